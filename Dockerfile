@@ -49,15 +49,19 @@ LABEL org.opencontainers.image.title="m2bridge" \
       org.opencontainers.image.version="${VERSION}" \
       org.opencontainers.image.revision="${REVISION}" \
       org.opencontainers.image.licenses="MIT AND GPL-3.0-or-later" \
-      org.opencontainers.image.documentation="m2bridge --help; m2bridge licenses" \
+      org.opencontainers.image.documentation="m2bridge --help; licences of all parts: /opt/m2bridge/LICENSES.txt" \
       org.opencontainers.image.base.name="docker.io/library/python:3.11-slim-bookworm"
 COPY --from=engine /opt/m2bridge /opt/m2bridge
 COPY --from=packages /opt/m2bridge /opt/m2bridge
 COPY --from=own /opt/m2bridge /opt/m2bridge
 ENV PATH=/opt/m2bridge/bin:$PATH LANG=C.UTF-8 \
     HOME=/tmp XDG_CACHE_HOME=/tmp/.cache XDG_DATA_HOME=/tmp/.local/share MPLCONFIGDIR=/tmp/.config/matplotlib
+# The first process of the container: it passes signals on and waits for processes that lost their parent.
+RUN apt-get update && apt-get install -y --no-install-recommends tini && rm -rf /var/lib/apt/lists/*
+COPY image/licenses.py image/engine_parts.json /build/
+RUN python /build/licenses.py /build/engine_parts.json > /opt/m2bridge/LICENSES.txt && rm -r /build
 # The image proves itself while it is built. These runs also leave the bytecode of what they import, and only of that.
-RUN touch /.m2bridge-image && cd /tmp \
+RUN cd /tmp \
  && m2bridge doctor \
  && m2bridge singular-locus --d 2 --dp 1 --save /tmp/records > /dev/null \
  && m2bridge dimension 'lightning(d=2,dp=1)' --save /tmp/records > /dev/null \
@@ -65,19 +69,19 @@ RUN touch /.m2bridge-image && cd /tmp \
  && if [ -n "$EXTRAS" ]; then m2bridge figure theorem-3.4 --d 2 --dp 1 -o /tmp/figure.svg \
      && m2bridge figure theorem-3.4 --d 2 --dp 1 -o /tmp/figure.pdf --record /tmp/records/singular-locus-*.json \
      && m2bridge figure 1 -o /tmp/figure.html --record /tmp/records/singular-locus-*.json; fi \
- && m2bridge --help > /dev/null && m2bridge licenses > /dev/null \
+ && m2bridge --help > /dev/null \
  && rm -rf /tmp/* /tmp/.[a-z]*
 ENV PYTHONDONTWRITEBYTECODE=1
 USER 1000:1000
 WORKDIR /work
-ENTRYPOINT ["m2bridge"]
+ENTRYPOINT ["tini", "--", "m2bridge"]
 CMD ["--help"]
 
 # The same with Dask: a scheduler, a worker or a batch, whatever command is given (image/compose.yaml).
 FROM image AS cluster
 COPY --from=dask /opt/m2bridge /opt/m2bridge
 RUN python -m distributed.cli.dask_worker --version
-ENTRYPOINT []
+ENTRYPOINT ["tini", "--"]
 CMD ["m2bridge", "--help"]
 
 FROM image AS default

@@ -6,28 +6,37 @@ STAMP := $(VENV)/.installed
 TORCH_VENV ?= .venv-torch
 TORCH ?=
 
-# The container image. A program that builds, and the command that runs a container up to the image's name.
-IMAGE ?= localhost/m2bridge
-CONTAINERS := $(firstword $(foreach tool,docker podman buildah,$(if $(shell command -v $(tool) 2>/dev/null),$(tool))))
+# The container image. The first tool that works (a docker without its daemon does not), and the command that runs a container up to
+# the image's name.
+IMAGE ?= m2bridge
+CONTAINERS = $(firstword $(foreach tool,docker podman buildah,$(if $(shell $(tool) info >/dev/null 2>&1 && echo works),$(tool))))
 IMAGE_BUILD ?= $(or $(CONTAINERS),docker) build -t $(IMAGE) --build-arg REVISION=$(shell git rev-parse HEAD 2>/dev/null) .
 IMAGE_RUN ?= $(if $(filter podman buildah,$(CONTAINERS)),podman,docker) run --rm --network none --read-only --tmpfs /tmp \
 	--cap-drop all --security-opt no-new-privileges
 
-.PHONY: run test test-all test-cluster test-torch lint check format engine image image-cluster image-test image-sizes docs browser \
-	benchmarks schemas clean help
+.PHONY: run test test-m2 test-all test-cluster test-torch lint check format engine image image-cluster image-test image-sizes docs \
+	browser schemas clean help
 
 help:            ## list the verbs
-	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
+	@grep -E '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
 
-run: engine      ## set everything up and print the singular locus of M(2,1,2)
+run: engine      ## set everything up and print the singular locus of M(2,1,2) (2 minutes)
 	$(BIN)/m2bridge singular-locus --d 2 --dp 1
 
-test: engine     ## set everything up and run the tests, with the real Macaulay2
-	$(BIN)/python -m pytest -q -n auto --maxprocesses 4 --dist loadfile \
-		-m "not faults and not image and not cluster and not browser and not docs and not slow"
+# What `make test` leaves out: long cases (slow), and suites that need more than Python and a Macaulay2.
+ELSEWHERE := faults or image or cluster or browser or docs
+PARALLEL := -n auto --maxprocesses 4 --dist worksteal
 
-test-all: engine ## the slower suites too: faults, long computations, browser (the image has image-test)
-	$(BIN)/python -m pytest -q -m "not image and not cluster"
+test: engine     ## set everything up and run the quick tests, with the real Macaulay2
+	$(BIN)/python -m pytest -q $(PARALLEL) -m "not (slow or $(ELSEWHERE))"
+
+test-m2: engine  ## every test that starts a Macaulay2, the long ones too
+	$(BIN)/python -m pytest -q $(PARALLEL) -m "macaulay2 and not ($(ELSEWHERE))"
+
+test-all: engine ## every suite but the image and clusters: faults, browser (needs Chromium), pages of the site too
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[docs,browser]"
+	$(BIN)/python -m pytest -q $(PARALLEL) -m "not (faults or image or cluster)"
+	$(BIN)/python -m pytest -q -m faults tests/faults
 
 test-cluster: engine ## batches on Dask and on a real Slurm on loopback (root, slurm-wlm, munge)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[dask]"
@@ -43,8 +52,8 @@ lint: $(STAMP)   ## format, lint, types
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
-check: lint      ## format, lint, types, unit tests: before every commit
-	$(BIN)/python -m pytest -q -m "not slow" tests/unit tests/property
+check: lint      ## format, lint, types, and the tests that need no Macaulay2: before every commit
+	$(BIN)/python -m pytest -q $(PARALLEL) -m "not (slow or macaulay2 or $(ELSEWHERE))"
 
 format: $(STAMP) ## format the code
 	$(BIN)/ruff format .
@@ -53,10 +62,11 @@ format: $(STAMP) ## format the code
 engine: $(STAMP) ## make sure that a Macaulay2 works; install one if none does
 	@$(BIN)/m2bridge doctor --quiet || $(BIN)/m2bridge engine install
 
-schemas: $(STAMP) ## write the JSON Schemas that ship with the package
+schemas: $(STAMP) ## write the JSON Schemas and the help texts that ship with the package
 	$(BIN)/python -m m2bridge.schemas
+	$(BIN)/python -m m2bridge.cli.help
 
-image:           ## build the container image with docker, podman or buildah, whichever is there
+image:           ## build the container image with docker, podman or buildah, the first that works
 	$(IMAGE_BUILD)
 
 image-cluster:   ## the image with Dask inside, for image/compose.yaml

@@ -27,9 +27,9 @@ from statistics import median
 from typing import Any
 
 from m2bridge.batch import jobfile, registry
-from m2bridge.batch.index import Index
 from m2bridge.batch.job import Job
 from m2bridge.batch.plan import expand
+from m2bridge.batch.rows import read_rows
 from m2bridge.batch.store import STORE_VERSION, Store, encode
 from m2bridge.engine import Engine, Limits, Listener, Run, find_engine, open_engine
 from m2bridge.models import parse_spec
@@ -253,11 +253,7 @@ def large_store(count: int, scratch: Path) -> None:
     timed(f"write {durable:,} records durably", write_durably, durable)
     if count > durable:
         timed(f"write {count - durable:,} more without fsync", write_plainly, count - durable)
-    timed("make the index from the records", lambda: Index(store), count)
-    time.sleep(2.5)
-    timed("open it again (what is new listed once more)", lambda: Index(store), count)
-    index = timed("open it again (nothing changed)", lambda: Index(store), count)
-    timed("count outcomes", index.counts, count)
+    timed("read all records", lambda: read_rows(store), count)
     words = [sys.executable, "-m", "m2bridge", "results", str(store.directory), "--format", "csv"]
     listing = timed(
         "m2bridge results --format csv, whole command",
@@ -271,8 +267,6 @@ def large_store(count: int, scratch: Path) -> None:
         lambda: subprocess.run(words, capture_output=True, check=True),
         count,
     )
-    size = sum(part.stat().st_size for part in index.path.iterdir())
-    print(f"{'size of the index':46}{size / 2**20:9.1f} MB")
     store.close()
 
 

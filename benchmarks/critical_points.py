@@ -25,7 +25,6 @@ from m2bridge.questions.critical_points.charts import ExpandedMap
 from m2bridge.questions.critical_points.counting import Counter
 from m2bridge.questions.critical_points.losses import metric_loss
 from m2bridge.questions.kernel import Asking
-from m2bridge.questions.source import leanest
 
 CASES = (
     "map:s,t->s^3;s^2*t;s*t^2;t^3",
@@ -45,7 +44,7 @@ CASES = (
 
 def ours(spec: str, engine: Engine, seconds: float) -> tuple[int | None, float]:
     """The count in a chart of the weights, and how long it took."""
-    model = leanest(parse_spec(spec))
+    model = parse_spec(spec).leanest
     ask = Asking(
         engine=engine, prime=None, seed=0, limits=Limits(wall_seconds=seconds), keep=None, progress=None
     )
@@ -58,13 +57,13 @@ def ours(spec: str, engine: Engine, seconds: float) -> tuple[int | None, float]:
 
 def implicit(spec: str, engine: Engine) -> str:
     """A script for the package: the equations of the closure, which we found beforehand."""
-    found = closure(leanest(parse_spec(spec)), engine=engine, prime=MACAULAY2_PRIME, timeout="5m")
+    found = closure(parse_spec(spec).leanest, engine=engine, prime=MACAULAY2_PRIME, timeout="5m")
     return f"{found.written('m2')}\nanswer = determinantalGenericEDDegree(I_*);"
 
 
 def parametrized(spec: str) -> str:
     """A script for the package: the coordinates on a chart of the weights with as many unknowns as the image has dimensions."""
-    source = ExpandedMap(leanest(parse_spec(spec)), MACAULAY2_PRIME, 0)
+    source = ExpandedMap(parse_spec(spec).leanest, MACAULAY2_PRIME, 0)
     chart = source.chart(dense=False, scaled=False)
     free = [next(i for i, entry in enumerate(row) if entry) for row in chart.directions]
     weights = [f"w{i}" if i in free else str(value) for i, value in enumerate(chart.base)]

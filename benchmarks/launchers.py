@@ -28,7 +28,7 @@ from typing import Any
 
 from m2bridge.batch import registry
 from m2bridge.batch.display import Display
-from m2bridge.batch.entry import run as run_batch
+from m2bridge.batch.entry import run_batch
 from m2bridge.batch.launchers import ProcessHandle
 from m2bridge.batch.store import Store
 from m2bridge.batch.worker import PROTOCOL

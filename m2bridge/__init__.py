@@ -3,35 +3,49 @@
 >>> import m2bridge
 >>> result = m2bridge.singular_locus("lightning(d=2,dp=1)")  # doctest: +SKIP
 >>> result.image_dim, result.singular_dim, result.certainty.value  # doctest: +SKIP
-(5, 4, 'proved')
+(5, 4, 'computed')
 
-The public names stand in ``__init__.pyi``, for type checkers and for this file. Each is imported when it is first asked for, so
-that the command line starts soon.
+Each public name is imported when it is first used, so that the command line starts quickly. ``__init__.pyi`` has the same names
+for type checkers.
 """
 
-import re
 from importlib import import_module
-from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
 from m2bridge._version import __version__ as __version__
 
-_NAMES = re.findall(
-    r"^from (\S+) import (\w+) as (\w+)$", Path(__file__).with_suffix(".pyi").read_text("utf-8"), re.MULTILINE
-)
-_PLACE_OF = {public: (module, name) for module, name, public in _NAMES}
-__all__ = sorted(_PLACE_OF)  # noqa: PLE0605
+_NAMES = {
+    "m2bridge.batch.entry": ("run_batch",),
+    "m2bridge.batch.store": ("Store",),
+    "m2bridge.claims.ledger": ("Ledger",),
+    "m2bridge.engine": ("Limits", "open_engine"),
+    "m2bridge.models": (
+        "Convolution", "DeepLightning", "Lightning", "Linear", "MLP", "Model", "PolynomialMap", "Softmax", "from_callable",
+        "from_sympy", "parse_spec",
+    ),
+    "m2bridge.models.pytorch": ("from_torch",),
+    "m2bridge.questions.boundary": ("Boundary", "boundary"),
+    "m2bridge.questions.closure": ("Closure", "closure"),
+    "m2bridge.questions.critical_points": ("CriticalPoints", "critical_points"),
+    "m2bridge.questions.dimension": ("Dimension", "dimension"),
+    "m2bridge.questions.fiber": ("Fiber", "fiber"),
+    "m2bridge.questions.ideal": ("ideal",),
+    "m2bridge.questions.membership": ("ImageMembership", "membership"),
+    "m2bridge.questions.same": ("Same", "same"),
+    "m2bridge.questions.singular_locus": ("SingularLocus", "singular_locus"),
+    "m2bridge.questions.singular_point": ("SingularPoint", "singular_point"),
+    "m2bridge.questions.symmetries": ("Symmetries", "symmetries"),
+    "m2bridge.records": ("load_record", "save_record"),
+    "m2bridge.results": ("Certainty", "Evidence", "Result"),
+}  # fmt: skip
+_MODULE_OF = {name: module for module, names in _NAMES.items() for name in names}
+__all__ = ["__version__", *sorted(_MODULE_OF)]  # noqa: PLE0604
 
 
 def __getattr__(name: str) -> Any:
-    if name in _PLACE_OF:
-        module, original = _PLACE_OF[name]
-        value = getattr(import_module(module), original)
-    elif not name.startswith("_") and find_spec(f"{__name__}.{name}"):
-        value = import_module(f"{__name__}.{name}")
-    else:
+    if name not in _MODULE_OF:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(_MODULE_OF[name]), name)
     globals()[name] = value
     return value
 

@@ -1,6 +1,7 @@
-"""The public names, and where each is defined; :mod:`m2bridge` imports one when it is first asked for."""
+"""The public names, for type checkers; ``__init__.py`` has the same names in a table."""
 
 from m2bridge._version import __version__ as __version__
+from m2bridge.batch.entry import run_batch as run_batch
 from m2bridge.batch.store import Store as Store
 from m2bridge.claims.ledger import Ledger as Ledger
 from m2bridge.engine import Limits as Limits
@@ -19,8 +20,6 @@ from m2bridge.models import parse_spec as parse_spec
 from m2bridge.models.pytorch import from_torch as from_torch
 from m2bridge.questions.boundary import Boundary as Boundary
 from m2bridge.questions.boundary import boundary as boundary
-from m2bridge.questions.canonical import Canonical as Canonical
-from m2bridge.questions.canonical import canonical as canonical
 from m2bridge.questions.closure import Closure as Closure
 from m2bridge.questions.closure import closure as closure
 from m2bridge.questions.critical_points import CriticalPoints as CriticalPoints
@@ -29,8 +28,6 @@ from m2bridge.questions.dimension import Dimension as Dimension
 from m2bridge.questions.dimension import dimension as dimension
 from m2bridge.questions.fiber import Fiber as Fiber
 from m2bridge.questions.fiber import fiber as fiber
-from m2bridge.questions.hilbert_series import HilbertSeries as HilbertSeries
-from m2bridge.questions.hilbert_series import hilbert_series as hilbert_series
 from m2bridge.questions.ideal import ideal as ideal
 from m2bridge.questions.membership import ImageMembership as ImageMembership
 from m2bridge.questions.membership import membership as membership

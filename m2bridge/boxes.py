@@ -23,7 +23,9 @@ _LONG = 24
 """A formula with more symbols may be broken into lines."""
 _BETWEEN_TERMS = ("<mo>+</mo>", "<mo>\N{MINUS SIGN}</mo>", "<mo>=</mo>")
 WORDS = {
-    "proved": "it holds over QQ (or RR) by an exact argument",
+    "proved": "it holds over QQ (or RR), and the record has a certificate of it",
+    "theorem": "it follows from exact computations and a named theorem whose hypotheses were checked",
+    "computed": "computed exactly over QQ, without a certificate",
     "probable": "exact over a finite field, or at random points",
     "numeric": "floating point with a visible gap",
 }
@@ -33,7 +35,8 @@ STYLE = """
 .m2b{font:15px/1.5 system-ui,sans-serif;border:1px solid #8885;border-radius:8px;padding:.7em 1em;max-width:60em;overflow-x:auto}
 .m2b .answer{font-size:1.15em;font-weight:650;margin-right:.6em}.m2b .ground{opacity:.75;margin:.1em 0 .5em}
 .m2b .sure{border-radius:1em;padding:.1em .65em;font-size:.85em;color:#fff;background:#57606a;white-space:nowrap}
-.m2b .proved{background:#00684a}.m2b .probable{background:#8a5a00}.m2b .numeric{background:#0b5c8a}
+.m2b .proved{background:#00684a}.m2b .theorem{background:#2f6f4f}.m2b .computed{background:#456b2e}
+.m2b .probable{background:#8a5a00}.m2b .numeric{background:#0b5c8a}
 .m2b .disagree{background:#b3123b}
 .m2b table{border-collapse:collapse;margin:.4em 0;font-size:.95em}.m2b caption{text-align:left;font-weight:600}
 .m2b th,.m2b td{text-align:left;padding:.12em .9em .12em 0;vertical-align:top;border:0;background:none}
@@ -58,7 +61,7 @@ def card(title: str, pairs: Iterable[tuple[str, str]]) -> str:
 
 def head(answer: str, certainty: str, agreement: bool | None) -> str:
     """The line that answers: the answer, and how sure it is."""
-    sure = f"<span class='sure {certainty}' title='{WORDS.get(certainty, '')}'>{certainty}</span>"
+    sure = f"<span class='sure {certainty.replace(' ', '-')}' title='{WORDS.get(certainty, '')}'>{certainty}</span>"
     if agreement is False:
         sure = "<span class='sure disagree'>witnesses disagree</span>"
     return f"<p><span class='answer'>{typeset(answer)}</span>{sure}</p>"

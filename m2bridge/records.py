@@ -26,12 +26,13 @@ from typing import Any, Literal, Union
 
 from m2bridge._version import __version__
 from m2bridge.errors import InputError, M2BridgeError, RecordError
-from m2bridge.migrations import ENVELOPE, from_version_1, of_present_version
 from m2bridge.questions import find, questions
 from m2bridge.results import RESULT_TYPES, Result
 
-SCHEMA_VERSION = 2
-"""Version 1 is read too, see :mod:`m2bridge.migrations`; documents are always written in this version."""
+SCHEMA_VERSION = 3
+"""The one version that is written and read; a record of another version is refused."""
+ENVELOPE = ("schema_version", "analysis", "analysis_version", "package_version")
+"""Fields of every document that come before the fields of its result."""
 _OTHER_RESULTS = ("m2bridge.questions.custom_template", "m2bridge.claims.ledger")
 """Where result types are that belong to no question."""
 
@@ -43,7 +44,27 @@ def to_document(result: Result) -> dict[str, Any]:
     body = _encode(result)
     if not kind.__module__.startswith("m2bridge."):
         _check_types(kind, body)
-    return {**envelope, **body}
+    document = {**envelope, **body}
+    return {**document, "digest": digest_of(document)}
+
+
+def digest_of(document: Mapping[str, Any]) -> str:
+    """The sha256 of a document without its own digest, whatever the order of its keys."""
+    rest = {name: value for name, value in document.items() if name != "digest"}
+    return sha256(json.dumps(rest, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+
+
+def change_of(document: Mapping[str, Any]) -> str | None:
+    """A sentence where a document has the digest of another one, None otherwise.
+
+    This finds mistakes, not malice: who alters a record can write a new digest. Certificates are what is checked.
+    """
+    if not isinstance(document, Mapping) or document.get("digest", "") in ("", digest_of(document)):
+        return None
+    return (
+        "The digest of the record is that of another one: it was altered. Nothing in it is vouched for but what `m2bridge check` "
+        "verifies."
+    )
 
 
 def _check_types(kind: type[Result], body: dict[str, Any]) -> None:
@@ -59,20 +80,21 @@ def _check_types(kind: type[Result], body: dict[str, Any]) -> None:
 def from_document(document: Any) -> Result:
     """The result that a document holds; ``from_document(to_document(r)) == r``.
 
-    A document of schema version 1 is migrated, and the result's ``migrated_from`` is 1.
-
     Raises
     ------
     RecordError
-        The document is not a record, has an unknown schema version or analysis, or lacks a field.
+        The document is not a record, has another version, is of an unknown analysis, or lacks a field.
     """
+    if isinstance(document, dict) and "job" in document and "result" in document:
+        document = document["result"]  # the record of a batch holds that of its answer
+        if document is None:
+            raise RecordError("this record of a batch holds no answer: the job did not finish")
     if not isinstance(document, dict) or "schema_version" not in document:
         raise RecordError("this is not an m2bridge record: it has no schema_version")
     version = document["schema_version"]
-    if type(version) is not int or version not in (1, SCHEMA_VERSION):
+    if type(version) is not int or version != SCHEMA_VERSION:
         raise RecordError(
-            f"the record has schema version {version!r}; this m2bridge reads versions 1 and {SCHEMA_VERSION}: "
-            "use the version of m2bridge that wrote it"
+            f"the record has schema version {version!r}; this m2bridge reads version {SCHEMA_VERSION}: compute it again"
         )
     analysis = document.get("analysis")
     kind = _result_type(analysis) if isinstance(analysis, str) else None
@@ -81,16 +103,13 @@ def from_document(document: Any) -> Result:
             f"the record is of an unknown analysis {analysis!r}; a question of another package is read where that is installed",
             unknown=True,
         )
-    if version == SCHEMA_VERSION:
-        document = of_present_version(document, kind)
-    if document.get("analysis_version") != (1 if version == 1 else kind.VERSION):
+    analysis_version = document.get("analysis_version")
+    if type(analysis_version) is not int or analysis_version != kind.VERSION:
         raise RecordError(
-            f"the record is of version {document.get('analysis_version')!r} of {kind.ANALYSIS}; "
+            f"the record is of version {analysis_version!r} of {kind.ANALYSIS}; "
             f"this m2bridge reads version {kind.VERSION}: compute it again"
         )
-    if version == 1:
-        document = from_version_1(document, kind)
-    body = {key: value for key, value in document.items() if key not in ENVELOPE}
+    body = {key: value for key, value in document.items() if key not in (*ENVELOPE, "digest")}
     result: Result = _decode(kind, body, kind.ANALYSIS)
     return result
 
@@ -122,16 +141,26 @@ def dumps(document: Mapping[str, Any]) -> str:
     return json.dumps(document, indent=2, allow_nan=False, ensure_ascii=False)
 
 
-def save(result: Result, directory: Path | str, *, name: str | None = None) -> Path:
-    """Write a result's record into `directory`, which is made if it is missing, atomically and durably; returns the path.
+_MEASURED = ("seconds", "peak_memory_bytes", "engine", "scripts", "package_version", "digest")
+"""Keys whose values may differ between two runs that give the same answer."""
 
-    The file name is made of the analysis, the model (or the `name` of a network of one's own) and a hash of what determines the
-    answer, so running the same question again replaces its record.
+
+def _without_measurements(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _without_measurements(item) for key, item in value.items() if key not in _MEASURED}
+    return [_without_measurements(item) for item in value] if isinstance(value, list) else value
+
+
+def save(result: Result, directory: Path | str) -> Path:
+    """Write the record of a result into `directory`, atomically and durably, and return the path.
+
+    The directory is made if it is missing. The file name consists of the analysis, the model (or its name) and
+    a hash of the record without times: the same answer replaces its record, and another answer never does.
     """
     directory = Path(directory)
     make_directory(directory, "--save")
-    key = dumps({"model": result.model, "options": dict(result.options), "seed": result.seed})
-    slug = re.sub(r"[^a-z0-9]+", "-", (name or result.model).lower()).strip("-")[:60]
+    key = dumps(_without_measurements(to_document(result)))
+    slug = re.sub(r"[^a-z0-9]+", "-", (result.name or result.model).lower()).strip("-")[:60]
     path = directory / f"{result.ANALYSIS}-{slug}-{sha256(key.encode()).hexdigest()[:12]}.json"
     for used in result.scripts:
         if used.text is not None:
@@ -167,14 +196,18 @@ def scripts_beside(path: Path | str, result: Result) -> Result:
 
 def load(path: Path | str) -> Result:
     """Read a record from a file."""
+    return from_document(read_document(path))
+
+
+def read_document(path: Path | str) -> Any:
+    """Read the JSON document in a file."""
     path = Path(path)
     try:
-        document = json.loads(path.read_text(encoding="utf-8"), parse_constant=_refuse_constant)
+        return json.loads(path.read_text(encoding="utf-8"), parse_constant=_refuse_constant)
     except OSError as error:
         raise RecordError(f"{path} cannot be read: {error.strerror}") from None
     except (ValueError, RecursionError) as error:
         raise RecordError(f"{path} is not a record: {error}") from None
-    return from_document(document)
 
 
 save_record = save

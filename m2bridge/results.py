@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
+from functools import partial
 from itertools import combinations
 from math import isfinite
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypeVar
@@ -27,7 +28,11 @@ class Certainty(StrEnum):
     """How sure a number is, from strongest to weakest."""
 
     PROVED = "proved"
-    """Holds over QQ (or RR), by an exact argument that can be checked again."""
+    """Holds over QQ (or RR); the record has a certificate that ``m2bridge check`` verifies."""
+    THEOREM = "theorem"
+    """Follows from exact computations and a named theorem whose hypotheses were checked."""
+    COMPUTED = "computed"
+    """Computed exactly over QQ, by Macaulay2 or here, without a certificate."""
     PROBABLE = "probable"
     """Exact over F_p, or at random points; wrong with a probability that is stated."""
     NUMERIC = "numeric"
@@ -38,6 +43,11 @@ class Certainty(StrEnum):
         """Its place in this order: 0 is the strongest."""
         return list(Certainty).index(self)
 
+    @property
+    def exact(self) -> bool:
+        """Whether it is about QQ (or RR) and rests on no probability and no rounding."""
+        return self.place <= Certainty.COMPUTED.place
+
     @staticmethod
     def weakest(items: Iterable[Certainty]) -> Certainty:
         """The certainty of a conclusion that needs all of `items`."""
@@ -46,7 +56,7 @@ class Certainty(StrEnum):
 
 Relation = Literal["=", ">=", "<="]
 Scope = Literal["generic", "at-point"]
-Ancestry = Literal["program", "template", "formula", "construction"]
+Ancestry = Literal["program", "template", "formula", "construction", "literature"]
 RELATION_WORDS = {"=": "is", ">=": "is at least", "<=": "is at most"}
 RELATION_SIGNS = {"=": "=", ">=": "≥", "<=": "≤"}
 AGREEMENT_WORDS = {True: "witnesses agree", False: "witnesses disagree", None: "no second witness"}
@@ -59,10 +69,14 @@ _ANCESTRY: dict[str, Ancestry] = {
     "interpolation": "program",
     "macaulay2": "template",
     "formula": "formula",
+    "literature": "literature",
     "orbits": "formula",
     "Proposition A.5": "formula",
 }
-"""What the usual witnesses stand on; all others are constructions (a curve, a symmetry, a slice)."""
+"""What the usual witnesses stand on; all others are constructions (a curve, a symmetry, a slice).
+
+``formula`` is a count that this package derives; ``literature`` is a formula or table that a paper prints.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,8 +88,8 @@ class Evidence:
     quantity: the name of the quantity, as in the JSON output (``image_dim``).
     witness: who says it: ``macaulay2``, ``modular`` (exact F_p linear algebra), ``numpy`` (float64), ``symmetry``, ``ball``.
     ancestry: the definition that the statement was computed from. Two pieces of evidence can support each other only when their
-        ancestries differ: one mistake in the program moves ``modular``, ``numpy`` and ``ball`` alike. Unless given, that of
-        the witness.
+        ancestries differ: one mistake in the program moves ``modular``, ``numpy`` and ``ball`` alike. What is of the
+        ``literature`` can contradict other statements and never supports one. Unless given, that of the witness.
     scope: whether the quantity is meant at a generic point or at the point in question; None where that makes no sense.
     field: the field over which the quantity is meant, e.g. ``QQ`` or ``F_32003``; None where the quantity has only one.
         Quantities of different scope or field are different quantities.
@@ -109,6 +123,16 @@ class Evidence:
         return self.ancestry or _ANCESTRY.get(self.witness, "construction")
 
     @property
+    def decides(self) -> bool:
+        """Whether it may settle a value: what a paper prints does so only as a theorem whose hypotheses were checked."""
+        return self.stands_on != "literature" or self.certainty is Certainty.THEOREM
+
+    @property
+    def word(self) -> str:
+        """Its certainty in a word; what decides nothing is ``compared``."""
+        return self.certainty.value if self.decides else "compared"
+
+    @property
     def subject(self) -> tuple[str, str | None, str | None]:
         """What the statement is about: quantity, scope and field."""
         return self.quantity, self.scope, self.field
@@ -126,8 +150,13 @@ def said(quantity: str, value: Value, witness: str, method: str, **more: Any) ->
 
 
 def proves(quantity: str, value: Value, witness: str, method: str, **more: Any) -> Evidence:
-    """What a witness proves."""
+    """Make exact evidence that a certificate can carry; in a record without one it is ``computed`` (:func:`vouched`)."""
     return said(quantity, value, witness, method, certainty=Certainty.PROVED, **more)
+
+
+def printed(quantity: str, value: Value, citation: str, **more: Any) -> Evidence:
+    """Make evidence of what a paper prints: it is compared, and decides nothing."""
+    return said(quantity, value, "formula", citation, ancestry="literature", **more)
 
 
 def floats(
@@ -162,10 +191,27 @@ class Conflict:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Agreement:
-    """Whether the witnesses agree: True, False, or None when no two of them could have contradicted each other."""
+    """Whether the witnesses agree.
+
+    Attributes
+    ----------
+    verdict: False when two statements contradict each other; True when every quantity of the answer's first line is pinned by two
+        statements of different ancestry; None otherwise.
+    conflicts: the pairs that contradict each other.
+    twice, once: the quantities of the first line with and without a second, independent statement.
+    """
 
     verdict: bool | None
     conflicts: tuple[Conflict, ...] = ()
+    twice: tuple[str, ...] = ()
+    once: tuple[str, ...] = ()
+
+    @property
+    def words(self) -> str:
+        """The verdict in words; where some quantities have a second witness and others have none, which."""
+        if self.verdict is None and self.twice:
+            return f"two independent computations: {', '.join(self.twice)}; one only: {', '.join(self.once)}"
+        return AGREEMENT_WORDS[self.verdict]
 
 
 def contradicts(first: Evidence, second: Evidence) -> bool:
@@ -188,28 +234,38 @@ def supports(first: Evidence, second: Evidence) -> bool:
     """
     if first.subject != second.subject or first.stands_on == second.stands_on:
         return False
+    if "literature" in (first.stands_on, second.stands_on):
+        return False
     opposite = "=" in (first.relation, second.relation) or first.relation != second.relation
     return opposite and first.value is not None and bool(first.value == second.value)
 
 
-def weigh(evidence: Iterable[Evidence]) -> Agreement:
+def weigh(evidence: Iterable[Evidence], headline: Mapping[str, Value] | None = None) -> Agreement:
     """Compare all evidence, quantity by quantity.
 
-    The verdict is False when any two statements contradict each other, True when nothing contradicts and two statements of
-    different ancestry pin the same value (:func:`supports`), None otherwise.
+    `headline` are the quantities of the answer's first line with the values that it reports (None: whatever the evidence says);
+    without it, every quantity that has evidence counts. Helper quantities can contradict, and never make an answer agree.
     """
-    groups = by_quantity(item for item in evidence if item.value is not None).values()
-    pairs = [(a, b) for items in groups for a, b in combinations(items, 2)]
-    conflicts = tuple(Conflict(quantity=a.quantity, first=a, second=b) for a, b in pairs if contradicts(a, b))
-    if conflicts:
-        return Agreement(verdict=False, conflicts=conflicts)
-    return Agreement(verdict=True if any(supports(a, b) for a, b in pairs) else None)
+    groups = by_quantity(item for item in evidence if item.value is not None)
+    pairs = {name: list(combinations(items, 2)) for name, items in groups.items()}
+    conflicts = tuple(
+        Conflict(quantity=name, first=a, second=b) for name, two in pairs.items() for a, b in two if contradicts(a, b)
+    )  # fmt: skip
+    stated = dict.fromkeys(groups) if headline is None else headline
+    supported = {
+        name: any(supports(a, b) and value in (None, a.value) for a, b in pairs.get(name, ()))
+        for name, value in stated.items()
+    }
+    twice = tuple(name for name, holds in supported.items() if holds)
+    once = tuple(name for name, holds in supported.items() if not holds)
+    verdict = False if conflicts else True if twice and not once else None
+    return Agreement(verdict=verdict, conflicts=conflicts, twice=twice, once=once)
 
 
 def labelled(evidence: Iterable[Evidence], at_point: tuple[str, ...] = ()) -> tuple[Evidence, ...]:
     """Evidence with scope and field where these are plain: quantities that begin with a word of `at_point` are meant at a point.
 
-    The field of a quantity is QQ when all its statements are proved, F_p when all are computed modulo one p and none is proved.
+    The field of a quantity is QQ when all its statements are exact, F_p when all are computed modulo one p and none is exact.
     Where statements of both kinds are made about one quantity, they stay comparable, and the field stays open.
     """
     items = list(evidence)
@@ -222,7 +278,8 @@ def labelled(evidence: Iterable[Evidence], at_point: tuple[str, ...] = ()) -> tu
 
 
 def _common_field(items: Iterable[Evidence]) -> str | None:
-    overs = {"QQ" if i.certainty is Certainty.PROVED else f"F_{i.prime}" if i.prime else None for i in items}
+    used = (i for i in items if i.decides)
+    overs = {"QQ" if i.certainty.exact else f"F_{i.prime}" if i.prime else None for i in used}
     return overs.pop() if len(overs) == 1 else None
 
 
@@ -245,8 +302,8 @@ class Settled(NamedTuple):
 def settle(evidence: Iterable[Evidence]) -> dict[str, Settled]:
     """The value of each quantity and the strongest certainty that the evidence gives it.
 
-    Proved is what one witness proves, or what proved bounds from below and from above meet in. Otherwise the value is what the
-    strongest witness says. Conflicts are not looked for: see :func:`weigh`.
+    Of that certainty is what one witness says, or what bounds from below and from above meet in. What a paper prints decides
+    nothing. Conflicts are not looked for: see :func:`weigh`.
     """
     settled = {}
     for name, items in by_quantity(evidence).items():
@@ -257,8 +314,9 @@ def settle(evidence: Iterable[Evidence]) -> dict[str, Settled]:
 
 
 def _strongest_value(decided: list[Evidence]) -> tuple[Value, Certainty]:
+    used = [item for item in decided if item.decides]
     for certainty in Certainty:
-        known = [item for item in decided if item.certainty.place <= certainty.place]
+        known = [item for item in used if item.certainty.place <= certainty.place]
         exact, low, high = ([i.value for i in known if i.relation == sign] for sign in ("=", ">=", "<="))
         if exact:
             return exact[0], certainty
@@ -298,24 +356,52 @@ def _said(result: Result, quantity: str) -> Any:
     return getattr(result, quantity) if quantity in {item.name for item in fields(result)} else None
 
 
-def altered(result: Result) -> str | None:
-    """A sentence where an answer contradicts what its own evidence proves, as in a record that was edited; None otherwise.
+def vouched(result: _R) -> _R:
+    """The result with the words that its certificates bear out.
 
-    This finds carelessness, not malice: who edits the answer can edit its evidence. Certificates are what is checked.
+    Only what a certificate of the record shows is ``proved``; exact evidence about anything else is ``computed``. The answer is
+    as sure as the weakest quantity of its first line.
+    """
+    shown, settled = result.certified(), settle(result.evidence)
+
+    def word(name: str, certainty: Certainty) -> Certainty:
+        unproved = certainty is Certainty.PROVED and name not in shown
+        return Certainty.COMPUTED if unproved else certainty
+
+    reported = [name for name in result.headline if name in settled and settled[name].value is not None]
+    words = {name: word(name, item.certainty) for name, item in settled.items() if item.value is not None}
+    own = result.certainty
+    if own is Certainty.PROVED and not (shown and shown.issuperset(result.headline)):
+        own = Certainty.COMPUTED
+    evidence = (replace(item, certainty=word(item.quantity, item.certainty)) for item in result.evidence)
+    return replace(
+        result,
+        certainty=Certainty.weakest([own, *(words[name] for name in reported)]),
+        evidence=tuple(evidence),
+    )
+
+
+def altered(result: Result) -> str | None:
+    """A sentence where an answer contradicts its own evidence, as in a record that was edited; None otherwise.
+
+    This finds mistakes, not malice: who edits the answer can edit its evidence. Certificates are what is checked.
     """
     if result.agreement is False:
         return None
-    for item in result.evidence:
-        said, proved = _said(result, item.quantity), item.value
-        comparable = isinstance(said, int) and type(proved) is type(said)  # numbers, or yes and no
-        if item.certainty is not Certainty.PROVED or not comparable:
-            continue
-        if not {"=": said == proved, ">=": said >= proved, "<=": said <= proved}[item.relation]:
-            return (
-                f"The record says {item.quantity} {said}, but its own evidence proves {item.relation} {proved}: "
-                "it was altered. Trust nothing in it."
-            )
-    return None
+    wrong = next(filter(None, map(partial(_other_value, result), result.evidence)), None)
+    return None if wrong is None else f"{wrong}: it was altered. Do not use anything in it."
+
+
+def _other_value(result: Result, item: Evidence) -> str | None:
+    """What the record says against exact evidence, or against what its first line rests on."""
+    said, shown = _said(result, item.quantity), item.value
+    comparable = isinstance(said, int) and type(shown) is type(said)  # numbers, or yes and no
+    counts = item.decides and (item.certainty.exact or item.quantity in result.headline)
+    if not comparable or not counts or item.certainty is Certainty.NUMERIC:
+        return None
+    if {"=": said == shown, ">=": said >= shown, "<=": said <= shown}[item.relation]:
+        return None
+    return f"The record says {item.quantity} {said}, but its own evidence says {item.relation} {shown} ({item.word})"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -363,13 +449,15 @@ class EngineUse:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScriptUse:
-    """A script that a result used: the template's name and the sha256 of the rendered text.
+    """A script that a result used: the template's name, the sha256 of the rendered text, and the values that it emitted.
 
-    The text itself is not in the record: :func:`m2bridge.records.save` leaves it beside the record, under that hash.
+    The text itself is not in the record: :func:`m2bridge.records.save` leaves it beside the record, under that hash. Long values,
+    such as lists of equations, are left out.
     """
 
     name: str
     sha256: str
+    values: Mapping[str, Value] = field(default_factory=dict)
     text: str | None = field(default=None, compare=False, repr=False, metadata={"key": None})
 
 
@@ -380,14 +468,16 @@ class Result:
     Attributes
     ----------
     model: the spec string; `options`: what else determines the answer (prime, bounds, method).
+    name: what the user calls a model of their own; None for families.
     certainty: of the answer as a whole: the weakest of what it needs.
     agreement: of the witnesses among themselves (:func:`weigh`).
     limit: None, or which limit stopped the computation: then the answer holds what was found before.
-    migrated_from: the schema version of the record that the answer was read from, when that was an older one.
     """
 
     ANALYSIS: ClassVar[str]
     VERSION: ClassVar[int]
+    HEADLINE: ClassVar[tuple[str, ...]] = ()
+    """The quantities that the first line states, by their names in the evidence."""
 
     model: str
     options: Mapping[str, Value] = field(default_factory=dict)
@@ -400,7 +490,7 @@ class Result:
     seconds: float
     peak_memory_bytes: int | None = None
     limit: str | None = None
-    migrated_from: int | None = None
+    name: str | None = None
 
     @property
     def macaulay2(self) -> str | None:
@@ -408,9 +498,54 @@ class Result:
         return self.engine.version if self.engine and self.scripts else None
 
     @property
+    def final_script(self) -> ScriptUse | None:
+        """The script whose values are those of the answer; of several the last one, or the last script if none has any.
+
+        A computation may run a template several times, for example with more equations each time. Only the final run agrees with
+        the answer.
+        """
+        own = {item.name for item in fields(self)}
+
+        def equal_values(script: ScriptUse) -> int:
+            shared = [tag for tag in script.values if tag in own]
+            equal = [tag for tag in shared if script.values[tag] == _as_json(getattr(self, tag))]
+            return 2 * len(equal) - len(shared)
+
+        return max(reversed(self.scripts), key=equal_values, default=None)
+
+    @property
     def conflicts(self) -> tuple[Conflict, ...]:
         """Pairs of evidence that contradict each other; empty unless `agreement` is False."""
         return weigh(self.evidence).conflicts
+
+    @property
+    def headline(self) -> tuple[str, ...]:
+        """The quantities that the first line states; those of :meth:`view` where the type declares none."""
+        if self.HEADLINE:
+            return self.HEADLINE
+        return tuple(name for name, item in settle(self.evidence).items() if item.value is not None)[:3]
+
+    @property
+    def weighed(self) -> Agreement:
+        """The comparison of the witnesses, with the quantities of the first line that have a second one."""
+        return weigh(self.evidence, {name: _said(self, name) for name in self.headline})
+
+    @property
+    def agreement_words(self) -> str:
+        """Whether witnesses agree, in words; the verdict is the recorded one."""
+        found = self.weighed
+        return found.words if self.agreement is found.verdict else AGREEMENT_WORDS[self.agreement]
+
+    @property
+    def words(self) -> dict[str, Certainty]:
+        """How sure each quantity is that the evidence settles."""
+        return {
+            name: item.certainty for name, item in settle(self.evidence).items() if item.value is not None
+        }
+
+    def certified(self) -> frozenset[str]:
+        """The quantities whose values the certificates of the record show; types without certificates have none."""
+        return frozenset()
 
     @property
     def sure(self) -> str:
@@ -430,14 +565,14 @@ class Result:
     def __repr__(self) -> str:
         """One line: type, model, the answer, how sure it is, whether the witnesses agree."""
         stopped = "" if self.limit is None else ", stopped by a limit"
-        head = f"{cut(self.model, 80)!r}: {self.view().answer}"
-        return f"{type(self).__name__}({head}; {self.sure}, {AGREEMENT_WORDS[self.agreement]}{stopped})"
+        head = f"{cut(self.name or self.model, 80)!r}: {self.view().answer}"
+        return f"{type(self).__name__}({head}; {self.sure}, {self.agreement_words}{stopped})"
 
     def _repr_html_(self) -> str:
         """A box for notebooks: the answer, how sure it is, seed and witnesses, then what was found."""
         over = "" if self.options.get("prime") is None else f", prime {self.options['prime']}"
         stopped = "" if self.limit is None else f"; a limit was reached: {self.limit}"
-        ground = f"seed {self.seed}{over}; {AGREEMENT_WORDS[self.agreement]}; {self.seconds:.1f} s{stopped}"
+        ground = f"seed {self.seed}{over}; {self.agreement_words}; {self.seconds:.1f} s{stopped}"
         own = f"your own network, {self.model.count(';') + 1} lines of program"
         return box(
             self.view(),
@@ -446,6 +581,10 @@ class Result:
             ground=ground,
             title=own if self.model.startswith("program:") else self.model,
         )
+
+
+def _as_json(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple) else value
 
 
 RESULT_TYPES: dict[str, type[Result]] = {}

@@ -42,6 +42,7 @@ def schema(analysis: str) -> dict[str, Any]:
         "analysis_version": {"const": kind.VERSION},
         "package_version": {"type": "string"},
         **schema_of(kind)["properties"],
+        "digest": {"type": "string", "pattern": "^[0-9a-f]{64}$"},
     }
     head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": f"m2bridge {analysis}"}
     return head | _object(properties)

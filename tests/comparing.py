@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-VOLATILE = frozenset({"seconds", "peak_memory_bytes", "finished", "attempts", "sha256"})
+VOLATILE = frozenset({"seconds", "peak_memory_bytes", "finished", "attempts", "sha256", "digest"})
 
 
 def stable(value: Any) -> Any:

@@ -99,7 +99,6 @@ _COMMON = frozenset(
         "seconds",
         "peak_memory_bytes",
         "limit",
-        "migrated_from",
     ]
 )
 

@@ -3,10 +3,8 @@
 The cone over the rational curve of degree three, cut out by three quadrics: the first example of every book on ideals.
 """
 
-# %% Three quadrics, and the Hilbert series of the cone.
-model = m2bridge.parse_spec("map:s,t->s^3;s^2*t;s*t^2;t^3")
-closure = m2bridge.closure(model, field="QQ")
+# %% Three quadrics, and the Hilbert series of the cone: how many functions of each degree there are.
+closure = m2bridge.closure("map:s,t->s^3;s^2*t;s*t^2;t^3", field="QQ")
 closure
 assert closure.generator_counts == {2: 3}
-# %% How many functions of each degree there are.
-m2bridge.hilbert_series(model)
+assert closure.hilbert_series.text == "(1 + 2*T)/(1 - T)^2"

@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 
 from m2bridge import records
 from m2bridge.batch import registry
-from m2bridge.batch.policy import NO_ENGINE, JobLimits, JobOutcome
+from m2bridge.batch.policy import NO_ENGINE, JobOutcome, limits_of
 from m2bridge.engine import Engine, EngineInfo, Limits, Listener, Outcome, Run
 from m2bridge.engine.discovery import prove
 from m2bridge.engine.machine import oom_kills
@@ -48,7 +48,7 @@ class JobEngine(Engine):
     which has its own, is at work. It remembers runs that were stopped or never began, whatever the analysis makes of them.
     """
 
-    def __init__(self, engine: Engine, limits: JobLimits, memory: MemoryLimit) -> None:
+    def __init__(self, engine: Engine, limits: Limits, memory: MemoryLimit) -> None:
         self._engine, self._memory = engine, memory
         self._end = None if limits.wall_seconds is None else time.monotonic() + limits.wall_seconds
         self.stopped: Run | None = None
@@ -109,7 +109,7 @@ def attempt(job: dict[str, Any], engine: Engine, progress: Callable[[str], None]
     no Macaulay2 works here any more. After every crash a fresh Macaulay2 is asked whether it still computes, so that a broken
     engine is never taken for a property of a job.
     """
-    limits = JobLimits.of(job.get("limits", {}))
+    limits = limits_of(job.get("limits", {}))
     start = time.monotonic()
     kills = oom_kills()
     _forget_peak()
@@ -153,12 +153,12 @@ def _after_a_probe(answer: dict[str, Any], engine: JobEngine) -> dict[str, Any]:
 
 
 def _answer(
-    job: dict[str, Any], engine: JobEngine, limits: JobLimits, progress: Callable[[str], None]
+    job: dict[str, Any], engine: JobEngine, limits: Limits, progress: Callable[[str], None]
 ) -> dict[str, Any]:
     question = registry.job(job["analysis"])
     result = question(
         parse_spec(job["model"]), **registry.parameters_of(question, job.get("parameters", {})), engine=engine,
-        limits=Limits(wall_seconds=limits.wall_seconds, memory_bytes=limits.memory_bytes), progress=progress,
+        limits=limits, progress=progress,
     )  # fmt: skip
     document = json.loads(json.dumps(records.to_document(result), allow_nan=False))
     if result.agreement is False:
@@ -171,7 +171,7 @@ def _answer(
     return {"outcome": outcome, "message": limit, "result": document}
 
 
-def _ring(limits: JobLimits) -> NoReturn:
+def _ring(limits: Limits) -> NoReturn:
     raise TimeLimitError(f"stopped after {limits.wall_seconds:g} s by the time limit")
 
 

@@ -54,10 +54,8 @@ class RunState:
     Attributes
     ----------
     total: jobs of the plan; cached: answered from the store; done: outcomes of this run.
-    elsewhere: jobs that another runner of the store is at work on.
     stopping: why no new job is begun, if so.
-    hosts: where workers run, by name; excluded: workers that are not used, each with the reason;
-    locks: whether they hold between hosts.
+    hosts: where workers run, by name; excluded: workers that are not used, each with the reason.
     """
 
     source: str
@@ -65,7 +63,6 @@ class RunState:
     workers: int
     cached: Counter[str] = field(default_factory=Counter)
     done: Counter[str] = field(default_factory=Counter)
-    elsewhere: int = 0
     running: list[Running] = field(default_factory=list)
     seconds: float = 0.0
     memory_bytes: int = 0
@@ -73,7 +70,6 @@ class RunState:
     stopping: str | None = None
     hosts: dict[str, Host] = field(default_factory=dict)
     excluded: list[str] = field(default_factory=list)
-    locks: str = ""
 
     @property
     def finished(self) -> int:
@@ -89,11 +85,10 @@ class RunState:
             **{f.name: getattr(self, f.name) for f in fields(self)},
             "running": [asdict(running) for running in self.running],
             "hosts": {name: asdict(host) for name, host in self.hosts.items()},
-            "waiting": self.total - self.finished - len(self.running) - self.elsewhere,
+            "waiting": self.total - self.finished - len(self.running),
             "seconds": round(self.seconds, 1),
             "eta_seconds": None if self.eta_seconds is None else round(self.eta_seconds, 1),
             "host": socket.gethostname(),
-            "beat": time.monotonic_ns(),
         }
 
 
@@ -124,8 +119,6 @@ class Lines(Display):
     def shown(self, state: RunState) -> Iterator[None]:
         cached = state.cached.total()
         self._print(f"{state.total} jobs, {cached} answered from the store, {state.workers} workers")
-        if state.locks:
-            self._print(f"locks of this store {state.locks}")
         yield
 
     def update(self, state: RunState) -> None:
@@ -223,7 +216,6 @@ def picture(state: RunState) -> Group:
     for name, count, style in (
         ("running", len(state.running), "cyan"),
         ("cached", state.cached.total(), "green"),
-        ("elsewhere", state.elsewhere, "cyan"),
         *((outcome, state.done[outcome], _STYLES[outcome]) for outcome in _STYLES if outcome != "complete"),
     ):
         if count:
@@ -245,8 +237,6 @@ def picture(state: RunState) -> Group:
     if len(state.hosts) > 1:
         parts += [Text(visible(line), style="dim") for line in host_lines(state.document()["hosts"])]
     parts += [Text(f"a worker is not used: {visible(why)}", style="yellow") for why in state.excluded[-3:]]
-    if state.locks:
-        parts.append(Text(f"locks of this store {state.locks}", style="dim"))
     if state.stopping:
         parts.append(Text(state.stopping, style="bold yellow"))
     return Group(*parts)

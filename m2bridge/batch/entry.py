@@ -1,4 +1,4 @@
-"""Batch: the entry from Python, ``m2bridge.batch(...)``, which the command ``m2bridge batch`` uses too."""
+"""Batch: the entry from Python, ``m2bridge.run_batch(...)``, which the command ``m2bridge batch`` uses too."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ from m2bridge.batch import jobfile
 from m2bridge.batch.display import Display, RunState, suitable_display
 from m2bridge.batch.launchers import CommandLauncher, Launcher
 from m2bridge.batch.plan import MOST_JOBS, Plan, expand
-from m2bridge.batch.policy import JobLimits, Settings, exit_code
+from m2bridge.batch.policy import Settings, exit_code
 from m2bridge.batch.runner import Runner
+from m2bridge.batch.runner_lock import WHOLE
 from m2bridge.batch.store import Store
 from m2bridge.engine import find_engine
-from m2bridge.engine.base import parse_bytes, parse_seconds
+from m2bridge.engine.base import Limits, parse_bytes, parse_seconds
 from m2bridge.engine.machine import allowed_cores, memory_share
 from m2bridge.errors import InputError
 
@@ -72,7 +73,7 @@ def plan_of(
     part = slice(None) if shard is None else parse_shard(shard)
     usual = min(4 * 2**30, memory_share(workers))
     allowed = usual if memory is None else parse_bytes(memory, "--memory")
-    limits = JobLimits(parse_seconds(timeout, "--timeout"), allowed)
+    limits = Limits(wall_seconds=parse_seconds(timeout, "--timeout"), memory_bytes=allowed)
     inline = json.dumps(jobs) if isinstance(jobs, Mapping) else None
     file = jobfile.read(Path(str(jobs))) if inline is None else jobfile.read_text(inline, Path("jobs.json"))
     plan = expand(file, limits=limits, most_jobs=most_jobs)
@@ -93,7 +94,7 @@ def parse_shard(text: str) -> slice:
     return slice(int(match[1]) - 1, None, int(match[2]))
 
 
-def run(
+def run_batch(
     jobs: Jobs,
     store: Path | str,
     *,
@@ -108,6 +109,7 @@ def run(
     display: Display | None = None,
     stop: threading.Event | None = None,
     plan: Plan | None = None,
+    shard: str | None = None,
 ) -> BatchResult:
     """Run many questions about many models; running the same again continues.
 
@@ -133,6 +135,8 @@ def run(
         Set it in another thread to stop once what runs has finished; in the main thread an interrupt does that.
     plan
         The plan of `jobs`, by somebody who has made it already.
+    shard
+        Which part of the jobs to run, written ``2/8``; runners of other parts may share the store.
 
     Raises
     ------
@@ -142,14 +146,17 @@ def run(
         There is no Macaulay2 that works, or it was lost while the batch ran.
     """
     count = workers or allowed_cores()
-    plan = plan or plan_of(jobs, workers=count, timeout=timeout, memory=memory, most_jobs=most_jobs)
+    plan = plan or plan_of(
+        jobs, workers=count, timeout=timeout, memory=memory, most_jobs=most_jobs, shard=shard
+    )
     info = find_engine(engine)
     source = "jobs" if isinstance(jobs, Mapping) else Path(jobs).name
     settings = Settings(
         engine_version=info.version, workers=count, retry=retry, escalate=escalate, source=source, stop=stop
     )
     launcher = launcher or CommandLauncher(str(info.path))
-    with contextlib.closing(Store.open_for_writing(Path(store))) as opened:
+    name = WHOLE if shard is None else shard.strip().replace("/", "-of-")
+    with contextlib.closing(Store.open_for_writing(Path(store), name)) as opened:
         runner = Runner(plan, opened, settings, launcher, display or suitable_display())
         state = runner.run()
     return BatchResult(Path(store), state, runner.interrupted, plan.duplicates)

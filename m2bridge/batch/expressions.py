@@ -1,79 +1,60 @@
-"""Batch: small expressions such as ``a <= d and dp + 1 < 2*d``: read here, never evaluated as code.
+"""Batch: small expressions such as ``a <= d and dp + 1 < 2*d``.
 
-Integers, names, texts in quotes, ``true``, ``false``, ``null``; ``+ - * // %``; ``== != < <= > >=`` (chained as in
-mathematics), ``in``; ``and or not``; parentheses. There are no calls, no attributes, no powers: the value of an expression is
-about as long as the expression.
-
-The words are read and their order is checked here, so that a mistake is found where it is. What binds more is then left to
-Python's own parser, which sees the operators and, for each operand, the number of its word.
+Numbers, names, texts in quotes, ``true``, ``false``, ``null``; ``+ - * // %``; ``== != < <= > >=`` (chained as in
+mathematics), ``in``; ``and or not``; parentheses. Python's parser reads the text; only these nodes are accepted, and they are
+evaluated here. There are no calls, no attributes, no powers: the value of an expression is about as long as the expression.
 """
 
 from __future__ import annotations
 
 import ast
+import math
 import operator
-import re
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from fractions import Fraction
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NoReturn
 
 from m2bridge.errors import ParseError
 
 LONGEST = 1_000
-DEEPEST = 40
-_LONGEST_NUMBER = 18
-_TOKEN = re.compile(
-    r"\s*(?:(?P<number>\d+(?:\.\d+)?)|(?P<name>[A-Za-z_][A-Za-z0-9_]*)"
-    r"|(?P<text>\"[^\"\\]*\"|'[^'\\]*')|(?P<operator>//|[=!<>]=|[-+*%()<>]))"
-)
-_BETWEEN = frozenset(["and", "or", "in", "==", "!=", "<", "<=", ">", ">=", "+", "-", "*", "//", "%"])
-_BEFORE_NOT = frozenset(["", "(", "and", "or", "not"])
+DEEPEST = 100
+_LARGEST_NUMBER = 10**18
 _CONSTANTS: dict[str, Any] = {"true": True, "false": False, "null": None}
-_SYMBOLS: dict[type[ast.AST], str] = {
-    ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.In: "in",
-    ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.FloorDiv: "//", ast.Mod: "%",
-}  # fmt: skip
-_OPERATIONS: dict[str, Callable[[Any, Any], Any]] = {
-    "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
-    "+": operator.add, "-": operator.sub, "*": operator.mul, "//": operator.floordiv, "%": operator.mod,
-}  # fmt: skip
-
-
-class _Token(NamedTuple):
-    kind: str
-    text: str
-    column: int
-
-    @property
-    def name(self) -> str | None:
-        """The name of something that varies, if this is one."""
-        return self.text if self.kind == "name" and self.text not in _CONSTANTS else None
-
-    @property
-    def value(self) -> Any:
-        """What a number, a text or a constant stands for."""
-        if self.kind == "number":
-            return Fraction(self.text) if "." in self.text else int(self.text)
-        return self.text[1:-1] if self.kind == "text" else _CONSTANTS[self.text]
+_ARITHMETIC: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+}
+_ORDER: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+}
+_ACCEPTED = (
+    ast.Name, ast.Load, ast.Constant, ast.BoolOp, ast.And, ast.Or, ast.UnaryOp, ast.Not, ast.USub, ast.BinOp, *_ARITHMETIC,
+    ast.Compare, *_ORDER, ast.Eq, ast.NotEq, ast.In,
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class Expression:
-    """An expression that can be read: its text, its words, and how they belong together."""
+    """An expression that was read and consists of accepted nodes only."""
 
     text: str
-    words: tuple[_Token, ...]
     root: ast.expr
 
     @property
     def names(self) -> frozenset[str]:
         """The names that the value depends on."""
-        leaves = (self.words[_number(node)] for node in ast.walk(self.root) if isinstance(node, ast.Name))
-        return frozenset(word.name for word in leaves if word.name is not None)
+        found = (node.id for node in ast.walk(self.root) if isinstance(node, ast.Name))
+        return frozenset(name for name in found if name not in _CONSTANTS)
 
     def value(self, names: Mapping[str, Any]) -> Any:
-        """The value, with every name known and every operation between things of one kind.
+        """Compute the value, with every name known and every operation between things of one kind.
 
         Raises
         ------
@@ -83,7 +64,7 @@ class Expression:
         return _Evaluator(self, names, lenient=False).value(self.root)
 
     def holds(self, names: Mapping[str, Any]) -> bool:
-        """Whether the expression is true of a row in which names may be missing: nothing but ``!=`` and ``== null`` is true of
+        """Tell whether the expression is true of a row in which names may be missing: only ``!=`` and ``== null`` are true of
         what is missing.
         """
         return _Evaluator(self, names, lenient=True).value(self.root) is True
@@ -100,10 +81,49 @@ def parse(text: str) -> Expression:
     ParseError
         With the column (from 1) in field `column`.
     """
-    words = _words(text)
-    _check_order(text, words)
-    source = (f"_{at}" if _is_operand(word) else word.text for at, word in enumerate(words[:-1]))
-    return Expression(text, tuple(words), ast.parse(" ".join(source), mode="eval").body)
+    if len(text) > LONGEST:
+        _fail(text, LONGEST, f"longer than {LONGEST} characters")
+    stripped = text.strip()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # Python's advice about what is refused below
+            root = ast.parse(stripped, mode="eval").body
+    except SyntaxError as error:
+        column = error.offset or len(stripped) + 1  # without one, at the end
+        hint = "; equality is written ==" if stripped[column - 1 : column] == "=" else ""
+        _fail(text, column, error.msg + hint)
+    except (ValueError, RecursionError, MemoryError) as error:  # NUL, or nested too deeply for the parser
+        _fail(text, 1, f"cannot be read ({type(error).__name__})")
+    _check(text, root)
+    return Expression(text, root)
+
+
+def _check(text: str, root: ast.expr) -> None:
+    """Refuse nodes that are not accepted, too large numbers and too deep nesting, without recursion."""
+    layer: list[ast.AST] = [root]
+    for _ in range(DEEPEST):
+        for node in layer:
+            if not isinstance(node, _ACCEPTED):
+                allowed = "numbers, names, texts, + - * // %, comparisons, in, and, or, not"
+                _fail(text, _column(node), f"{type(node).__name__} has no meaning here; there are: {allowed}")
+            if isinstance(node, ast.Constant):
+                _check_constant(text, node)
+        layer = [child for node in layer for child in ast.iter_child_nodes(node)]
+        if not layer:
+            return
+    _fail(text, 1, f"nested more than {DEEPEST} deep")
+
+
+def _check_constant(text: str, node: ast.Constant) -> None:
+    value = node.value
+    if not isinstance(value, bool | int | float | str | None):
+        _fail(text, _column(node), f"a constant of type {type(value).__name__} has no meaning here")
+    if isinstance(value, int | float) and not (math.isfinite(value) and abs(value) < _LARGEST_NUMBER):
+        _fail(text, _column(node), "a number has at most 18 digits")
+
+
+def _column(node: ast.AST) -> int:
+    return int(getattr(node, "col_offset", 0)) + 1
 
 
 def _fail(text: str, column: int, message: str) -> NoReturn:
@@ -112,138 +132,89 @@ def _fail(text: str, column: int, message: str) -> NoReturn:
     raise ParseError(f"{where}: {message}", source=text, line=1, column=column, reason=message)
 
 
-def _words(text: str) -> list[_Token]:
-    if len(text) > LONGEST:
-        _fail(text, LONGEST, f"longer than {LONGEST} characters")
-    words: list[_Token] = []
-    at, end = 0, len(text.rstrip())
-    while at < end:
-        match = _TOKEN.match(text, at)
-        if match is None:
-            wrong = at + len(text[at:]) - len(text[at:].lstrip())
-            hint = "; equality is written ==" if text[wrong] == "=" else ""
-            _fail(text, wrong + 1, f"{text[wrong]!r} has no meaning here{hint}")
-        kind = str(match.lastgroup)
-        words.append(_Token(kind, match[kind], match.start(kind) + 1))
-        if kind == "number" and len(match[kind]) > _LONGEST_NUMBER:
-            _fail(text, words[-1].column, f"a number has at most {_LONGEST_NUMBER} digits")
-        at = match.end()
-    return [*words, _Token("end", "the end", len(text) + 1)]
-
-
-def _is_operand(word: _Token) -> bool:
-    return word.kind in ("number", "text") or (word.kind == "name" and word.text not in _BETWEEN | {"not"})
-
-
-def _check_order(text: str, words: list[_Token]) -> None:
-    """Operands and operators take turns, and parentheses match; nothing is nested too deeply for Python's stack."""
-    around: list[str] = []  # open parentheses, and signs that wait for their operand
-    operand_expected, before = True, ""
-    for word in words:
-        found = word.text if word.kind == "end" else repr(word.text)
-        if operand_expected:
-            if _is_operand(word):
-                operand_expected = False
-            elif word.text in ("(", "-") or (word.text == "not" and before in _BEFORE_NOT):
-                around.append(word.text)
-                if len(around) > DEEPEST:
-                    _fail(text, word.column, f"nested more than {DEEPEST} deep")
-            else:
-                _fail(text, word.column, f"expected a number, a name or '(', found {found}")
-        elif word.text == ")" and "(" in around:
-            around.pop()
-        elif word.text in _BETWEEN:
-            operand_expected = True
-        elif "(" in around:
-            _fail(text, word.column, f"expected ')', found {found}")
-        elif word.kind != "end":
-            _fail(text, word.column, f"expected an operator, found {found}")
-        while not operand_expected and around and around[-1] != "(":
-            around.pop()
-        before = word.text
-
-
-def _number(leaf: ast.Name) -> int:
-    return int(leaf.id[1:])
-
-
 class _Evaluator:
-    """Values of parts. What is missing or of the wrong kind is a mistake, or, if `lenient`, not true of anything."""
+    """Computes values of nodes. What is missing or of the wrong kind is a mistake, or, if `lenient`, not true of anything."""
 
     def __init__(self, expression: Expression, names: Mapping[str, Any], *, lenient: bool) -> None:
         self.expression, self.names, self.lenient = expression, names, lenient
 
-    def wrong(self, part: ast.expr, message: str) -> None:
+    def wrong(self, node: ast.expr, message: str) -> None:
         if not self.lenient:
-            first = min(_number(leaf) for leaf in ast.walk(part) if isinstance(leaf, ast.Name))
-            _fail(self.expression.text, self.expression.words[first].column, message)
+            _fail(self.expression.text, _column(node), message)
 
-    def value(self, part: ast.expr) -> Any:
-        match part:
+    def value(self, node: ast.expr) -> Any:
+        match node:
+            case ast.Constant():
+                return node.value
             case ast.Name():
-                return self.leaf(part)
+                return self.name(node)
             case ast.BoolOp(op=ast.And()):
-                return all(self.truth(value) for value in part.values)
+                return all(self.truth(value) for value in node.values)
             case ast.BoolOp():
-                return any(self.truth(value) for value in part.values)
+                return any(self.truth(value) for value in node.values)
             case ast.UnaryOp(op=ast.Not()):
-                return not self.truth(part.operand)
+                return not self.truth(node.operand)
             case ast.UnaryOp():
-                value = self.number(part.operand)
-                return None if value is None else -value
-            case ast.Compare():
-                return self.chain(part)
+                number = self.number(node.operand)
+                return None if number is None else -number
             case ast.BinOp():
-                left, right, symbol = self.number(part.left), self.number(part.right), _SYMBOLS[type(part.op)]
-                if left is None or right is None:
-                    return None
-                if symbol in ("//", "%") and right == 0:
-                    return self.wrong(part, "division by zero")
-                return _OPERATIONS[symbol](left, right)
-        raise AssertionError("no such part was written")
+                return self.arithmetic(node)
+            case ast.Compare():
+                return self.chain(node)
+        raise AssertionError("parse accepts no other node")
 
-    def leaf(self, part: ast.Name) -> Any:
-        word = self.expression.words[_number(part)]
-        if word.name is None:
-            return word.value
-        if word.name not in self.names:
+    def name(self, node: ast.Name) -> Any:
+        if node.id in _CONSTANTS:
+            return _CONSTANTS[node.id]
+        if node.id not in self.names:
             known = ", ".join(sorted(self.names)) or "none"
-            self.wrong(part, f"there is no {word.name!r} here; the names are: {known}")
-        return self.names.get(word.name)
+            self.wrong(node, f"there is no {node.id!r} here; the names are: {known}")
+        return self.names.get(node.id)
 
-    def number(self, part: ast.expr) -> Any:
-        value = self.value(part)
-        return value if _is_number(value) else self.wrong(part, f"expected a number, this is {_kind(value)}")
+    def arithmetic(self, node: ast.BinOp) -> Any:
+        left, right = self.number(node.left), self.number(node.right)
+        if left is None or right is None:
+            return None
+        if isinstance(node.op, ast.FloorDiv | ast.Mod) and right == 0:
+            return self.wrong(node, "division by zero")
+        try:
+            return _ARITHMETIC[type(node.op)](left, right)
+        except OverflowError:  # an integer that no float can hold
+            return self.wrong(node, "the number is too large")
 
-    def truth(self, part: ast.expr) -> bool:
-        value = self.value(part)
+    def number(self, node: ast.expr) -> Any:
+        value = self.value(node)
+        return value if _is_number(value) else self.wrong(node, f"expected a number, this is {_kind(value)}")
+
+    def truth(self, node: ast.expr) -> bool:
+        value = self.value(node)
         if not isinstance(value, bool):
-            self.wrong(part, f"expected true or false, this is {_kind(value)}")
+            self.wrong(node, f"expected true or false, this is {_kind(value)}")
         return value is True
 
-    def chain(self, part: ast.Compare) -> bool:
-        left = self.value(part.left)
-        for operation, other in zip(part.ops, part.comparators, strict=True):
+    def chain(self, node: ast.Compare) -> bool:
+        left = self.value(node.left)
+        for comparison, other in zip(node.ops, node.comparators, strict=True):
             right = self.value(other)
-            if not self.compare(_SYMBOLS[type(operation)], left, right, other):
+            if not self.compare(comparison, left, right, other):
                 return False
             left = right
         return True
 
-    def compare(self, symbol: str, left: Any, right: Any, part: ast.expr) -> bool:
-        if symbol in ("==", "!="):
-            return _same(left, right) is (symbol == "==")
-        if symbol == "in" and isinstance(right, (list, tuple)):
-            return any(_same(left, item) for item in right)
-        texts = isinstance(left, str) and isinstance(right, str)
-        if symbol != "in" and (texts or (_is_number(left) and _is_number(right))):
-            return bool(_OPERATIONS[symbol](left, right))
-        self.wrong(part, f"cannot compare {_kind(left)} with {_kind(right)} by {symbol}")
+    def compare(self, comparison: ast.cmpop, left: Any, right: Any, node: ast.expr) -> bool:
+        if isinstance(comparison, ast.Eq | ast.NotEq):
+            return _same(left, right) is isinstance(comparison, ast.Eq)
+        if isinstance(comparison, ast.In):
+            if isinstance(right, list | tuple):
+                return any(_same(left, item) for item in right)
+        elif (isinstance(left, str) and isinstance(right, str)) or (_is_number(left) and _is_number(right)):
+            return bool(_ORDER[type(comparison)](left, right))
+        self.wrong(node, f"cannot compare {_kind(left)} with {_kind(right)}")
         return False
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float, Fraction)) and not isinstance(value, bool)
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _same(left: Any, right: Any) -> bool:

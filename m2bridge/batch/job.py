@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from m2bridge.batch import registry
-from m2bridge.batch.policy import JobLimits
+from m2bridge.engine.base import Limits
 from m2bridge.records import SCHEMA_VERSION
 
 
@@ -18,7 +18,7 @@ class Job:
     """One question about one model. The analysis, the spec, the parameters and the versions of everything make the key; limits,
     tags and priority say how and when to run it, do not change the answer and are not in the key.
 
-    `script_sha256` is of the templates it may use; `size` is the number of parameters of the model, for estimates; `name` is what
+    `script_sha256` is of the templates it may use; `size` is the number of parameters of the model; `name` is what
     the user calls a network of their own; `sweep` has the values of the names that a grid computes its entries from.
     """
 
@@ -28,7 +28,7 @@ class Job:
     parameters: Mapping[str, Any]
     script_sha256: str
     size: int
-    limits: JobLimits = field(default_factory=JobLimits)
+    limits: Limits = field(default_factory=Limits)
     tags: tuple[str, ...] = ()
     priority: int = 0
     name: str | None = None

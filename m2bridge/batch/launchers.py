@@ -2,7 +2,7 @@
 
 A launcher is anything with :meth:`Launcher.start`. :class:`CommandLauncher` starts the worker on this machine, or through any
 command that passes standard input and output on, such as ``srun -n1`` or ``ssh node``. The end of a worker's output is the end
-of the worker, wherever it ran. :mod:`m2bridge.batch.dask_launcher` has the launcher for Dask; :func:`chosen` knows them all.
+of the worker, wherever it ran. :mod:`m2bridge.batch.dask_workers` has the launcher for Dask; :func:`chosen` knows them all.
 
 A batch has as many places for workers as it runs jobs at once; a launcher may put them on different machines. The
 :class:`Breaker` knows which places can be used.
@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import IO, Any, Protocol
 
 from m2bridge.batch import registry
-from m2bridge.batch.policy import Task
+from m2bridge.batch.policy import Task, limits_document
 from m2bridge.batch.worker import PROTOCOL
 from m2bridge.engine import machine
 from m2bridge.errors import InputError, M2BridgeError, NoEngineError
@@ -88,10 +88,10 @@ def chosen(
         raise InputError("choose one of --launcher, --dask and --dask-slurm")
     if dask is not None or dask_slurm is not None:
         try:
-            from m2bridge.batch import dask_clusters
+            from m2bridge.batch import dask_workers
         except ImportError as error:
             raise InputError(f"Dask is not installed ({error}): pip install 'm2bridge[dask]'") from None
-        with dask_clusters.opened(dask, dask_slurm, certificates, engine, workers, show) as launcher:
+        with dask_workers.opened(dask, dask_slurm, certificates, engine, workers, show) as launcher:
             yield launcher, launcher.places
     elif command is not None:
         yield CommandLauncher(engine, prefix=_words(command)), workers
@@ -133,7 +133,7 @@ class WorkerHandle(ABC):
         """Send a job; the worker reads at once, whatever it is doing."""
         task.started, task.step, task.oom_kills = time.monotonic(), "starting", machine.oom_kills()
         self.task = task
-        self.send({**task.job.document(), "limits": task.limits.document(), "id": task.key})
+        self.send({**task.job.document(), "limits": limits_document(task.limits), "id": task.key})
 
     def kill(self, reason: str | None = None) -> None:
         """End the worker at once; Macaulay2's keeper sees it go and ends what is below."""

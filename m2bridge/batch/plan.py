@@ -5,10 +5,11 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import dataclass
 
+from m2bridge.batch.expansion import Models, SectionReader
 from m2bridge.batch.job import Job
 from m2bridge.batch.jobfile import JobFile
-from m2bridge.batch.policy import JobLimits
-from m2bridge.batch.sections import Models, SectionReader
+from m2bridge.batch.policy import larger
+from m2bridge.engine.base import Limits
 
 MOST_JOBS = 100_000
 
@@ -21,7 +22,7 @@ class Plan:
     duplicates: int
 
 
-def expand(file: JobFile, *, limits: JobLimits | None = None, most_jobs: int = MOST_JOBS) -> Plan:
+def expand(file: JobFile, *, limits: Limits | None = None, most_jobs: int = MOST_JOBS) -> Plan:
     """The plan of a job file; `limits` are for jobs that do not say. More points than `most_jobs` are refused and not made.
 
     Raises
@@ -30,7 +31,7 @@ def expand(file: JobFile, *, limits: JobLimits | None = None, most_jobs: int = M
         With every mistake of the file in field `mistakes`; nothing has been run.
     """
     mistakes, models = file.mistakes, Models(file.path.parent)
-    readers = [SectionReader(section, file, models, limits or JobLimits()) for section in file.sections]
+    readers = [SectionReader(section, file, models, limits or Limits()) for section in file.sections]
     swept = [(reader, reader.points(most_jobs)) for reader in readers]
     total = sum(len(points) for _, points in swept)
     if total > most_jobs:
@@ -53,7 +54,7 @@ def _merged(first: Job, second: Job) -> Job:
     """One job named twice: the larger limits, the higher priority, all tags."""
     return dataclasses.replace(
         first,
-        limits=first.limits.union(second.limits),
+        limits=larger(first.limits, second.limits),
         tags=tuple(dict.fromkeys(first.tags + second.tags)),
         priority=max(first.priority, second.priority),
     )

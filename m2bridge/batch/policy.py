@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import contextlib
 import math
-import statistics
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from m2bridge._version import __version__
+from m2bridge.engine.base import Limits
 from m2bridge.errors import RecordError
 
 if TYPE_CHECKING:
@@ -64,32 +64,30 @@ def exit_code(counts: dict[str, int]) -> int:
     return 2 if counts.get(JobOutcome.BAD_JOB) else 0
 
 
-@dataclass(frozen=True, slots=True)
-class JobLimits:
-    """Limits of one job as a whole: wall clock and, for Macaulay2 and Python each, memory. None is no limit."""
+def limits_document(limits: Limits) -> dict[str, Any]:
+    """Return the limits of one job for its record: wall clock and, for Macaulay2 and Python each, memory."""
+    return {"wall_seconds": limits.wall_seconds, "memory_bytes": limits.memory_bytes}
 
-    wall_seconds: float | None = 600.0
-    memory_bytes: int | None = 4 * 2**30
 
-    def times(self, factor: float) -> JobLimits:
-        """Both limits multiplied."""
-        return JobLimits(
-            None if self.wall_seconds is None else self.wall_seconds * factor,
-            None if self.memory_bytes is None else math.ceil(self.memory_bytes * factor),
-        )
+def limits_of(document: dict[str, Any]) -> Limits:
+    """Read what :func:`limits_document` wrote; a limit that is not named is none."""
+    return Limits(wall_seconds=document.get("wall_seconds"), memory_bytes=document.get("memory_bytes"))
 
-    def union(self, other: JobLimits) -> JobLimits:
-        """The larger of both, limit by limit."""
-        wall = _exceeds(other.wall_seconds, self.wall_seconds)
-        memory = _exceeds(other.memory_bytes, self.memory_bytes)
-        return JobLimits((other if wall else self).wall_seconds, (other if memory else self).memory_bytes)
 
-    def document(self) -> dict[str, Any]:
-        return {"wall_seconds": self.wall_seconds, "memory_bytes": self.memory_bytes}
+def scaled(limits: Limits, factor: float) -> Limits:
+    """Multiply both limits."""
+    wall, memory = limits.wall_seconds, limits.memory_bytes
+    return Limits(
+        wall_seconds=None if wall is None else wall * factor,
+        memory_bytes=None if memory is None else math.ceil(memory * factor),
+    )
 
-    @staticmethod
-    def of(document: dict[str, Any]) -> JobLimits:
-        return JobLimits(document.get("wall_seconds"), document.get("memory_bytes"))
+
+def larger(first: Limits, second: Limits) -> Limits:
+    """Return the larger of both, limit by limit."""
+    wall = second if _exceeds(second.wall_seconds, first.wall_seconds) else first
+    memory = second if _exceeds(second.memory_bytes, first.memory_bytes) else first
+    return Limits(wall_seconds=wall.wall_seconds, memory_bytes=memory.memory_bytes)
 
 
 def _exceeds(new: float | None, old: float | None) -> bool:
@@ -98,8 +96,8 @@ def _exceeds(new: float | None, old: float | None) -> bool:
 
 
 def new_limits(
-    record: dict[str, Any], wanted: JobLimits, *, retry: bool, escalate: float | None
-) -> JobLimits | None:
+    record: dict[str, Any], wanted: Limits, *, retry: bool, escalate: float | None
+) -> Limits | None:
     """The limits with which a recorded job is to be tried again, or None: the record stands.
 
     A job that met a limit is tried again with a larger one, or when asked (`retry`); `escalate` multiplies the limits that it
@@ -108,15 +106,15 @@ def new_limits(
     outcome = JobOutcome(record["outcome"])
     if outcome in (JobOutcome.COMPLETE, JobOutcome.DISAGREEMENT):
         return None
-    met = JobLimits.of(record["limits"])
+    met = limits_of(record["limits"])
     if outcome in LIMITED and escalate is not None:
-        return wanted.union(met.times(escalate))
+        return larger(wanted, scaled(met, escalate))
     helps = (
         outcome in (JobOutcome.TIMED_OUT, JobOutcome.PARTIAL) and _exceeds(wanted.wall_seconds, met.wall_seconds)
     ) or (
         outcome in (JobOutcome.OUT_OF_MEMORY, JobOutcome.PARTIAL) and _exceeds(wanted.memory_bytes, met.memory_bytes)
     )  # fmt: skip
-    return wanted.union(met) if retry or helps else None
+    return larger(wanted, met) if retry or helps else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,7 +123,7 @@ class Attempt:
 
     outcome: JobOutcome
     seconds: float
-    limits: JobLimits
+    limits: Limits
     message: str | None = None
     result: dict[str, Any] | None = None
     killed: bool = False
@@ -143,11 +141,10 @@ class Task:
 
     job: Job
     key: str
-    limits: JobLimits
+    limits: Limits
     attempt: int = 1
     started: float = 0.0
     step: str = "starting"
-    estimate: float | None = None
     previous: dict[str, Any] | None = None
     oom_kills: int = 0
     queued: bool = False
@@ -175,56 +172,14 @@ class Settings:
     stop: threading.Event | None = None
     """Set by another thread, it stops the run as Ctrl-C does."""
 
-    def limits_again(self, record: dict[str, Any], job: Job) -> JobLimits | None:
+    def limits_again(self, record: dict[str, Any], job: Job) -> Limits | None:
         """The limits with which a recorded job is to be tried again, or None."""
         return new_limits(record, job.limits, retry=self.retry, escalate=self.escalate)
 
 
-class Estimates:
-    """How long jobs may take: mean seconds of the same analysis of the same model; else a power law in the number of parameters,
-    fitted to the same analysis, when three sizes have been seen.
-    """
-
-    def __init__(self, history: Iterable[tuple[str, str, int, float]] = ()) -> None:
-        self._same: dict[tuple[str, str], tuple[float, int]] = {}
-        self._sizes: dict[str, dict[int, tuple[float, int]]] = {}
-        self._laws: dict[str, tuple[float, float] | None] = {}
-        for analysis, model, size, seconds in history:
-            self.learn(analysis, model, size, seconds)
-
-    def learn(self, analysis: str, model: str, size: int, seconds: float) -> None:
-        total, count = self._same.get((analysis, model), (0.0, 0))
-        self._same[analysis, model] = (total + seconds, count + 1)
-        sizes = self._sizes.setdefault(analysis, {})
-        total, count = sizes.get(size, (0.0, 0))
-        sizes[size] = (total + math.log(max(seconds, 1e-3)), count + 1)
-        self._laws.pop(analysis, None)
-
-    def of(self, job: Job) -> float | None:
-        """Seconds that the job may take."""
-        if found := self._same.get((job.analysis, job.spec)):
-            return found[0] / found[1]
-        if job.analysis not in self._laws:
-            self._laws[job.analysis] = self._fit(job.analysis)
-        law = self._laws[job.analysis]
-        return None if law is None else math.exp(min(law[0] + law[1] * math.log(max(job.size, 1)), 20.0))
-
-    def _fit(self, analysis: str) -> tuple[float, float] | None:
-        """Least squares of log seconds against log size, with a slope that is not negative."""
-        sizes = self._sizes.get(analysis, {})
-        if len(sizes) < 3:
-            return None
-        x = [math.log(max(size, 1)) for size in sizes]
-        y = [total / count for total, count in sizes.values()]
-        slope = max(0.0, statistics.linear_regression(x, y).slope)
-        return statistics.fmean(y) - slope * statistics.fmean(x), slope
-
-
-def triage(
-    plan: Plan, store: Store | None, estimates: Estimates, settings: Settings
-) -> tuple[Counter[str], list[Task]]:
-    """A plan compared with a store: how many records stand, by their outcome, and what is to be done: by priority, then the
-    longest first, then the largest models.
+def triage(plan: Plan, store: Store | None, settings: Settings) -> tuple[Counter[str], list[Task]]:
+    """Compare a plan with a store: how many records stand, by their outcome, and what is to be done: by priority, then the
+    largest models first.
     """
     standing: Counter[str] = Counter()
     tasks: list[Task] = []
@@ -238,9 +193,8 @@ def triage(
         if record is not None and limits is None:
             standing[record["outcome"]] += 1
         else:
-            tasks.append(Task(job, key, limits or job.limits, estimate=estimates.of(job)))
-    unknown = float("inf")
-    tasks.sort(key=lambda t: (-t.job.priority, -(unknown if t.estimate is None else t.estimate), -t.job.size))
+            tasks.append(Task(job, key, limits or job.limits))
+    tasks.sort(key=lambda task: (-task.job.priority, -task.job.size))
     return standing, tasks
 
 
@@ -258,7 +212,7 @@ def record_of(
         outcome, message, result = JobOutcome.PARTIAL, previous["message"], previous["result"]
     story = [
         {"outcome": one.outcome.value, "seconds": round(one.seconds, 4), "message": one.message,
-         "limits": one.limits.document()}
+         "limits": limits_document(one.limits)}
         for one in attempts
     ]  # fmt: skip
     return {
@@ -269,7 +223,7 @@ def record_of(
         "outcome": outcome.value,
         "message": message,
         "result": result,
-        "limits": task.limits.document(),
+        "limits": limits_document(task.limits),
         "seconds": round(last.seconds, 4),
         "peak_memory_bytes": last.peak_memory_bytes,
         "attempts": previous.get("attempts", []) + story,

@@ -1,7 +1,7 @@
 """Batch: the runner. A plan, a store and a launcher of workers enter; afterwards every job has its record.
 
-The runner alone writes records, and only while it holds the job's lock; a worker that outlives it for a moment can therefore
-not disturb a runner that comes after. Time is measured by the monotonic clock only.
+The runner alone writes records, and only while it holds the lock of its store or shard; a worker that outlives it for a moment
+can therefore not disturb a runner that comes after. Time is measured by the monotonic clock only.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import os
 import re
 import selectors
 import signal
+import statistics
 import threading
 import time
 from collections import deque
@@ -19,16 +20,13 @@ from types import FrameType
 from typing import Any
 
 from m2bridge.batch.display import Display, Host, Running, RunState
-from m2bridge.batch.index import Index
 from m2bridge.batch.launchers import Breaker, Launcher, WorkerHandle
 from m2bridge.batch.plan import Plan
-from m2bridge.batch.policy import NO_ENGINE, Attempt, Estimates, JobOutcome, Settings, Task, record_of, triage
+from m2bridge.batch.policy import NO_ENGINE, Attempt, JobOutcome, Settings, Task, record_of, triage
 from m2bridge.batch.store import Store
 from m2bridge.engine import machine
-from m2bridge.errors import M2BridgeError
 
 _TICK = 0.2
-_LOOK_AGAIN = 0.5
 _NO_MEMORY = re.compile(r"allocat|out of memory|bad_alloc|MemoryError", re.IGNORECASE)
 
 
@@ -38,23 +36,19 @@ class Runner:
     def __init__(
         self, plan: Plan, store: Store, settings: Settings, launcher: Launcher, display: Display
     ) -> None:
-        if store.locks is None:
-            raise M2BridgeError("the runner needs a store that was opened for writing")
-        self.store, self.locks, self.settings = store, store.locks, settings
+        self.store, self.settings = store, settings
         self.launcher, self.display = launcher, display
-        self.estimates = Estimates(Index(store).seconds())
+        self.finished_seconds: list[float] = []
         self.state = RunState(source=settings.source, total=len(plan.jobs), workers=settings.workers)
-        self.state.locks = store.lock_scope
-        self.state.cached, tasks = triage(plan, store, self.estimates, settings)
+        self.state.cached, tasks = triage(plan, store, settings)
         self.queue: deque[Task] = deque(tasks)
-        self.elsewhere: list[Task] = []
         self.workers: list[WorkerHandle] = []
         self.breaker = Breaker(settings.workers, settings.engine_version)
         self.history: dict[str, list[Attempt]] = {}
         self.interrupts = 0
         self._selector = selectors.DefaultSelector()
         self._begun = time.monotonic()
-        self._next_look = self._next_tick = self._next_publish = 0.0
+        self._next_tick = self._next_publish = 0.0
 
     @property
     def interrupted(self) -> bool:
@@ -84,10 +78,9 @@ class Runner:
         while self.interrupts < 2:
             if not self.interrupts and self.settings.stop is not None and self.settings.stop.is_set():
                 self.stop()
-            self._look_elsewhere()
             self._assign()
             busy = any(worker.task for worker in self.workers)
-            if not busy and (self.interrupts or not (self.queue or self.elsewhere)):
+            if not busy and (self.interrupts or not self.queue):
                 return
             for key, _ in self._selector.select(_TICK):
                 if isinstance(key.data, WorkerHandle):
@@ -153,39 +146,21 @@ class Runner:
                 worker.give(task)
 
     def _claim(self) -> Task | None:
-        """The next job that no other runner holds and that has no record yet; its lock is then ours."""
+        """Return the next job that has no record yet; a damaged record is set aside first."""
         while self.queue:
             task = self.queue.popleft()
-            if task.key in self.history:  # another attempt: the lock is ours already
+            if task.key in self.history:  # another attempt
                 return task
-            if not self.locks.take(f"job:{task.key}"):
-                self.elsewhere.append(task)
-                continue
             record = self.store.read_or_set_aside(task.key)
             if record is not None:
                 again = self.settings.limits_again(record, task.job)
-                if again is None:  # another runner has done it since we looked
-                    self.locks.release(f"job:{task.key}")
+                if again is None:  # recorded since we looked, by the runner of a shard that overlaps
                     self.state.cached[record["outcome"]] += 1
                     continue
                 task.limits, task.previous = again, record
             self.history[task.key] = []
             return task
         return None
-
-    def _look_elsewhere(self) -> None:
-        """Whether jobs that another runner held are free again (it finished them, or died)."""
-        now = time.monotonic()
-        if not self.elsewhere or now < self._next_look:
-            return
-        self._next_look = now + _LOOK_AGAIN
-        held = [task for task in self.elsewhere if self.locks.is_held(f"job:{task.key}")]
-        free = set(self.elsewhere) - set(held)
-        self.queue.extend(task for task in self.elsewhere if task in free)
-        self.elsewhere = held
-        if free and not self.workers:
-            task = self._claim()  # which drops what was finished elsewhere
-            self.queue.extendleft([task] if task is not None else [])
 
     # -- hearing of them -------------------------------------------------------------------------------------
 
@@ -194,15 +169,20 @@ class Runner:
         for event in events or ():
             kind, task = event["event"], worker.task
             if kind == "ready":
-                worker.engine = event.get("engine")
                 if (why := self.breaker.stranger(event)) is None:
+                    self._note_host(worker, -1)  # a task of Dask may run on another host than the last one
+                    worker.engine = event.get("engine")
                     worker.ready, worker.host = True, str(event.get("host"))
                     self._note_host(worker, 1)
                 else:
-                    worker.kill("excluded")
                     self._exclude(worker, why, no_engine="Macaulay2" in why)
+                    break
             elif kind == "unable":
-                self._failed(worker, event["message"], no_engine=event.get("exit_code") in (2, 4))
+                no_engine = event.get("exit_code") in (2, 4)
+                if event.get("exclude"):
+                    self._exclude(worker, event["message"], no_engine=no_engine)
+                else:
+                    self._failed(worker, event["message"], no_engine=no_engine)
             elif task is not None and event.get("id") == task.key:
                 if kind == "alive":
                     task.step = str(event.get("step"))
@@ -240,6 +220,12 @@ class Runner:
             self._exclude(worker, why, no_engine=no_engine)
 
     def _exclude(self, worker: WorkerHandle, why: str, *, no_engine: bool) -> None:
+        """Use the place of a worker no more; a job that it has is not begun, and goes back into the queue."""
+        if worker.task is not None:
+            self.queue.appendleft(worker.task)
+            worker.task = None
+        worker.ready = False
+        worker.kill("excluded")
         self.state.excluded.append(why)
         self.breaker.close(worker.place, why, no_engine=no_engine)
 
@@ -288,11 +274,9 @@ class Runner:
             return
         record = record_of(task, attempts, self.settings.engine_version, engine)
         self.store.write(task.key, record)
-        self.locks.release(f"job:{task.key}")
         del self.history[task.key]
         self.state.done[record["outcome"]] += 1
-        if attempt.outcome is JobOutcome.COMPLETE:
-            self.estimates.learn(task.job.analysis, task.job.spec, task.job.size, attempt.seconds)
+        self.finished_seconds.append(attempt.seconds)
         self.display.finished(task.job, record, self.state)
 
     # -- watching --------------------------------------------------------------------------------------------
@@ -306,7 +290,6 @@ class Runner:
     def _tick(self, *, force: bool = False) -> None:
         state = self.state
         state.seconds = time.monotonic() - self._begun
-        state.elsewhere = len(self.elsewhere)
         state.running = [
             Running(w.task.job.title, round(w.task.elapsed, 1), w.task.step, w.task.attempt)
             for w in self.workers
@@ -320,16 +303,13 @@ class Runner:
             self.store.publish(state.document())
 
     def _eta(self) -> float | None:
-        """Seconds that the rest may take: from estimates, and the mean of this run where there is none."""
-        done = self.state.done.total()
-        mean = self.state.seconds * self.settings.workers / done if done else None
-        rest = 0.0
-        for task in (*self.queue, *(w.task for w in self.workers if w.task)):
-            expected = task.estimate if task.estimate is not None else mean
-            if expected is None:
-                return None
-            rest += max(0.0, expected - (task.elapsed if task.started else 0.0))
-        return rest / max(self.settings.workers, 1)
+        """Estimate the seconds that are left: the median time of the jobs that this run has finished, for each one left."""
+        if not self.finished_seconds:
+            return None
+        median = statistics.median(self.finished_seconds)
+        running = [worker.task for worker in self.workers if worker.task]
+        left = median * len(self.queue) + sum(max(0.0, median - task.elapsed) for task in running)
+        return left / max(self.settings.workers, 1)
 
     def _end_workers(self) -> None:
         """End every worker and wait until nothing of theirs is left."""

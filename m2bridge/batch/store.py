@@ -6,10 +6,10 @@
     DIR/records/ab/KEY.json   one record a key; its first line holds the sha256 of the rest
     DIR/damaged/              records that did not match their checksum, kept for examination
     DIR/tmp/                  files on their way into records/
-    DIR/runners/ID.json       what each runner is doing (a heartbeat, not a lock)
-    DIR/locks                 one file, one byte a lock (:mod:`m2bridge.batch.locks`)
+    DIR/runners/NAME.json     what each runner is doing
+    DIR/lock, DIR/shards/     the locks of runners (:mod:`m2bridge.batch.runner_lock`)
 
-Nothing else is written here; the index (:mod:`m2bridge.batch.index`) is private to who reads.
+Nothing else is written here. Anything else that lies here is named by :meth:`Store.contents` and passed over.
 """
 
 from __future__ import annotations
@@ -22,14 +22,13 @@ import json
 import os
 import re
 import secrets
-import socket
-import time
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from m2bridge.batch.locks import Locks, scope_of
 from m2bridge.batch.policy import STORE_VERSION, JobOutcome
+from m2bridge.batch.runner_lock import WHOLE, RunnerLock, is_held
 from m2bridge.errors import InputError, M2BridgeError, RecordError
 from m2bridge.records import sync_directory, write_atomically
 
@@ -37,8 +36,7 @@ KIND = "m2bridge batch store"
 _KEY = re.compile(r"[0-9a-f]{64}")
 _FIRST = re.compile(rb'\{"sha256":"([0-9a-f]{64})",\n')
 _SUBDIRECTORIES = tuple(f"{i:02x}" for i in range(256))
-_BEATS = 2.5
-"""Seconds in which a runner that lives publishes its state at least once."""
+_TOP = frozenset({"store.json", "records", "damaged", "tmp", "runners", "lock", "shards"})
 _PARTS: dict[str, Any] = {
     "job": dict, "outcome": str, "message": str | None, "result": dict | None, "limits": dict, "seconds": int | float,
     "attempts": list, "engine": dict | None,
@@ -52,6 +50,14 @@ _PARTS_OF_A_JOB: dict[str, Any] = {
 }
 
 
+@dataclass(slots=True)
+class Contents:
+    """The keys of the records in a store, and the paths, relative to it, of what does not belong there."""
+
+    keys: list[str] = field(default_factory=list)
+    strays: list[str] = field(default_factory=list)
+
+
 class Store:
     """A directory of records. Reading needs no write access; :meth:`open_for_writing` does."""
 
@@ -60,9 +66,8 @@ class Store:
         self.directory = directory
         self.records = directory / "records"
         self.runners = directory / "runners"
-        self.locks: Locks | None = None
-        self.runner_id = ""
-        self.lock_scope = ""
+        self.runner = ""
+        self._lock: RunnerLock | None = None
         self._count = 0
 
     # -- opening ---------------------------------------------------------------------------------------------
@@ -92,8 +97,14 @@ class Store:
         return cls(directory)
 
     @classmethod
-    def open_for_writing(cls, directory: Path) -> Store:
-        """A store to run jobs into: made if the directory is missing or empty; takes a runner's lock in it."""
+    def open_for_writing(cls, directory: Path, runner: str = WHOLE) -> Store:
+        """Open a store to run jobs into: made if the directory is missing or empty. Takes the lock of the named runner.
+
+        Raises
+        ------
+        InputError
+            Another runner lives that may work on the same jobs, or the directory cannot be used.
+        """
         try:
             directory.mkdir(parents=True, exist_ok=True)
             _mark(directory)
@@ -101,7 +112,11 @@ class Store:
             for name in ("tmp", "runners", "damaged", *(f"records/{sub}" for sub in _SUBDIRECTORIES)):
                 (directory / name).mkdir(parents=True, exist_ok=True)
             sync_directory(store.records)
-            store._enter()
+            store._enter(runner)
+        except FileExistsError as error:
+            raise InputError(
+                f"--store: {error.filename} is in the way of a directory of the store; move it away"
+            ) from None
         except NotADirectoryError:
             raise InputError(f"--store {directory} is not a directory") from None
         except OSError as error:
@@ -110,77 +125,42 @@ class Store:
             ) from None
         return store
 
-    def _enter(self) -> None:
-        """Become a runner of this store, and clear away what dead ones left."""
-        self.locks = Locks(self.directory / "locks")
-        self.runner_id = secrets.token_hex(8)
-        self.locks.take(f"runner:{self.runner_id}")
-        self.lock_scope = scope_of(self.directory)
-        unseen = self._runners_with_unseen_locks()
-        if unseen:
-            self.lock_scope = f"do not hold between hosts: a batch on {', '.join(sorted(set(unseen.values())))} runs here too"
-        for left in (*self.runners.glob("*"), *(self.directory / "tmp").glob("*")):
-            owner = left.name.split(".")[0]
-            if owner != self.runner_id and owner not in unseen and not self.locks.is_held(f"runner:{owner}"):
-                left.unlink(missing_ok=True)
-        probe = self.directory / "tmp" / f"{self.runner_id}.probe"
+    def _enter(self, runner: str) -> None:
+        """Become the runner of this name, and clear away what a dead one of the same name left."""
+        self._lock = RunnerLock(self.directory, runner)
+        self.runner = runner
+        for left in (*self.runners.iterdir(), *(self.directory / "tmp").iterdir()):
+            if runner in (WHOLE, left.name.split(".")[0]):  # who holds the whole store is alone in it
+                with contextlib.suppress(IsADirectoryError, PermissionError):  # a stray thing, passed over
+                    left.unlink(missing_ok=True)
+        probe = self.directory / "tmp" / f"{runner}.probe"
         write_atomically(probe, b"1\n", probe.with_suffix(".probing"))
         probe.unlink()
 
-    def _runners_with_unseen_locks(self) -> dict[str, str]:
-        """Runners of other hosts that live although their lock looks free, with their hosts: the test whether locks hold there.
+    def publish(self, state: dict[str, Any]) -> None:
+        """Say what this runner is doing; a full disk is no reason to stop."""
+        temporary = self.directory / "tmp" / f"{self.runner}.state"
+        with contextlib.suppress(OSError):
+            temporary.write_text(json.dumps(state, ensure_ascii=False), encoding="utf-8")
+            os.replace(temporary, self.runners / f"{self.runner}.json")
 
-        Such a runner shows itself by its heartbeat, for which we wait only where there is one to wait for.
-        """
-        assert self.locks is not None
-        before = {
-            name: state
-            for name, state in self._states().items()
-            if state.get("host") not in (None, socket.gethostname()) and not self.locks.is_held(f"runner:{name}")
-        }  # fmt: skip
-        if not before:
-            return {}
-        time.sleep(_BEATS)
-        after = self._states()
-        return {
-            name: str(state["host"])
-            for name, state in before.items()
-            if after.get(name, state).get("beat") != state.get("beat")
-        }
-
-    def _states(self) -> dict[str, dict[str, Any]]:
-        """What every runner that is or was here said last."""
-        found = {}
+    def living(self) -> list[dict[str, Any]]:
+        """Return what every living runner said last. A runner lives while its lock is held."""
+        states = []
         for path in sorted(self.runners.glob("*.json")):
             with contextlib.suppress(OSError, ValueError, RecursionError):
                 state = json.loads(path.read_text(encoding="utf-8"))
-                if isinstance(state, dict):
-                    found[path.stem] = state
-        return found
-
-    def publish(self, state: dict[str, Any]) -> None:
-        """Say what this runner is doing; a full disk is no reason to stop."""
-        temporary = self.directory / "tmp" / f"{self.runner_id}.state"
-        with contextlib.suppress(OSError):
-            temporary.write_text(json.dumps(state, ensure_ascii=False), encoding="utf-8")
-            os.replace(temporary, self.runners / f"{self.runner_id}.json")
-
-    def living(self) -> list[dict[str, Any]]:
-        """What every runner that is alive said last. A runner lives while its lock is held."""
-        try:
-            locks = Locks(self.directory / "locks", readonly=True)
-        except OSError:
-            return []
-        with contextlib.closing(locks):
-            return [state for name, state in self._states().items() if locks.is_held(f"runner:{name}")]
+                if isinstance(state, dict) and is_held(self.directory, path.stem):
+                    states.append(state)
+        return states
 
     def close(self) -> None:
-        """Leave: the runner's file goes, and with the locks everything it had claimed."""
-        if self.locks is not None:
+        """Leave the store: the runner's file goes, and its lock."""
+        if self._lock is not None:
             with contextlib.suppress(OSError):
-                (self.runners / f"{self.runner_id}.json").unlink(missing_ok=True)
-            self.locks.close()
-            self.locks = None
+                (self.runners / f"{self.runner}.json").unlink(missing_ok=True)
+            self._lock.release()
+            self._lock = None
 
     # -- records ---------------------------------------------------------------------------------------------
 
@@ -211,8 +191,7 @@ class Store:
         try:
             return self.read(key)
         except RecordError:
-            self._count += 1
-            name = f"{key}.{self.runner_id or 'reader'}.{self._count}.json"
+            name = f"{key}.{secrets.token_hex(4)}.json"
             with contextlib.suppress(FileNotFoundError):
                 os.replace(self.path_of(key), self.directory / "damaged" / name)
             return None
@@ -227,7 +206,7 @@ class Store:
         """
         path = self.path_of(key)
         self._count += 1
-        temporary = self.directory / "tmp" / f"{self.runner_id}.{self._count}"
+        temporary = self.directory / "tmp" / f"{self.runner}.{self._count}"
         try:
             write_atomically(path, encode(record), temporary)
         except OSError as error:
@@ -238,31 +217,71 @@ class Store:
                 reason=reason,
             ) from None
 
+    def contents(self) -> Contents:
+        """List the keys of all records, and what else lies at any level of the store.
+
+        Whether a file with a key for its name is a record is found when it is read. What was written by runners that live or
+        died (``tmp``, ``damaged``, ``runners``, ``shards``) is not listed.
+        """
+        found = Contents()
+        for entry in _listed(self.directory):
+            if entry.name not in _TOP and not entry.name.startswith(".store-"):
+                found.strays.append(entry.name)
+        for directory in _listed(self.records):
+            name = f"records/{directory.name}"
+            if directory.name not in _SUBDIRECTORIES or not directory.is_dir():
+                found.strays.append(name)
+                continue
+            try:
+                entries = _listed(Path(directory.path))
+            except OSError as error:
+                found.strays.append(f"{name} ({error.strerror})")
+                continue
+            for entry in entries:
+                key = entry.name.removesuffix(".json")
+                if (
+                    entry.name != f"{key}.json"
+                    or not _KEY.fullmatch(key)
+                    or key[:2] != directory.name
+                    or not entry.is_file()
+                ):
+                    found.strays.append(f"{name}/{entry.name}")
+                else:
+                    found.keys.append(key)
+        return found
+
     def all_keys(self) -> Iterator[str]:
-        """The key of every record."""
-        for sub in _SUBDIRECTORIES:
-            with contextlib.suppress(FileNotFoundError):
-                for name in os.listdir(self.records / sub):
-                    if _KEY.fullmatch(name.removesuffix(".json")):
-                        yield name.removesuffix(".json")
+        """Iterate over the keys of all records."""
+        return iter(self.contents().keys)
 
     def rows(self, where: str | None = None) -> list[dict[str, Any]]:
-        """One flat dictionary for each record, as ``m2bridge results`` lists them; `where` as for that command."""
-        from m2bridge.batch import expressions, index, listing  # they read stores
+        """Return one flat dictionary per record, as ``m2bridge results`` lists them; `where` as for that command."""
+        from m2bridge.batch import expressions, rows  # they read stores
 
         condition = None if where is None else expressions.parse(where)
-        return listing.select(index.Index(Store.open(self.directory)), condition)
+        return rows.read_rows(Store.open(self.directory)).where(condition)
 
     def frame(self, where: str | None = None) -> Any:
-        """The records as a pandas DataFrame; where there is no pandas, as a dictionary of columns."""
-        rows = self.rows(where)
-        names = dict.fromkeys(name for row in rows for name in row)
-        columns = {name: [row.get(name) for row in rows] for name in names}
+        """Return the records as a pandas DataFrame, which writes LaTeX (``to_latex``), Parquet (``to_parquet``) and more.
+
+        Raises
+        ------
+        InputError
+            pandas is not installed.
+        """
         try:
             pandas = importlib.import_module("pandas")
         except ImportError:
-            return columns
-        return pandas.DataFrame(columns)
+            raise InputError(
+                "Store.frame() needs pandas, which is not installed: pip install 'm2bridge[pandas]'"
+            ) from None
+        return pandas.DataFrame(self.rows(where))
+
+
+def _listed(directory: Path) -> list[os.DirEntry[str]]:
+    """List a directory in the order of names."""
+    with os.scandir(directory) as entries:
+        return sorted(entries, key=lambda entry: entry.name)
 
 
 def _mark(directory: Path) -> None:

@@ -25,8 +25,10 @@ from m2bridge.certificates.produce import (
     written,
 )
 from m2bridge.linear.modular import eliminate, kernel_mod
+from m2bridge.linear.primes import LARGE_PRIME, given_numbers, prime_for
 from m2bridge.linear.residues import rational, residue
-from m2bridge.models import Mod, Model
+from m2bridge.models import Model
+from m2bridge.models.evaluation import random_image_points
 from m2bridge.models.symbolic import rational_variables, sparse
 from m2bridge.programs.arithmetics import object_array
 from m2bridge.programs.program import Program
@@ -35,6 +37,7 @@ from m2bridge.programs.ranks import GenericRank, generic_rank
 Document = dict[str, Any]
 Terms = dict[tuple[int, ...], int | Fraction]
 PRIME = 2**31 - 1
+"""For matrices of integers, which FLINT eliminates; programs take primes below 2^23."""
 Arc = tuple[Sequence[Sequence[Any]], Sequence[Fraction]]
 """For each flat weight the coefficients of a polynomial in t, lowest first; and the tangent vector of its image at t = 0."""
 
@@ -135,9 +138,9 @@ class _Expanded:
 
     @classmethod
     def of(cls, model: Model, seed: int) -> _Expanded | None:
-        """None where weights satisfy equations, or where there are too many coordinates."""
+        """None for an analytic model, or where there are too many coordinates."""
         free = model.free
-        if not free.polynomial or free.program.vanishing or free.parameter_dim < free.parameter_count:
+        if not free.polynomial:
             return None
         return cls(model, seed) if free.parameter_count * free.coordinate_count <= MOST_SYMBOLS else None
 
@@ -242,7 +245,8 @@ def smooth_point_certificate(
     rows = _residues([equation.gradient(image) for equation in equations])
     kept = [k for k, place in enumerate(places) if place is not None]
     chosen = eliminate(rows[:, kept], PRIME).pivot_rows if len(rows) else ()
-    rank = generic_rank(program, p=PRIME, seed=seed)
+    p = prime_for(given_numbers(model), chosen=None, default=LARGE_PRIME)
+    rank = generic_rank(program, p=p, seed=seed, whole=True)
     if len(kept) - len(chosen) != rank.rank or rank.heuristic:
         return None
     used = [equations[k] for k in sorted(chosen)]
@@ -274,8 +278,10 @@ def coordinate_places(model: Model, seed: int = 0) -> list[int | None]:
     if model.coordinate_program is not None:
         return list(range(model.coordinate_count))
     exponents, flat = model.monomials, _flat_inputs(model.program)
-    weights = model.draw_weights(np.random.default_rng([seed, 17]), PRIME)
-    occurs = model.coordinates({name: Mod(value, PRIME) for name, value in weights.items()}).values != 0
+    p = prime_for(given_numbers(model), chosen=None, default=LARGE_PRIME)
+    # at two points, because one of many coordinates may vanish at one by accident
+    points = random_image_points(model, np.random.default_rng([seed, 17]), 2, p)
+    occurs = np.asarray(points.any(axis=0))
     keys = []
     for c in range(model.coordinate_count):
         output, m = divmod(c, len(exponents))

@@ -186,9 +186,11 @@ def _by_intervals(program: Program, proof: BallProof) -> Document | None:
 
 def _minor(matrix: np.ndarray) -> list[int]:
     """Rows of a well conditioned square minor, by elimination with row pivoting."""
+    columns = matrix.shape[1]
+    if not columns:
+        return []
     work = matrix.copy()
     order = np.arange(len(work))
-    columns = work.shape[1]
     largest = np.maximum(np.abs(matrix).max(axis=1), 1e-300)
     for k in range(columns):
         pivot = k + int(np.argmax(np.abs(work[k:, k]) / largest[order[k:]]))

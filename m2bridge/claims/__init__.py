@@ -11,9 +11,9 @@ from m2bridge.claims.base import Claim
 from m2bridge.claims.lightning_attention.said import said_about
 from m2bridge.errors import InputError
 
-__all__ = ["PAPERS", "all_claims", "claim", "claims_of", "said_about"]
+__all__ = ["PAPERS", "all_claims", "claim", "claims_of", "misprints_in", "said_about"]
 
-PAPERS = ("lightning_attention", "polynomial_networks", "loss_landscape", "algebraic_invariants")
+PAPERS = ("lightning_attention", "polynomial_networks", "loss_landscape")
 """Papers with claims; the first is what ``m2bridge verify`` checks unless told."""
 
 
@@ -33,6 +33,12 @@ def claims_of(paper: str) -> tuple[Claim, ...]:
         return order.index(max(begins, key=len)) if begins else len(order)
 
     return tuple(replace(claim, paper=claim.paper or package.PAPER) for claim in sorted(claims, key=place))
+
+
+def misprints_in(citation: str) -> tuple[tuple[str, str], ...]:
+    """The places where the paper with this citation prints something else than it means, and how each is read."""
+    packages = [importlib.import_module(f"{__name__}.{paper}") for paper in PAPERS]
+    return next((getattr(p, "MISPRINTS", ()) for p in packages if citation == p.PAPER), ())
 
 
 def all_claims() -> tuple[Claim, ...]:

@@ -228,16 +228,21 @@ def by_ancestry(evidence: Iterable[Evidence], *quantities: str) -> Witnesses:
     return {ancestry: tuple(names) for ancestry, names in sorted(found.items())}
 
 
+def _without_certificate(certainty: Certainty) -> Certainty:
+    """The word for a verdict of the ledger, which holds no certificates."""
+    return Certainty.COMPUTED if certainty is Certainty.PROVED else certainty
+
+
 def holds(certainty: Certainty, reason: str = "", **computed: Any) -> Verdict:
     """The statement is true at this size."""
-    return Verdict(status=Status.HOLDS, certainty=certainty, computed=computed, reason=reason)
+    sure = _without_certificate(certainty)
+    return Verdict(status=Status.HOLDS, certainty=sure, computed=computed, reason=reason)
 
 
 def fails(certainty: Certainty, witness: Mapping[str, Any], reason: str = "", **computed: Any) -> Verdict:
     """The statement is false at this size, and here is why."""
-    return Verdict(
-        status=Status.FAILS, certainty=certainty, computed=computed, witness=witness, reason=reason
-    )
+    sure = _without_certificate(certainty)
+    return Verdict(status=Status.FAILS, certainty=sure, computed=computed, witness=witness, reason=reason)
 
 
 def decided(truth: bool, certainty: Certainty, reason: str, otherwise: str, **computed: Any) -> Verdict:

@@ -9,7 +9,6 @@ import codecs
 import importlib
 import io
 import os
-import re
 import signal
 import sys
 from collections.abc import Iterable
@@ -18,25 +17,89 @@ from types import FrameType
 from typing import TYPE_CHECKING, NoReturn, TextIO
 
 from m2bridge._version import __version__
-from m2bridge.cli import first_process
 from m2bridge.errors import DisagreementError, InputError, M2BridgeError, in_ascii, visible
 
 if TYPE_CHECKING:
     import typer
 
 COMMANDS = {
-    "figure": "figure", "models": "models", "verify": "verify", "explain": "records", "cite": "records", "report": "records",
-    "template": "template", "check": "records", "batch": "batch", "worker": "worker", "status": "status", "results": "results",
-    "schema": "records", "doctor": "engine", "engine": "engine", "licenses": "licenses", "mcp": "mcp", "describe": "models",
-}  # fmt: skip
-"""Commands that are no questions, in the order of ``--help``, and the modules of this package that register them."""
+    "figure": (
+        "figure",
+        "Draw the paper's figures from computed data: 1, theorem-3.4, 3; slices, loss landscapes, a sweep of your own.",
+    ),
+    "models": ("models", "List the families of models by kind, with an example of each."),
+    "verify": (
+        "verify",
+        "Check every statement of the paper by computation, with an exact witness for each that fails.",
+    ),
+    "explain": (
+        "records",
+        "Explain a record: what was asked, what was found, what it rests on, and a Macaulay2 script that asks again.",
+    ),
+    "cite": (
+        "records",
+        "Cite a record: one LaTeX sentence that says what it holds, and BibTeX for what the sentence names.",
+    ),
+    "report": (
+        "records",
+        "Write records as one self-contained HTML page: answers, how each was obtained, scripts, how to cite.",
+    ),
+    "template": ("template", "Run a Macaulay2 template of your own and print the values it emits."),
+    "check": (
+        "records",
+        "Verify the certificate in a record.",
+    ),
+    "batch": (
+        "batch",
+        "Run a thousand jobs: cached, limited, resumable. Running the same command again continues.",
+    ),
+    "worker": (
+        "worker",
+        "Read job documents on standard input, write attempt documents on standard output, one JSON object a line.",
+    ),
+    "status": (
+        "status",
+        "What the batches of a store are doing now, and how many records of each outcome it has.",
+    ),
+    "results": (
+        "results",
+        "List what a store holds. Names in --where: columns, the model's arguments, the quantities of the results, tags.",
+    ),
+    "schema": ("records", "Print the JSON Schema of what an analysis prints with --json."),
+    "doctor": ("engine", "Say which Macaulay2 is used, what else was tried, and why it was passed over."),
+    "engine": ("engine", "Install, list or remove a Macaulay2 in your data directory."),
+    "mcp": (
+        "mcp",
+        "Offer every question as a tool of the Model Context Protocol, on standard input and output.",
+    ),
+    "describe": (
+        "models",
+        "Say what is known about a model: parameters, target, symmetries, formula and hypotheses.",
+    ),
+}
+"""Commands that are no questions, in the order of ``--help``: the module of this package that registers each, and what it does. A
+test compares the sentences with the commands' own."""
+
+REPLACED = {
+    "hilbert-series": "the Hilbert series is a field of closure: m2bridge closure SPEC",
+    "canonical": "m2bridge same compares two sets of weights, and m2bridge symmetries lists the symmetries",
+    "licenses": "the container image holds the list of its licences in /opt/m2bridge/LICENSES.txt",
+    "render": "the option --script of a question prints its Macaulay2 script: m2bridge QUESTION SPEC --script",
+}
+"""Removed commands, and what to use instead; a name counts as removed once no question and no command has it."""
+
+REPLACED_OPTIONS = {
+    "--estimate": "the option --timeout bounds the time, and what was found before is printed"
+}
+"""Removed options of commands, and what to use instead."""
 
 EXIT_CODES = """\
 Exit codes: 0 answered (a theorem that fails is an answer); 1 unexpected error; 2 usage or bad input; 3 witnesses disagree; \
 4 no Macaulay2; 5 a limit was reached, what was found is printed; 6 a recorded verdict changed; 7 a certificate was rejected; \
 8 nothing is proved, or not known to the checker; 130 interrupted."""
 
-_RENDER = "Print the Macaulay2 script behind a question; as the option --script of the question."
+HELP = Path(__file__).parents[1] / "data" / "help"
+"""The help of every question of this package as a text; :mod:`m2bridge.cli.help` writes it."""
 SUMMARY = "From a polynomial network to its geometry, with proof."
 _OPTIONS = {
     "--version": "Print the version and exit.",
@@ -47,14 +110,8 @@ _OPTIONS = {
 
 
 def command_sentences() -> dict[str, str]:
-    """What each command that is no question does, read from its file."""
-    found = {}
-    for command, module in COMMANDS.items():
-        text = (Path(__file__).parent / f"{module}.py").read_text(encoding="utf-8")
-        named = re.search(rf'command\("{command}"\).*?"""(.+?)(?:"""|\n)', text, re.DOTALL)
-        grouped = named or re.search(r'group_of\(\s*app,\s*"\w+",\s*f?"(.+?\.)(?=[ "])', text)
-        found[command] = grouped[1] if grouped else ""
-    return found
+    """What each command that is no question does."""
+    return {name: sentence for name, (_, sentence) in COMMANDS.items()}
 
 
 def listing() -> str:
@@ -68,7 +125,7 @@ def listing() -> str:
     groups = {
         "Options": _OPTIONS,
         "Questions": sentences(),
-        "Commands": command_sentences() | {"render": _RENDER},
+        "Commands": command_sentences(),
     }
     column = 4 + max(len(name) for names in groups.values() for name in names)
     lines = ["Usage: m2bridge [OPTIONS] COMMAND [ARGS]...", "", SUMMARY]
@@ -82,11 +139,8 @@ def listing() -> str:
     return "\n".join([*lines, "", textwrap.fill(EXIT_CODES, width)])
 
 
-def build_app(names: Iterable[str] | None = None, *, for_help: bool = False) -> typer.Typer:
-    """The application with the commands of these names; with all of them, whose import takes a second, unless they are given.
-
-    `for_help` questions are read and not imported.
-    """
+def build_app(names: Iterable[str] | None = None) -> typer.Typer:
+    """The application with the commands of these names; with all of them, whose import takes a second, unless they are given."""
     import typer
 
     from m2bridge.questions import sentences
@@ -101,11 +155,11 @@ def build_app(names: Iterable[str] | None = None, *, for_help: bool = False) -> 
     )
     app.callback()(lambda: None)
     wanted = [*sentences(), *COMMANDS] if names is None else list(names)
-    for module in dict.fromkeys(COMMANDS[name] for name in wanted if name in COMMANDS):
+    for module in dict.fromkeys(COMMANDS[name][0] for name in wanted if name in COMMANDS):
         importlib.import_module(f"m2bridge.cli.{module}").register(app)
     for name in wanted:
         if name not in COMMANDS:
-            importlib.import_module("m2bridge.cli.questions").register(app, name, for_help=for_help)
+            importlib.import_module("m2bridge.cli.questions").register(app, name)
     return app
 
 
@@ -172,16 +226,8 @@ def _run(given: list[str]) -> int:
 
 
 def _dispatch(given: list[str]) -> int:
-    from m2bridge.questions import sentences
+    from m2bridge.questions import QUESTIONS, sentences
 
-    if given[:1] == ["render"]:  # the older name of --script
-        if given[1:] in (["-h"], ["--help"]):
-            print(f"Usage: m2bridge render QUESTION SPEC [OPTIONS]\n\n  {_RENDER}\n")
-            print("  Example: m2bridge render singular-locus --d 2 --dp 1")
-            return 0
-        if given[1:2] == [] or given[1].startswith("-"):
-            raise InputError("render needs a question: m2bridge render singular-locus --d 2 --dp 1")
-        given = [*given[1:], "--script"]
     completing = any(name.startswith("_M2BRIDGE_COMPLETE") for name in os.environ)
     if not completing and (not given or given[0] in ("-h", "--help")):
         print(listing())
@@ -189,15 +235,22 @@ def _dispatch(given: list[str]) -> int:
     if given[:1] == ["--version"]:
         print(f"m2bridge {__version__}")
         return 0
-    known = [*sentences(), *COMMANDS]
     named = [given[0]] if given and not given[0].startswith("-") else []
-    if not completing and named and named[0] not in known:
+    if not completing and _asks_help(given) and given[0] in QUESTIONS:
+        print((HELP / f"{given[0]}.txt").read_text(encoding="utf-8"), end="")
+        return 0
+    ours = {*QUESTIONS, *COMMANDS}
+    if not completing and named and named[0] not in ours and named[0] not in sentences():
+        if named[0] in REPLACED:
+            raise InputError(f"There is no command {named[0]!r}: {REPLACED[named[0]]}")
         from m2bridge.models.spec import suggestion
 
-        raise InputError(f"No such command {named[0]!r}; {suggestion(named[0], known)} (see m2bridge --help)")
+        raise InputError(
+            f"No such command {named[0]!r}; {suggestion(named[0], sorted({*ours, *sentences()}))} (see m2bridge --help)"
+        )
     import typer
 
-    command = typer.main.get_command(build_app(None if completing else named, for_help=_asks_help(given)))
+    command = typer.main.get_command(build_app(None if completing else named))
     code = command.main(args=given, prog_name="m2bridge", standalone_mode=False)
     if code == 130:  # the option parser turns an interrupt into this code, without a word
         _complain("interrupted")
@@ -218,6 +271,9 @@ def _complain_of_usage(error: Exception) -> int:
     where = "m2bridge" if context is None else context.command_path
     if message.startswith("No such command") and "Did you mean" not in message and context is not None:
         message = f"{message.rstrip('.')}; there are: {', '.join(context.command.list_commands(context))}"
+    option = getattr(error, "option_name", "")
+    if option in REPLACED_OPTIONS:
+        message = f"No such option: {option}; {REPLACED_OPTIONS[option]}"
     _complain(f"{message.rstrip('.')} (see {where} --help)")
     return int(getattr(error, "exit_code"))  # noqa: B009
 
@@ -232,13 +288,11 @@ def _end(number: int, _: FrameType | None) -> NoReturn:
 
 
 def entry() -> None:
-    """The console script; as the first process of a container it is in charge of the others.
+    """The console script.
 
     Told to end, a command ends like any program. Its environment may hold secrets, which a script in Macaulay2 has no
     business to read; the list of commands runs nothing and is quicker without hiding it.
     """
-    if os.getpid() == 1:
-        first_process.stay_in_charge()
     if signal.getsignal(signal.SIGTERM) == signal.SIG_DFL:
         signal.signal(signal.SIGTERM, _end)
     try:

@@ -11,11 +11,10 @@ from rich.markup import escape
 from rich.table import Table
 
 from m2bridge.batch.display import Display, Lines, Picture, RunState
-from m2bridge.batch.entry import plan_of, run
-from m2bridge.batch.index import Index
+from m2bridge.batch.entry import plan_of, run_batch
 from m2bridge.batch.launchers import chosen
 from m2bridge.batch.plan import MOST_JOBS, Plan
-from m2bridge.batch.policy import Estimates, Settings, Task, triage
+from m2bridge.batch.policy import Settings, Task, limits_document, triage
 from m2bridge.batch.store import Store
 from m2bridge.cli import common
 from m2bridge.engine import find_engine
@@ -126,12 +125,14 @@ def register(app: typer.Typer) -> None:
             return
         if store is None:
             raise InputError("say where the records go: --store DIR (or --dry-run to run nothing)")
+        if (store / "store.json").is_file():
+            common.name_strays(Store.open(store).contents().strays)
         with chosen(
             engine, command=launcher, dask=dask, dask_slurm=dask_slurm, certificates=dask_tls, workers=workers,
             show=_say,
         ) as (starter, places):  # fmt: skip
-            done = run(
-                job_file, store, plan=plan, workers=places, retry=retry, escalate=escalate, engine=engine,
+            done = run_batch(
+                job_file, store, plan=plan, shard=shard, workers=places, retry=retry, escalate=escalate, engine=engine,
                 launcher=starter, display=_display(quiet=as_json),
             )  # fmt: skip
         if as_json:
@@ -167,7 +168,7 @@ def _plan(path: Path, **options: Any) -> Plan:
             raise
         err = common.console(stderr=True)
         for line in lines:
-            err.print(f"{path}, {line}", markup=False, soft_wrap=True)
+            err.print(f"{path}: {line}", markup=False, soft_wrap=True)
         count = len(error.fields["mistakes"])
         raise InputError(f"{path} has {count} mistake{'s' * (count > 1)}; nothing was run") from None
 
@@ -188,14 +189,17 @@ def _display(*, quiet: bool) -> Display:
 
 def _dry_run(plan: Plan, directory: Path | None, settings: Settings, *, as_json: bool) -> None:
     store = Store.open(directory) if directory is not None and (directory / "store.json").exists() else None
-    estimates = Estimates(() if store is None else Index(store).seconds())
-    standing, tasks = triage(plan, store, estimates, settings)
+    standing, tasks = triage(plan, store, settings)
     if as_json:
         to_run = [
-            {**t.job.document(), "key": t.key, "limits": t.limits.document(), "priority": t.job.priority,
-             "estimate_seconds": t.estimate}
+            {
+                **t.job.document(),
+                "key": t.key,
+                "limits": limits_document(t.limits),
+                "priority": t.job.priority,
+            }
             for t in tasks
-        ]  # fmt: skip
+        ]
         counts = {"jobs": len(plan.jobs), "duplicates": plan.duplicates, "cached": standing.total()}
         common.print_json({**counts, "to_run": to_run})
         return
@@ -205,20 +209,16 @@ def _dry_run(plan: Plan, directory: Path | None, settings: Settings, *, as_json:
         f"\n{len(plan.jobs)} jobs ({plan.duplicates} duplicates removed): {standing.total()} answered in the store, "
         f"{len(tasks)} to run with {settings.workers} workers"
     )
-    if known := [task.estimate for task in tasks if task.estimate is not None]:
-        rest = f"; {len(tasks) - len(known)} without an estimate" if len(known) < len(tasks) else ""
-        console.print(f"about {sum(known) / settings.workers:.0f} s{rest}")
 
 
 def _task_table(tasks: list[Task]) -> Table:
     table = Table(show_edge=False, pad_edge=False)
     table.add_column("job", overflow="fold")
-    for name in ("priority", "time limit", "estimate"):
+    for name in ("priority", "time limit"):
         table.add_column(name, justify="right")
     for task in tasks:
-        estimate = "" if task.estimate is None else f"{task.estimate:.1f} s"
         wall = "none" if task.limits.wall_seconds is None else f"{task.limits.wall_seconds:g} s"
-        table.add_row(escape(task.job.title), str(task.job.priority or ""), wall, estimate)
+        table.add_row(escape(task.job.title), str(task.job.priority or ""), wall)
     return table
 
 

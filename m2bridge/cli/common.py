@@ -6,7 +6,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -20,12 +20,16 @@ from typer.core import TyperGroup
 
 from m2bridge import records
 from m2bridge.errors import InputError, M2BridgeError, visible
-from m2bridge.results import RELATION_SIGNS, Certainty, Evidence, Result, by_quantity, strongest
+from m2bridge.results import RELATION_SIGNS, Evidence, Result, by_quantity, strongest
 from m2bridge.views import Rows, View, cut
 
 if TYPE_CHECKING:  # what only an answer needs is imported where it is needed: help is read at once
     from m2bridge.engine.base import Limits
     from m2bridge.models import Model
+
+_MOST_STRAYS = 10
+DEFAULT_TIMEOUT, DEFAULT_MEMORY = "10m", "6G"
+"""The defaults of ``--timeout`` and ``--memory``, which are those of :class:`~m2bridge.engine.base.Limits`."""
 
 # -- options that commands share -----------------------------------------------------------------------------------------------
 
@@ -33,7 +37,6 @@ if TYPE_CHECKING:  # what only an answer needs is imported where it is needed: h
 _MEMORY = "Memory limit: 512M, 4G; at most four fifths of what the machine or container has."
 _ENGINE = "Path of the Macaulay2 to use (default: M2BRIDGE_M2, or the first that works)."
 _PRIME = "Characteristic of what is computed over a finite field (default: one that divides nothing in the model)."
-_ESTIMATE = "Predict seconds and memory, say what needs no Macaulay2, and run nothing."
 _TIMEOUT = "Time limit of the whole question: 90, 90s, 10m, 2h, none."
 WidthOption = Annotated[int | None, typer.Option("--d", help="Width of a token (input).")]
 OutputWidthOption = Annotated[int | None, typer.Option("--dp", help="Width of a token (output), d' in the paper.")]
@@ -51,8 +54,7 @@ KeepOption = Annotated[Path | None, typer.Option("--keep", help="Directory to ke
 
 NoEngineOption = Annotated[bool, typer.Option("--no-engine", help="Do not ask Macaulay2.")]
 EvidenceOption = Annotated[bool, typer.Option("--evidence", help="Print every piece of evidence, with its method.")]
-ScriptOption = Annotated[bool, typer.Option("--script", help="Print the first Macaulay2 script instead of running it.")]
-EstimateOption = Annotated[bool, typer.Option("--estimate", help=_ESTIMATE)]
+ScriptOption = Annotated[bool, typer.Option("--script", help="Print the Macaulay2 script that computed the answer.")]
 # fmt: on
 OPTIONS: dict[str, tuple[Any, Any]] = {
     "d": (WidthOption, None),
@@ -62,15 +64,14 @@ OPTIONS: dict[str, tuple[Any, Any]] = {
     "prime": (PrimeOption, None),
     "no_engine": (NoEngineOption, False),
     "seed": (SeedOption, 0),
-    "timeout": (TimeoutOption, "10m"),
-    "memory": (MemoryOption, "6G"),
+    "timeout": (TimeoutOption, DEFAULT_TIMEOUT),
+    "memory": (MemoryOption, DEFAULT_MEMORY),
     "engine": (EngineOption, None),
     "as_json": (JsonOption, False),
     "save": (SaveOption, None),
     "keep": (KeepOption, None),
     "evidence": (EvidenceOption, False),
     "script": (ScriptOption, False),
-    "estimate": (EstimateOption, False),
 }  # fmt: skip
 """Annotation and default of the options that a question's command may have."""
 
@@ -181,6 +182,15 @@ def console(*, stderr: bool = False) -> Console:
     return _Console(stderr=stderr, width=width, highlight=False, emoji=False, soft_wrap=False)
 
 
+def name_strays(strays: Sequence[str]) -> None:
+    """Name on standard error what lies in a store and does not belong there; it is passed over."""
+    if strays:
+        more = f", and {len(strays) - _MOST_STRAYS} more" if len(strays) > _MOST_STRAYS else ""
+        shown = visible(", ".join(strays[:_MOST_STRAYS]))
+        text = f"{len(strays)} not of the store, passed over: {shown}{more}"
+        console(stderr=True).print(text, markup=False, soft_wrap=True)
+
+
 def print_json(document: Any) -> None:
     """One JSON document on standard output, in ASCII where that takes nothing else."""
     text = records.dumps(document)
@@ -197,13 +207,12 @@ def finish(
     as_json: bool,
     save: Path | None,
     show: Callable[[Console], None],
-    name: str | None = None,
 ) -> None:
     """Print a result (JSON, or `show` for people), save its record, and exit 3 when the witnesses disagree, 5 at a limit."""
     path, trouble = None, ""
     if save is not None:  # the record first: who reads the output may close it
         try:
-            path = records.save(result, save, name=name)
+            path = records.save(result, save)
         except OSError as error:  # the answer is told before
             trouble = f"--save {save}: the record could not be written: {error.strerror}"
     if as_json:
@@ -216,12 +225,29 @@ def finish(
     if trouble:
         raise M2BridgeError(trouble)
     if result.agreement is False:
-        for conflict in result.conflicts:
-            err.print(f"witnesses disagree: {conflict}", style="bold red", markup=False, soft_wrap=True)
+        for sentence in conflict_sentences(result):
+            err.print(sentence, style="bold red", markup=False, soft_wrap=True)
         raise typer.Exit(3)
     if result.limit is not None:
         err.print(f"partial answer: {result.limit}", markup=False, soft_wrap=True)
         raise typer.Exit(5)
+
+
+_MOST_CONFLICTS = 3
+"""One defect often contradicts many statements; the first few show it."""
+
+
+def conflict_sentences(result: Result) -> list[str]:
+    """Return the first conflicts, two statements each, and what to do about them."""
+    conflicts = result.conflicts
+    sentences = [f"witnesses disagree: {conflict}" for conflict in conflicts[:_MOST_CONFLICTS]]
+    if len(conflicts) > _MOST_CONFLICTS:
+        sentences.append(f"and {len(conflicts) - _MOST_CONFLICTS} more; --evidence shows every statement")
+    return [
+        *sentences,
+        "At least one of these statements is false, so do not use the answer. Run the command again with another --seed and, "
+        "where the question has one, another --prime; if they still disagree, report it with the record that --save writes.",
+    ]
 
 
 @contextmanager
@@ -240,18 +266,15 @@ def shown_steps(*, quiet: bool) -> Iterator[Callable[[str], None]]:
 # -- results for people ---------------------------------------------------------------------------------------------------------
 
 _STYLES = {
-    "proved": "green", "probable": "yellow", "numeric": "cyan", "singular": "red", "smooth": "blue", "undecided": "yellow",
+    "proved": "green", "theorem": "green", "computed": "green", "probable": "yellow", "numeric": "cyan",
+    "singular": "red", "smooth": "blue", "undecided": "yellow",
     "identifiable-up-to-symmetry": "green", "finite-up-to-symmetry": "blue", "open-orbit": "cyan", "not-identifiable": "red",
     "image": "blue", "boundary": "yellow", "closure-only": "magenta", "outside": "red", "fails": "red", "agrees": "green",
 }  # fmt: skip
 """Colours of words that stand alone in a cell."""
 _NUMBERED = re.compile(r"(:.*|(?<!=) \(?\d+(,\d+)*\)?)$")
 """What tells one point or orbit from another in the name of a quantity."""
-_AGREEMENT = {
-    True: "[green]witnesses agree[/]",
-    False: "[bold red]witnesses disagree[/]",
-    None: "no second witness",
-}
+_AGREEMENT_STYLES = {True: "green", False: "bold red", None: ""}
 
 
 def styled(word: str) -> str:
@@ -269,11 +292,11 @@ def show(
     console.print(escape(title), style="dim")
     _print_view(view, console)
     console.print()
-    if evidence or result.conflicts:
+    if evidence:
         _show_evidence(result, console)
     else:
         console.print(_grounds(result, quantities))
-    if result.certainty is not Certainty.PROVED:
+    if not result.certainty.exact:
         console.print(f"to prove it: {view.to_prove}", markup=False)
     console.print(closing_line(result, sure))
 
@@ -315,7 +338,7 @@ def _grounds(result: Result, quantities: Mapping[str, str]) -> Table:
     said = by_quantity(result.evidence)
     for name in (name for name in said if name in quantities):
         for item in strongest(said[name]):
-            how = f"{item.witness}: {item.how} ({item.certainty.value})"
+            how = f"{item.witness}: {item.how} ({item.word})"
             table.add_row(escape(f"{name} {_value(item)}"), escape(how))
     others = dict.fromkeys(_NUMBERED.sub("", name) for name in said if name not in quantities)
     silent = [name for name in said if name in quantities and not strongest(said[name])]
@@ -336,9 +359,8 @@ def closing_line(result: Result, sure: str) -> str:
     prime, field = result.options.get("prime"), result.options.get("field")
     over = f"p={prime}, " if prime else f"{field}, " if field else ""
     ground = f"{engine_text(result)}, {over}seed={result.seed}, {result.seconds:.1f} s"
-    if result.agreement is None and result.certainty is Certainty.PROVED:
-        return f"{sure} without a second witness; {escape(ground)}"
-    return f"{_AGREEMENT[result.agreement]}; {sure}; {escape(ground)}"
+    words, style = escape(result.agreement_words), _AGREEMENT_STYLES[result.agreement]
+    return f"{f'[{style}]{words}[/]' if style else words}; {sure}; {escape(ground)}"
 
 
 def engine_text(result: Result) -> str:
@@ -357,10 +379,11 @@ def _show_evidence(result: Result, console: Console) -> None:
     """Every piece of evidence, quantity by quantity: value, who says it and how, how sure, how long."""
     console.print("Evidence", style="bold")
     for quantity, items in by_quantity(result.evidence).items():
-        console.print(quantity, style="bold", markup=False)
+        word = f" ({result.words[quantity].value})" if quantity in result.words else ""
+        console.print(f"{quantity}{word}", style="bold", markup=False)
         table = grid()
         for item in items:
-            sure = "" if item.value is None else f"{item.certainty.value}, "
+            sure = "" if item.value is None else f"{item.word}, "
             said = f"{item.witness}: {item.how} ({sure}{item.seconds:.2f} s)"
             table.add_row(escape(f"  {_value(item)}"), escape(said))
         console.print(table)

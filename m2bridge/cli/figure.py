@@ -135,8 +135,8 @@ def figure1_command(
     picture: FormatOption = None,
     prime: common.PrimeOption = None,
     seed: common.SeedOption = 0,
-    timeout: common.TimeoutOption = "10m",
-    memory: common.MemoryOption = "6G",
+    timeout: common.TimeoutOption = common.DEFAULT_TIMEOUT,
+    memory: common.MemoryOption = common.DEFAULT_MEMORY,
     engine: common.EngineOption = None,
 ) -> None:
     """A slice of M(2,1,2): reachable functions, singular curve, closure-only part, boundary points.
@@ -183,8 +183,8 @@ def orbits_command(
     a: common.RankOption = None,
     prime: common.PrimeOption = None,
     seed: common.SeedOption = 0,
-    timeout: common.TimeoutOption = "10m",
-    memory: common.MemoryOption = "6G",
+    timeout: common.TimeoutOption = common.DEFAULT_TIMEOUT,
+    memory: common.MemoryOption = common.DEFAULT_MEMORY,
     engine: common.EngineOption = None,
     force: common.ForceOption = False,
 ) -> None:
@@ -238,8 +238,8 @@ def slice_command(
     picture: FormatOption = None,
     prime: common.PrimeOption = None,
     seed: common.SeedOption = 0,
-    timeout: common.TimeoutOption = "10m",
-    memory: common.MemoryOption = "6G",
+    timeout: common.TimeoutOption = common.DEFAULT_TIMEOUT,
+    memory: common.MemoryOption = common.DEFAULT_MEMORY,
     engine: common.EngineOption = None,
     force: common.ForceOption = False,
 ) -> None:
@@ -273,7 +273,7 @@ def slice_command(
 
 
 def widths_command(
-    output: OutputOption,
+    output: StaticOption,
     family: Annotated[str, typer.Option("--model", help="softmax or lightning.")] = "softmax",
     layers: Annotated[int, typer.Option("--layers", min=1, help="Number of layers, l.")] = 2,
     t: Annotated[int, typer.Option("--t", min=1, help="Number of tokens.")] = 3,
@@ -295,7 +295,7 @@ def widths_command(
 
     Example: m2bridge figure 3 -o figure-3.pdf --paper-method float32
     """
-    target = Destination(output, picture)
+    target = Destination(output, picture, plotting.STATIC)
     common.check_directories(save=save)
     if paper_method is not None and paper_method not in charts.PRECISIONS:
         raise InputError(f"--paper-method {paper_method!r}: use {' or '.join(charts.PRECISIONS)}")
@@ -325,14 +325,14 @@ def widths_command(
         charts.draw_widths(rows, file, title=title, citation=citation, measured=label)
     drawn = [result.model for result in results]
     target.add_data(*charts.width_data(rows, title=title, models=drawn), charts.WIDTH_COLUMNS)
-    proved = sum(row.certainty == "proved" for row in rows)
+    proved = sum(row.certainty in ("proved", "theorem", "computed") for row in rows)
     equal = sum(row.estimated == row.expected for row in rows)
     target.say(f"{len(rows)} widths: {proved} proved, {equal} equal to the formula")
 
 
 def sweep_command(
     store: Annotated[Path, typer.Argument(help="The store of a batch.")],
-    output: OutputOption,
+    output: StaticOption,
     x: Annotated[str, typer.Option("--x", help="A name of the grid or an argument: h, d, 'widths[1]'.")],
     y: Annotated[str, typer.Option("--y", help="A quantity of the results.")] = "image_dim",
     by: Annotated[str | None, typer.Option("--by", help="One series for each value of this name.")] = None,
@@ -345,7 +345,7 @@ def sweep_command(
 
     Example: m2bridge figure sweep STORE --x h --y image_dim -o sweep.png
     """
-    target = Destination(output, picture)
+    target = Destination(output, picture, plotting.STATIC)
     points = charts.points_of(Store.open(store).rows(where), x, y, by)
     with target.file() as file:
         charts.draw_sweep(points, file, x=x, y=y)
@@ -354,7 +354,7 @@ def sweep_command(
 
 
 def landscape_command(
-    output: OutputOption,
+    output: StaticOption,
     spec: Annotated[
         str, typer.Argument(help="A model, e.g. 'lightning(d=2,dp=1)'; with more than two weights, a slice.")
     ],
@@ -364,15 +364,15 @@ def landscape_command(
     window: Annotated[float, typer.Option("--window", min=0.1, help="Weights from -WINDOW to WINDOW.")] = 1.4,
     picture: FormatOption = None,
     seed: common.SeedOption = 0,
-    timeout: common.TimeoutOption = "10m",
-    memory: common.MemoryOption = "6G",
+    timeout: common.TimeoutOption = common.DEFAULT_TIMEOUT,
+    memory: common.MemoryOption = common.DEFAULT_MEMORY,
     engine: common.EngineOption = None,
 ) -> None:
     """A loss landscape: critical points by kind and gradient flow, among weights and among functions.
 
     Example: m2bridge figure landscape 'lightning(d=2,dp=1)' -o landscape.png
     """
-    place = Destination(output, picture)
+    place = Destination(output, picture, plotting.STATIC)
     plane, title = landscape.plane_of(parse_spec(spec), seed)
     goal = landscape.target_of(plane, seed) if target is None else read_target(target)
     limits = common.parse_limits(timeout, memory)

@@ -13,7 +13,7 @@ import typer
 
 from m2bridge import records
 from m2bridge._version import __version__
-from m2bridge.cli.common import parse_limits
+from m2bridge.cli.common import DEFAULT_MEMORY, DEFAULT_TIMEOUT, parse_limits
 from m2bridge.errors import InputError, M2BridgeError
 from m2bridge.questions import find, questions
 from m2bridge.questions.kernel import Question
@@ -21,8 +21,8 @@ from m2bridge.schemas import schema, schema_of
 
 _COMMON: dict[str, dict[str, Any]] = {
     "seed": {"type": "integer", "minimum": 0, "default": 0, "description": "Of every random choice."},
-    "timeout": {"type": "string", "default": "10m", "description": "Time limit: 90s, 10m, 2h."},
-    "memory": {"type": "string", "default": "6G", "description": "Memory limit: 512M, 4G."},
+    "timeout": {"type": "string", "default": DEFAULT_TIMEOUT, "description": "Time limit: 90s, 10m, 2h."},
+    "memory": {"type": "string", "default": DEFAULT_MEMORY, "description": "Memory limit: 512M, 4G."},
 }
 
 
@@ -91,5 +91,7 @@ def answered(name: str, given: Mapping[str, Any]) -> dict[str, Any]:
     asked, options = find(name), dict(given)
     if not isinstance(subject := options.pop("subject", None), str):
         raise InputError(f"{name} needs a subject: {asked.subject.help}", argument="subject")
-    limits = parse_limits(str(options.pop("timeout", "10m")), str(options.pop("memory", "6G")))
+    limits = parse_limits(
+        str(options.pop("timeout", DEFAULT_TIMEOUT)), str(options.pop("memory", DEFAULT_MEMORY))
+    )
     return records.to_document(asked(subject, limits=limits, **options))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
 import inspect
+import json
 import os
 import types
 import typing
@@ -14,22 +14,24 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Union
 import typer
 
 from m2bridge.cli import common
-from m2bridge.errors import InputError
-from m2bridge.questions import SPEC, Declared, OwnOption, declared, find
+from m2bridge.errors import InputError, visible
+from m2bridge.questions import SPEC, OwnOption, find
+from m2bridge.results import Result
+from m2bridge.views import cut
 
 if TYPE_CHECKING:
     from m2bridge.questions.kernel import Question
 
 _LAYER = ("d", "dp", "a", "t")
-_COMMON = ("seed", "timeout", "memory", "engine", "as_json", "save", "keep", "evidence", "script", "estimate")
+_COMMON = ("seed", "timeout", "memory", "engine", "as_json", "save", "keep", "evidence", "script")
 
 
-def register(app: typer.Typer, name: str, *, for_help: bool = False) -> None:
-    """Add the command of the question of this name; `for_help` it is not imported, if that can be."""
-    question = declared(name) if for_help else find(name)
+def register(app: typer.Typer, name: str) -> None:
+    """Add the command of the question of this name."""
+    question = find(name)
 
     def command(**given: Any) -> None:
-        _run(find(name), given)
+        _run(question, given)
 
     keyword = inspect.Parameter.KEYWORD_ONLY
     listed = [
@@ -42,7 +44,7 @@ def register(app: typer.Typer, name: str, *, for_help: bool = False) -> None:
     app.command(question.name, help=question.asks + example)(command)
 
 
-def _parameters(question: Question[Any, Any] | Declared) -> dict[str, tuple[Any, Any]]:
+def _parameters(question: Question[Any, Any]) -> dict[str, tuple[Any, Any]]:
     """What the command takes: annotation and default of each."""
     about = question.subject
     model = about.help == SPEC.help
@@ -92,18 +94,16 @@ def _run(question: Question[Any, Any], given: dict[str, Any]) -> None:
     if given.get("prime") is not None:
         options["prime"] = given["prime"]
     common.check_directories(save=given["save"], keep=given["keep"])
-    if given["script"]:
-        typer.echo(question.first_script(subject, **options).text, nl=False)
-        return
-    if given["estimate"]:
-        _show_estimate(question, subject, options, as_json=given["as_json"])
-        return
     form = given.get("form")
     if form is not None and form not in question.formats:
         raise InputError(f"--format {form!r} is not one of {', '.join(question.formats)}")
     if form is not None:  # another text needs what a person is spared
         options |= {own.name: own.default for own in question.options.values() if own.unasked != own.default}
-    result = _answered(question, subject, given, options, quiet=given["as_json"] or form is not None)
+    quiet = given["as_json"] or given["script"] or form is not None
+    result = _answered(question, subject, given, options, quiet=quiet)
+    if given["script"]:
+        typer.echo(script_text(result), nl=False)
+        return
 
     def show(console: Any) -> None:
         if form is not None:
@@ -114,23 +114,23 @@ def _run(question: Question[Any, Any], given: dict[str, Any]) -> None:
                 result, console, title=title, quantities=question.quantities, evidence=given["evidence"]
             )
 
-    name = subject.own_name if isinstance(subject, Model) else None
-    common.finish(result, as_json=given["as_json"], save=given["save"], show=show, name=name)
+    common.finish(result, as_json=given["as_json"], save=given["save"], show=show)
 
 
-def _show_estimate(
-    question: Question[Any, Any], subject: Any, options: dict[str, Any], *, as_json: bool
-) -> None:
-    limits = options["limits"]
-    own = {name: value for name, value in options.items() if name not in ("seed", "limits")}
-    found = question.estimate(subject, **own)
-    if as_json:
-        common.print_json(dataclasses.asdict(found))
-        return
-    typer.echo(f"{found.question}: {found.need}, from {found.rests_on}")
-    if limits.wall_seconds is not None and found.seconds > limits.wall_seconds:
-        typer.echo(f"that is more than the time limit of {limits.wall_seconds:g} s: expect a partial answer")
-    typer.echo(f"without Macaulay2: {found.without_engine}")
+def script_text(result: Result) -> str:
+    """Return the Macaulay2 script whose values are those of the answer, under lines that say what it is."""
+    final = result.final_script
+    if final is None or final.text is None:
+        raise InputError(f"{result.ANALYSIS} needed no Macaulay2 script for this answer")
+    number = result.scripts.index(final) + 1
+    count = len(result.scripts)
+    emitted = ", ".join(f"{tag} = {json.dumps(value)}" for tag, value in final.values.items())
+    heading = [
+        f"m2bridge {result.ANALYSIS} {cut(result.model, 60)}, seed {result.seed}",
+        f"Script {number} of {count}; --save DIRECTORY writes all. Run it with M2 --script FILE.",
+        f"It emitted {cut(emitted, 90)}",
+    ]
+    return "".join(f"-- {visible(line)}\n" for line in heading) + final.text
 
 
 def _answered(

@@ -6,7 +6,6 @@ Each imports what it needs when it runs: the checker, for one, needs nothing els
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -15,10 +14,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.markup import escape
 
-from m2bridge.checker import verify_file
+from m2bridge.checker import MOST_SECONDS, verify_file
 from m2bridge.cli import common
 from m2bridge.errors import CertificateError, InputError, RecordError
-from m2bridge.records import from_document, load, scripts_beside, write_atomically
+from m2bridge.records import change_of, from_document, load, read_document, scripts_beside, write_atomically
 from m2bridge.results import Result, altered
 
 if TYPE_CHECKING:
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
     from m2bridge.report.page import PageEntry
 
 RecordArgument = Annotated[Path, typer.Argument(help="A record that --save wrote.")]
-_COLOUR = {0: "green", 7: "red", 8: "yellow"}
+_COLOUR = {0: "green", 5: "yellow", 7: "red", 8: "yellow", 9: "yellow"}
 
 
 def register(app: typer.Typer) -> None:
@@ -44,10 +43,11 @@ def register(app: typer.Typer) -> None:
         from m2bridge.report.explain import explain
 
         result = scripts_beside(record, _read(record))
-        text = explain(result, form="latex" if latex else "markdown")
-        _verified(record, result, "explained")
+        wrong = _wrong(record, result)
+        text = explain(result, form="latex" if latex else "markdown", wrong=wrong)
+        _checked(record, result, "explained")
         typer.echo(text, nl=False)
-        if altered(result):
+        if wrong:
             raise typer.Exit(CertificateError.exit_code)
 
     @app.command("cite")
@@ -65,9 +65,12 @@ def register(app: typer.Typer) -> None:
         from m2bridge.report.cite import bibliography, sentence
 
         result, version = _read(record), _version(record)
-        verified = _verified(record, result, "cited")
+        code, shown = _checked(record, result, "cited")
+        if wrong := _wrong(record, result):
+            raise CertificateError(f"{record.name} is not cited: {wrong}")
         if not bibtex or latex:
-            typer.echo(sentence(result, version=version, verified=verified), nl=False)
+            text = sentence(result, version=version, verified=code == 0, shown=shown)
+            typer.echo(text, nl=False)
         if not latex or bibtex:
             typer.echo(("" if bibtex else "\n") + bibliography(result, version=version), nl=False)
 
@@ -111,9 +114,15 @@ def register(app: typer.Typer) -> None:
     @app.command("check")
     def check_command(
         record: Annotated[Path, typer.Argument(help="A record with a certificate, or a certificate.")],
+        seconds: Annotated[
+            int, typer.Option("--seconds", min=1, max=10**6, help="Limit of processor time.")
+        ] = MOST_SECONDS,
         as_json: common.JsonOption = False,
     ) -> None:
-        """Verify the certificate in a record; exit 7 when it is rejected, 8 when nothing is proved or known, 2 without a file.
+        """Verify the certificate in a record.
+
+        Exit 0 when it shows all that the first line of the answer says, 9 when only a part of it, 7 when it is rejected, 8 when
+        there is no certificate or the checker does not support it, 5 at the time limit, 2 without a file.
 
         The checker is one file that uses Python's standard library alone: `python -I checker.py RECORD` does the same.
 
@@ -121,7 +130,7 @@ def register(app: typer.Typer) -> None:
         """
         if not record.exists() or record.is_dir():  # a pipe is read like a file
             raise InputError(f"there is no file {record}: give a record that --save wrote, or a certificate")
-        code, said = verify_file(str(record))
+        code, said = verify_file(str(record), seconds)
         if as_json:
             common.print_json({"record": record.name, "verified": code == 0, "exit_code": code, "said": said})
         else:
@@ -151,19 +160,25 @@ def _read(path: Path) -> Result:
     return result
 
 
-def _verified(record: Path, result: Result, verb: str) -> bool:
-    """Whether a record has a certificate that is verified; one that is rejected was altered, and is an error."""
-    if getattr(result, "certificate", None) is None:
-        return False
+def _wrong(record: Path, result: Result) -> str | None:
+    """A sentence where a record was altered: it contradicts itself, or has the digest of another one."""
+    return altered(result) or change_of(read_document(record))
+
+
+def _checked(record: Path, result: Result, verb: str) -> tuple[int, str]:
+    """The checker's exit code for a record, and what it verified; a certificate that is rejected is an error."""
+    if not getattr(result, "certificate", None):
+        return 8, ""
     code, said = verify_file(str(record))
     if code == CertificateError.exit_code:
         raise CertificateError(f"{record.name} is not {verb}: {' '.join(said)}")
-    return code == 0
+    return code, said[0].removeprefix("Verified: ").partition(". ")[0].rstrip(".") if code in (0, 9) else ""
 
 
 def _version(record: Path) -> str:
     """The version of m2bridge that computed a record."""
-    return str(json.loads(record.read_bytes()).get("package_version"))
+    document = json.loads(record.read_bytes())
+    return str((document.get("result") or document).get("package_version"))
 
 
 def _entries(source: Path) -> Iterator[PageEntry]:
@@ -174,7 +189,9 @@ def _entries(source: Path) -> Iterator[PageEntry]:
     reads: dict[str, Callable[[], PageEntry]] = {}
     if (source / "store.json").is_file():
         store = Store.open(source)
-        for key in sorted(store.all_keys()):
+        contents = store.contents()
+        common.name_strays(contents.strays)
+        for key in sorted(contents.keys):
             reads[key[:12]] = partial(_of_store, store, key)
     else:
         for path in sorted(source.rglob("*.json")) if source.is_dir() else [source]:
@@ -188,9 +205,9 @@ def _entries(source: Path) -> Iterator[PageEntry]:
 
 
 def _of_file(path: Path) -> PageEntry:
-    result = scripts_beside(path, _read(path))
-    named = re.fullmatch(rf"{result.ANALYSIS}-(.+)-[0-9a-f]{{12}}\.json", path.name)
-    return _entry(path.name, result, _version(path), named[1].replace("-", " ") if named else "")
+    if wrong := change_of(read_document(path)):
+        raise RecordError(wrong)
+    return _entry(path.name, scripts_beside(path, _read(path)), _version(path))
 
 
 def _of_store(store: Store, key: str) -> PageEntry:
@@ -203,14 +220,16 @@ def _of_store(store: Store, key: str) -> PageEntry:
     if found is None:
         trouble = ": ".join(filter(None, (record["outcome"], record["message"])))
         return PageEntry(name=f"{job['analysis']} {job['model']}", trouble=trouble)
+    if wrong := change_of(found):
+        raise RecordError(wrong)
     version = str(found.get("package_version"))
-    return _entry(key[:12], from_document(found), version, job.get("name") or "")
+    return _entry(key[:12], from_document(found), version)
 
 
-def _entry(name: str, result: Result, version: str, network: str) -> PageEntry:
-    """The entry of a record; `network` is what its file or its batch calls the model."""
+def _entry(name: str, result: Result, version: str) -> PageEntry:
+    """Return the entry of a record."""
     from m2bridge.report.page import PageEntry
 
     if wrong := altered(result):
         raise RecordError(wrong)
-    return PageEntry(name=name, result=result, version=version, network=network)
+    return PageEntry(name=name, result=result, version=version)

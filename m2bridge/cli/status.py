@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 
 from m2bridge.batch.display import host_lines
-from m2bridge.batch.index import Index
+from m2bridge.batch.rows import read_rows
 from m2bridge.batch.store import Store
 from m2bridge.cli import common
 
@@ -22,7 +22,9 @@ def register(app: typer.Typer) -> None:
     ) -> None:
         """What the batches of a store are doing now, and how many records of each outcome it has."""
         store = Store.open(directory)
-        runners, counts = store.living(), Index(store).counts()
+        runners, found = store.living(), read_rows(store)
+        counts = found.outcomes
+        common.name_strays(found.strays)
         if as_json:
             common.print_json({"runners": runners, "records": counts})
             return
@@ -39,8 +41,8 @@ def _show(runner: dict[str, Any], console: Console) -> None:
     cached, done = sum(runner["cached"].values()), sum(runner["done"].values())
     left = "" if runner["eta_seconds"] is None else f", about {runner['eta_seconds']:.0f} s left"
     console.print(
-        f"{runner['source']}: {cached + done} of {runner['total']} jobs ({cached} from the store), {runner['waiting']} waiting, "
-        f"{runner['elsewhere']} elsewhere; {runner['seconds']:.0f} s, {runner['memory_bytes'] / 2**30:.1f} GB{left}",
+        f"{runner['source']}: {cached + done} of {runner['total']} jobs ({cached} from the store), {runner['waiting']} waiting; "
+        f"{runner['seconds']:.0f} s, {runner['memory_bytes'] / 2**30:.1f} GB{left}",
         markup=False,
     )
     failed = {outcome: count for outcome, count in runner["done"].items() if outcome != "complete"}
@@ -54,7 +56,5 @@ def _show(runner: dict[str, Any], console: Console) -> None:
         console.print(f"  {line}", markup=False)
     for why in runner.get("excluded", ()):
         console.print(f"  a worker is not used: {why}", markup=False)
-    if runner.get("locks"):
-        console.print(f"  locks of this store {runner['locks']}", markup=False)
     if runner["stopping"]:
         console.print(f"  {runner['stopping']}", markup=False)

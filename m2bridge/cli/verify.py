@@ -57,7 +57,7 @@ def register(app: typer.Typer) -> None:
             ),
         ] = "5m",
         seed: common.SeedOption = 0,
-        memory: common.MemoryOption = "6G",
+        memory: common.MemoryOption = common.DEFAULT_MEMORY,
         engine: common.EngineOption = None,
         as_json: common.JsonOption = False,
         save: common.SaveOption = None,

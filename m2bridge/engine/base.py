@@ -21,7 +21,7 @@ from m2bridge.scripts import Script
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """What a run may use. None means no limit.
+    """What a run may use, by default the same in Python and on the command line. None means no limit.
 
     `memory_bytes` is address space on top of what an idle Macaulay2 has mapped (not enforced on macOS);
     `cpu_seconds` is rounded up to whole seconds; `output_bytes` counts standard output and standard error
@@ -30,7 +30,7 @@ class Limits:
 
     wall_seconds: float | None = 600.0
     cpu_seconds: float | None = None
-    memory_bytes: int | None = 4 * 2**30
+    memory_bytes: int | None = 6 * 2**30
     output_bytes: int = 64 * 2**20
 
 

@@ -36,6 +36,8 @@ PYTHON = sys.executable
 _PROGRAM = Path(__file__).with_name("keeping")
 FIXED_SEED = "setRandomSeed 0;"
 """Both engines begin every script with Macaulay2's random numbers in the same state."""
+TAKE_SCRIPT = 'm2bridgeScript := get @GATE@; if m2bridgeScript != "" then load m2bridgeScript; exit 0'
+"""How Macaulay2 is told its script at the gate; it is told nothing when the keeper is gone."""
 _WARM_HEAP = 160 * 2**20
 """Heap of a warm Macaulay2 from its start. With room left in it, a child fills new pages instead of copying its parent's, and
 does not begin by collecting its parent's garbage."""
@@ -250,7 +252,7 @@ class ProcessEngine(Engine):
 
     def run(self, script: Script, limits: Limits | None = None, listener: Listener | None = None) -> Run:
         """Run `script` to its end or to the first limit reached; thread-safe."""
-        expression = f'get "../gate"; {FIXED_SEED} load "./{file_name(script)}"; exit 0'
+        expression = FIXED_SEED + TAKE_SCRIPT.replace("@GATE@", '"../gate"')
         command = Command(path=self._path, preload=script.preload, expression=expression)
         return attempted(KeeperProcess, command, script, limits or Limits(), listener, self._info)
 

@@ -1,7 +1,7 @@
 """Engine stage: what this machine lets us use: cores, memory, directories, and what its processes do.
 
 A container, a batch system or systemd may allow less than the machine has. On Linux that limit stands in a control group
-(cgroup), of version 1 or 2. :func:`allowed_cores` and :func:`allowed_memory` return the smallest of all limits that hold; where
+(cgroup) of version 2. :func:`allowed_cores` and :func:`allowed_memory` return the smallest of all limits that hold; where
 no control group can be read, what the machine has.
 """
 
@@ -27,27 +27,21 @@ def allowed_cores(root: Path = Path("/")) -> int:
     A quota of 2.5 cores gives 2, so that no computation is throttled while its clock runs.
     """
 
-    def quota_v1(group: Path) -> float:
-        return int((group / "cpu.cfs_quota_us").read_text()) / int((group / "cpu.cfs_period_us").read_text())
-
-    def quota_v2(group: Path) -> float:
-        quota, period = (group / "cpu.max").read_text().split()
-        return int(quota) / int(period)
+    def quota(group: Path) -> float:
+        microseconds, period = (group / "cpu.max").read_text().split()
+        return int(microseconds) / int(period)
 
     machine = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return max(1, int(min([machine, *_limits(root, "cpu", quota_v1, quota_v2)])))
+    return max(1, int(min([machine, *_limits(root, quota)])))
 
 
 def allowed_memory(root: Path = Path("/")) -> int:
     """Bytes of memory that this process and its children may use together: of the machine and of every limit above it."""
 
-    def memory_v1(group: Path) -> float:
-        return int((group / "memory.limit_in_bytes").read_text())
-
-    def memory_v2(group: Path) -> float:
+    def memory(group: Path) -> float:
         return int((group / "memory.max").read_text())
 
-    return int(min([_PAGE * os.sysconf("SC_PHYS_PAGES"), *_limits(root, "memory", memory_v1, memory_v2)]))
+    return int(min([_PAGE * os.sysconf("SC_PHYS_PAGES"), *_limits(root, memory)]))
 
 
 def memory_share(parts: int = 1) -> int:
@@ -77,13 +71,11 @@ def mounts(mountinfo: Path) -> list[Mount]:
     return found
 
 
-def _limits(
-    root: Path, controller: str, v1: Callable[[Path], float], v2: Callable[[Path], float]
-) -> Iterator[float]:
-    """The limits of one controller: those of our control groups and of every group above them.
+def _limits(root: Path, limit_of: Callable[[Path], float]) -> Iterator[float]:
+    """The limits of our control group and of every group above it.
 
-    ``/proc/self/cgroup`` names our group in each tree; mountinfo says where the tree is mounted, and from which group on: in a
-    container the mount point is often our own group. "No limit" is the word max, -1, or a number larger than any machine.
+    ``/proc/self/cgroup`` names our group; mountinfo says where the tree is mounted, and from which group on: in a container the
+    mount point is often our own group. "No limit" is the word max.
     """
     try:
         memberships = (root / "proc/self/cgroup").read_text().splitlines()
@@ -92,13 +84,10 @@ def _limits(
     for mount in mounts(root / "proc/self/mountinfo"):
         for line in memberships:
             names, _, ours = line.partition(":")[2].partition(":")
-            if mount.kind == "cgroup":
-                is_here = controller in names.split(",") and controller in mount.options.split(",")
-            else:
-                is_here = mount.kind == "cgroup2" and not names
+            is_here = mount.kind == "cgroup2" and not names
             for group in _groups(root / mount.point.lstrip("/"), mount.mounted, ours) if is_here else ():
                 with contextlib.suppress(OSError, ValueError):  # a file that is not there sets no limit
-                    limit = (v1 if mount.kind == "cgroup" else v2)(group)
+                    limit = limit_of(group)
                     if limit > 0:
                         yield limit
 

@@ -15,42 +15,26 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from m2bridge.engine.base import Engine, EngineInfo, Limits, Listener, Outcome, Run
-from m2bridge.engine.keeper import FIXED_SEED, Command, KeeperProcess, attempted, path_of
+from m2bridge.engine.keeper import FIXED_SEED, TAKE_SCRIPT, Command, KeeperProcess, attempted, path_of
 from m2bridge.errors import EngineError, InputError, M2BridgeError
 from m2bridge.scripts import Script
 
-SERVER = """-- A warm Macaulay2. It forks a child for each job, ahead of time; the child waits at the
--- gate until it has its limits and is told the script, which it loads as a fresh Macaulay2 would.
-@COLLECT@
-@SEED@
+SERVER = f"""-- A warm Macaulay2. It forks a child for each job; the child waits at the gate until it has its limits and is
+-- told the script, which it loads as a fresh Macaulay2 would. A child that began by collecting its parent's garbage would copy
+-- its parent's pages: so the parent collects it before.
+collectGarbage(); {FIXED_SEED}
 while true do (
-    -- from the keeper: names of gates, one for each child; packages to load first
-    m2bridgeWords := apply(separate(";", get "../next"), part -> select(separate(" ", part), word -> word != ""));
-    (m2bridgeGates, m2bridgePackages) := toSequence m2bridgeWords;
+    m2bridgePackages := select(separate(" ", get "../next"), name -> name != "");
     scan(m2bridgePackages, name -> try needsPackage name);
-    if #m2bridgePackages > 0 then (@COLLECT@ @SEED@);
-    -- opened before the fork: whoever has them reads to the end at once when the keeper is gone
-    (m2bridgeAcknowledge, m2bridgeOpened) := (openIn "../acknowledge", apply(m2bridgeGates, gate -> openIn("../" | gate)));
-    m2bridgeChild := fork();
-    if m2bridgeChild == 0 then (
-        scan(m2bridgeOpened, m2bridgeGate -> if fork() == 0 then (
-            setGroupID(0, 0);
-            m2bridgeJob := get m2bridgeGate;
-            if m2bridgeJob != "" then load m2bridgeJob;     -- nothing to do: the keeper is gone
-            flush stdio; flush stderr;
-            try exec {"../end"};            -- gone at once; to take the heap apart costs milliseconds
-            try exec {"/bin/true"};
-            exit 0));
-        get m2bridgeAcknowledge;    -- the one in between goes, and its children belong to the keeper
-        kill processID())
-    else (scan(prepend(m2bridgeAcknowledge, m2bridgeOpened), file -> close file); wait m2bridgeChild))
+    if #m2bridgePackages > 0 then (collectGarbage(); {FIXED_SEED});
+    m2bridgeGate := openIn "../gate";   -- opened before the fork: when the keeper is gone, the child reads to the end at once
+    m2bridgeBetween := fork();
+    if m2bridgeBetween == 0 then (
+        if fork() != 0 then kill processID();   -- its child belongs to the keeper from now on
+        setGroupID(0, 0);
+        {TAKE_SCRIPT.replace("@GATE@", "m2bridgeGate")})
+    else (close m2bridgeGate; wait m2bridgeBetween))
 """
-
-COLLECT_SINCE = (1, 26)
-"""From this version on the heap is collected before children are forked: a child that begins by collecting its parent's garbage
-copies its parent's pages. In one run on a loaded machine the script of a dimension took 100 ms of processor time without and
-31 ms with it on 1.26; 27 and 31 ms on 1.21, where nothing is gained (``benchmarks/engine.py``). None between was tried. It is
-done twice, because what is finalized the first time is freed the second: a child then meets 1,000 page faults, not 1,130."""
 
 
 class ForkServerEngine(Engine):
@@ -69,9 +53,7 @@ class ForkServerEngine(Engine):
     def __init__(self, info: EngineInfo, *, recycle_after: int = 1000) -> None:
         if sys.platform != "linux":
             raise InputError("the fork server needs Linux; elsewhere use the one-shot process (warm=False)")
-        collect = 2 * "collectGarbage(); " if version_number(info.version) >= COLLECT_SINCE else "null;"
-        expression = SERVER.replace("@SEED@", FIXED_SEED).replace("@COLLECT@", collect)
-        self._command = Command(path=path_of(info), expression=expression, preload=False, warm=True)
+        self._command = Command(path=path_of(info), expression=SERVER, preload=False, warm=True)
         self._info, self._recycle_after = info, recycle_after
         self._begin_afresh()
 
@@ -142,13 +124,3 @@ class ForkServerEngine(Engine):
 
     def __reduce__(self) -> tuple[Callable[..., ForkServerEngine], tuple[object, ...]]:
         return functools.partial(ForkServerEngine, recycle_after=self._recycle_after), (self._info,)
-
-
-def version_number(version: str) -> tuple[int, ...]:
-    """The first two parts of a version; nothing for what is no version.
-
-    >>> version_number("1.26.06"), version_number("unknown")
-    ((1, 26), ())
-    """
-    parts = version.split(".")[:2]
-    return tuple(map(int, parts)) if all(part.isdigit() for part in parts) else ()

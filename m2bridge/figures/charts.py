@@ -20,36 +20,32 @@ from m2bridge.programs.jacobians import jacobian_block
 from m2bridge.programs.run import Lettered
 from m2bridge.questions.dimension.result import Dimension
 
-MARKERS = {"proved": ("o", "circle"), "probable": ("s", "square"), "numeric": ("^", "triangle-up")}
-"""Markers of the certainties, in matplotlib and in plotly."""
-_OTHER = ("x", "x-thin-open")
+MARKERS = {"proved": "o", "theorem": "D", "computed": "h", "probable": "s", "numeric": "^"}
+"""Markers of the certainties."""
+_OTHER = "x"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Series:
-    """Points of one kind: a line, or markers; `look` is added to matplotlib's words, and `texts` are shown under the pointer."""
+    """Points of one kind: a line, or markers; `look` is added to the arguments of matplotlib's ``plot``."""
 
     name: str
     points: Sequence[tuple[float, float]]
     colour: str
-    marker: tuple[str, str] | None = None
+    marker: str | None = None
     look: Mapping[str, Any] | None = None
-    texts: Sequence[str] = ()
 
 
 def draw(series: Sequence[Series], path: Path, *, x: str, y: str, title: str = "") -> None:
     """Write a chart; the ending of `path` chooses the format."""
     drawn = [one for one in series if one.points]
-    if path.suffix.lower() == ".html":
-        plotting.save_html(_interactive(drawn, x, y, title), path)
-        return
     with plotting.style():
         figure = plotting.new_figure(3.5, 2.7)
         axes = figure.add_axes((0.15, 0.15, 0.83, 0.75))
         for one in drawn:
             look = {"linestyle": "-" if one.marker is None else "none", **(one.look or {})}
-            marker = None if one.marker is None else one.marker[0]
-            axes.plot(*zip(*one.points, strict=True), marker=marker, color=one.colour, label=one.name, **look)
+            across, up = zip(*one.points, strict=True)
+            axes.plot(across, up, marker=one.marker, color=one.colour, label=one.name, **look)
         axes.set(xlabel=x, ylabel=y, title=title)
         ticks = sorted({point[0] for one in drawn for point in one.points})
         axes.set_xticks(ticks if len(ticks) <= 20 else ticks[:: max(1, len(ticks) // 8)])
@@ -58,23 +54,6 @@ def draw(series: Sequence[Series], path: Path, *, x: str, y: str, title: str = "
         axes.set_axisbelow(True)
         axes.legend(loc="best", frameon=False)
         plotting.save_figure(figure, path)
-
-
-def _interactive(drawn: Sequence[Series], x: str, y: str, title: str) -> Any:
-    go = plotting.library("plotly.graph_objects")
-    traces = [
-        go.Scatter(
-            **dict(zip("xy", map(list, zip(*one.points, strict=True)), strict=True)), name=one.name,
-            mode="lines" if one.marker is None else "markers", line={"color": one.colour, "width": 3},
-            marker={"size": 12, "color": one.colour, "symbol": one.marker[1] if one.marker else "circle"},
-            text=list(one.texts) or None, hovertemplate="%{x}: %{y}" + "<br>%{text}" * bool(one.texts) + "<extra></extra>",
-            showlegend=not one.name.startswith("_"),
-        )
-        for one in drawn
-    ]  # fmt: skip
-    plain = x.replace("$\\delta$", "δ")
-    axes = {"xaxis": {"title": plain}, "yaxis": {"title": y, "rangemode": "tozero"}}
-    return go.Figure(data=traces, layout={"title": title, "template": "plotly_white", **axes})
 
 
 # -- Figure 3 ------------------------------------------------------------------------------------------------------------------
@@ -143,22 +122,17 @@ def draw_widths(rows: Sequence[Row], path: Path, *, title: str, citation: str, m
         Series(name=f"expected ({citation})", points=line, colour=plotting.ORANGE, look={"linewidth": 1.6})
     ]
     edge = {"markersize": 6.5, "markeredgecolor": "white", "markeredgewidth": 0.6, "zorder": 3}
-    colours = {"proved": plotting.BLUE, "probable": plotting.SKY, "numeric": plotting.PURPLE}
+    exact = dict.fromkeys(("proved", "theorem", "computed"), plotting.BLUE)
+    colours = {**exact, "probable": plotting.SKY, "numeric": plotting.PURPLE}
     for word, colour in colours.items():
         points = [(row.delta, row.estimated) for row in rows if row.certainty == word]
-        texts = [word] * len(points)
         name = f"estimated, {word}"
-        series.append(
-            Series(name=name, points=points, colour=colour, marker=MARKERS[word], look=edge, texts=texts)
-        )
+        series.append(Series(name=name, points=points, colour=colour, marker=MARKERS[word], look=edge))
     differs = [(row.delta, row.estimated) for row in rows if row.expected not in (None, row.estimated)]
     ring = {"markersize": 12, "markerfacecolor": "none", "markeredgewidth": 1.6, "zorder": 4}
     series.append(
-        Series(
-            name="differs from expected", points=differs, colour=plotting.VERMILION,
-            marker=("o", "circle-open"), look=ring,
-        )
-    )  # fmt: skip
+        Series(name="differs from expected", points=differs, colour=plotting.VERMILION, marker="o", look=ring)
+    )
     for misses, size, colour in ((False, 5, plotting.BLACK), (True, 8, plotting.VERMILION)):
         points = [
             (row.delta, row.measured)
@@ -251,12 +225,9 @@ def draw_sweep(points: Sequence[SweepPoint], path: Path, *, x: str, y: str) -> N
         drawn.append(Series(name="_line", points=[(p.x, p.y) for p in own], colour=colour, look=faint))
         for word in dict.fromkeys(point.certainty for point in own):
             there = [point for point in own if point.certainty == word]
-            drawn.append(
-                Series(
-                    name=", ".join(filter(None, (name, word))), points=[(p.x, p.y) for p in there], colour=colour,
-                    marker=MARKERS.get(word, _OTHER), texts=[f"{p.model[:80]} ({p.certainty})" for p in there],
-                )
-            )  # fmt: skip
+            label = ", ".join(filter(None, (name, word)))
+            marker = MARKERS.get(word, _OTHER)
+            drawn.append(Series(name=label, points=[(p.x, p.y) for p in there], colour=colour, marker=marker))
     draw(drawn, path, x=x.replace("_", " "), y=y.replace("_", " "))
 
 

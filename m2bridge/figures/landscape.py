@@ -17,7 +17,8 @@ from m2bridge.errors import InputError
 from m2bridge.figures import plotting
 from m2bridge.figures.slices import substituted
 from m2bridge.models import Lightning, Model, from_text, symbolic_map
-from m2bridge.models.custom import PolynomialMap, terms_of
+from m2bridge.models.custom import PolynomialMap
+from m2bridge.models.polynomials import terms_of
 from m2bridge.models.symbolic import rational_variables, sparse
 from m2bridge.questions.critical_points import CriticalPoints
 from m2bridge.questions.least_squares import descended
@@ -71,13 +72,13 @@ def target_of(plane: PolynomialMap, seed: int) -> tuple[Fraction, ...]:
 
 def plane_of(model: Model, seed: int) -> tuple[PolynomialMap, str]:
     """A map with two weights and what it is: the model itself, a slice of attention, or a random plane of weights."""
-    if isinstance(model, PolynomialMap) and len(model.variables) == 2 and not model.constraints:
+    if isinstance(model, PolynomialMap) and len(model.variables) == 2:
         return model, model.title
     if isinstance(model, Lightning) and (model.d, model.dp, model.attention_rank) == (2, 1, 2):
         # a = (1, 0, z), b = (0, y, x): A = [[1, 0], [s, r]], V = (1, -s)
-        return from_text("umbrella", ["r", "s"], ["-r*s", "r", "-s^2"]), (
-            "slice of one attention layer, A = [[1, 0], [s, r]], V = (1, -s)"
-        )
+        umbrella = from_text("umbrella", ["r", "s"], ["-r*s", "r", "-s^2"])
+        assert isinstance(umbrella, PolynomialMap)
+        return umbrella, "slice of one attention layer, A = [[1, 0], [s, r]], V = (1, -s)"
     if not model.polynomial or model.parameter_count < 2:
         raise InputError(f"{model} has no plane of weights with polynomial functions")
     return _random_plane(model, seed), f"random plane of weights of {model.title}"

@@ -1,4 +1,4 @@
-"""Pictures of a loss landscape, on paper and interactive: weights with contours of the loss on the left, the shaded surface of
+"""Pictures of a loss landscape: weights with contours of the loss on the left, the shaded surface of
 functions on the right.
 """
 
@@ -21,9 +21,6 @@ _PIXELS = 260
 
 def draw(part: Scene, path: Path, title: str) -> None:
     """Write the picture; the ending of `path` chooses the format."""
-    if path.suffix.lower() == ".html":
-        plotting.save_html(interactive(part, title), path)
-        return
     plotting.library("mpl_toolkits.mplot3d")
     with plotting.style():
         figure = plotting.new_figure(7.4, 4.3)
@@ -135,78 +132,3 @@ def _legend(figure: Any, part: Scene) -> None:
         handles.append(line([], [], label="boundary", **_BOUNDARY))
     handles.append(line([], [], color=BASINS[0], linewidth=0.9, label="gradient flow, one colour a minimum"))
     plotting.legend_below(figure, handles, (0.5, 0.05), ncols=min(4, len(handles)), columnspacing=1.4)
-
-
-# -- interactive ---------------------------------------------------------------------------------------------------------------
-
-_SYMBOLS = {"o": "circle", "^": "triangle-up", "s": "square", "X": "x"}
-_SOLIDS = {**_SYMBOLS, "^": "diamond"}
-_BLACK_EDGE = {"color": "black", "width": 1}
-
-
-def interactive(part: Scene, title: str) -> Any:
-    """A plotly figure: weights on the left, the surface of functions on the right, with losses under the pointer."""
-    go = plotting.library("plotly.graph_objects")
-    figure = plotting.library("plotly.subplots").make_subplots(
-        rows=1, cols=2, specs=[[{"type": "xy"}, {"type": "scene"}]], subplot_titles=("weights", "functions")
-    )
-
-    def add(kind: str, points: np.ndarray | None = None, **words: Any) -> None:
-        """A trace among the functions where `kind` is three-dimensional, else among the weights; `points` are rows."""
-        solid = kind in ("Surface", "Scatter3d")
-        if points is not None:
-            words |= dict(zip("xyz", np.moveaxis(points, -1, 0).round(6).tolist(), strict=False))
-        figure.add_trace(getattr(go, kind)(**words), row=1, col=2 if solid else 1)
-
-    grid, values, loss = losses_on(part)
-    distance = np.sqrt(loss).round(5)
-    ticks = grid[:, 0, 0].round(4).tolist()
-    shades: dict[str, Any] = {"colorscale": "Blues_r", "showscale": False}
-    add(
-        "Contour", x=ticks, y=ticks, z=distance.T.tolist(), ncontours=30, line={"width": 0.4, "color": "white"},
-        hovertemplate="weights (%{x:.3f}, %{y:.3f}), distance %{z:.4f}<extra></extra>", **shades,
-    )  # fmt: skip
-    light = {"ambient": 0.75, "diffuse": 0.5}
-    add(
-        "Surface", values @ part.frame.T, surfacecolor=distance.tolist(), opacity=0.85, lighting=light, hoverinfo="skip", **shades
-    )  # fmt: skip
-    for line, end in zip(part.flows, part.ends, strict=True):
-        inside = line[np.abs(line).max(axis=1) <= part.window][::4]
-        if len(inside) > 1:
-            silent: dict[str, Any] = {"mode": "lines", "showlegend": False, "hoverinfo": "skip"}
-            colour = basin_colour(part, end)
-            add("Scatter", inside, line={"color": colour, "width": 1}, **silent)
-            curve = np.asarray(part.plane.coordinates({"x": inside})) @ part.frame.T
-            add("Scatter3d", curve, line={"color": colour, "width": 2}, **silent)
-    for curve, solid in part.singular:
-        style = {"color": plotting.VERMILION, "width": 6, "dash": "solid" if solid else "dot"}
-        name = "singular functions" if solid else "only in the closure"
-        add("Scatter3d", curve, mode="lines", line=style, name=name)
-    yellow = {"color": plotting.YELLOW, "line": _BLACK_EDGE}
-    if len(part.marks):
-        marker = {**yellow, "size": 5, "symbol": "diamond"}
-        add("Scatter3d", part.marks, mode="markers", marker=marker, name="boundary")
-    for kind in dict.fromkeys(part.kinds):
-        shape, colour, label = KINDS[kind]
-        chosen = [i for i, k in enumerate(part.kinds) if k == kind]
-        look = {"color": colour, "line": _BLACK_EDGE}
-        shown: dict[str, Any] = {"mode": "markers", "name": label, "legendgroup": kind}
-        weights = np.concatenate([part.weights[i] for i in chosen])
-        add("Scatter", weights, marker={**look, "size": 12, "symbol": _SYMBOLS[shape]}, **shown)
-        texts = [f"{label}, loss {part.answer.real_points[i].loss[0]}" for i in chosen]
-        small = {**look, "size": 6, "symbol": _SOLIDS[shape]}
-        functions = part.functions[chosen] @ part.frame.T
-        add("Scatter3d", functions, marker=small, text=texts, hoverinfo="text", showlegend=False, **shown)
-    goal = (part.frame @ part.target)[None]
-    add("Scatter3d", goal, mode="markers", marker={**yellow, "size": 7, "symbol": "cross"}, name="target")
-    found = f"{part.answer.regular} critical functions over the complex numbers, {part.answer.real} real"
-    figure.update_layout(
-        title={"text": f"{title}<br><sub>{found}</sub>", "x": 0.5},
-        template="plotly_white",
-        legend={"orientation": "h", "x": 0.5, "xanchor": "center", "y": -0.02},
-        margin={"l": 40, "r": 0, "t": 90, "b": 30},
-    )
-    side = [-part.window, part.window]
-    figure.update_yaxes(scaleanchor="x", scaleratio=1, title=part.plane.variables[1], range=side)
-    figure.update_xaxes(title=part.plane.variables[0], range=side)
-    return figure

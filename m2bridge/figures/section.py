@@ -82,10 +82,6 @@ def chosen_slice(locus: SingularLocus, *, dims: int | None, window: float, seed:
         directions = tuple(tuple(map(Fraction, units[i])) for i in used)
         origin = (Fraction(0),) * model.coordinate_count
         return Slice(name="whole", title="all coordinates", origin=origin, directions=directions, box=box)
-    if model.constraints:
-        raise InputError(
-            f"{model.spec}: its source has equations, and no point of it is drawn; give a slice with --slice"
-        )
     drawn = random_slice(seed, model)
     origin, through = drawn.origin, "a point of the image"
     if (point := _singular_image(locus, model)) is not None:

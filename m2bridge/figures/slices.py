@@ -222,8 +222,6 @@ def closure_equation(texts: Sequence[str], model: Model = MODEL) -> Equation:
     names = [f"z{i}" for i in range(model.coordinate_count)]
     equation = {e: int(c) for e, c in parse_polynomial(texts[0], names).items()}
     free = model.free
-    if model.constraints:  # its coordinates satisfy the equation on the source alone
-        return equation
     variables = rational_variables([f"w{i}" for i in range(free.parameter_count)])
     weights = free.unflatten(object_array(variables, (len(variables),)))
     polynomials = [0 * variables[0] + f for f in np.asarray(free.coordinates(weights)).ravel()]

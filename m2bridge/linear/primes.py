@@ -22,7 +22,6 @@ MACAULAY2_PRIME = 32003  # the default where Macaulay2 computes Groebner bases
 LARGEST_MACAULAY2_PRIME = 32749  # Macaulay2 1.21 computes Groebner bases over ZZ/p for p up to this one
 LARGE_PRIME = 8_388_593  # the largest prime below 2^23: the default for ranks
 BLAS_BELOW = 2**23  # float64 holds sums of hundreds of products of residues exactly
-PROGRAMS_BELOW = 2**31  # int64 holds one product; slower, for those who ask for such a prime
 MATRICES_BELOW = 2**63  # FLINT eliminates matrices of integers modulo these
 
 
@@ -74,14 +73,19 @@ def numbers_in(polynomials: Iterable[Mapping[tuple[int, ...], int | Fraction]]) 
 
 
 def given_numbers(model: Any = None, weights: Mapping[str, Any] | None = None) -> GivenNumbers:
-    """All numbers in a model and in weights: coefficients and exponents of its polynomials and constraints, entries of matrices.
+    """All numbers in a model and in weights: coefficients and exponents of its polynomials, entries of matrices.
 
     A built-in family has no numbers of its own; those of a user's network are the constants and exponents of its program.
     """
     if getattr(model, "family", None) == "program":
         own: GivenNumbers = model.program.numbers
     else:
-        terms = (*getattr(model, "polynomials", ()), *getattr(model, "constraints", ()))
+        fractions = getattr(model, "fractions", None)
+        terms = (
+            getattr(model, "polynomials", ())
+            if fractions is None
+            else (f for pair in fractions for f in pair)
+        )
         own = numbers_in(map(dict, terms))
     arrays = (np.asarray(array, dtype=object).ravel() for array in (weights or {}).values())
     return own | GivenNumbers(x for array in arrays for x in array)

@@ -13,14 +13,14 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from math import gcd, isqrt
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 from numpy.typing import NDArray
 
 from m2bridge.errors import InputError
-from m2bridge.linear.primes import BLAS_BELOW, PROGRAMS_BELOW, check_prime
+from m2bridge.linear.primes import BLAS_BELOW, check_prime
 
 _EXACT = 2**53
 _CHUNK = 1 << 16
@@ -59,12 +59,10 @@ class Field:
     """
 
     p: int
-    below: ClassVar[int] = BLAS_BELOW
-    dtype: ClassVar[Any] = np.float64
 
     def __post_init__(self) -> None:
-        if not 2 <= self.p < self.below:
-            raise InputError(f"a prime below 2^{self.below.bit_length() - 1} is needed here, not {self.p}")
+        if not 2 <= self.p < BLAS_BELOW:
+            raise InputError(f"a prime below 2^{BLAS_BELOW.bit_length() - 1} is needed here, not {self.p}")
 
     @property
     def bound(self) -> int:
@@ -85,7 +83,7 @@ class Field:
         values = np.asarray(array)
         if values.dtype.kind not in "iub" and values.dtype != object and values.size:
             raise InputError(f"residues need integers, not {values.dtype}")
-        return self.reduce(np.asarray(values % self.p if values.size else values).astype(self.dtype))
+        return self.reduce(np.asarray(values % self.p if values.size else values).astype(np.float64))
 
     def reduce(self, array: Any) -> Any:
         """Bring integers of absolute value below 2^53 - 2p to balanced residues, in place where it can be."""
@@ -137,41 +135,10 @@ class Field:
         return np.asarray(array.astype(np.int64) % self.p)
 
 
-class LargeField(Field):
-    """F_p for a prime 2^23 <= p < 2^31, on int64 arrays of residues in 0..p-1: slower, for those who ask for such a prime.
-
-    >>> field = LargeField(2147483647)
-    >>> field.matmul(field.residues([[-1, 5]]), field.residues([[4], [-6]])).tolist()
-    [[2147483613]]
-    """
-
-    below: ClassVar[int] = PROGRAMS_BELOW
-    dtype: ClassVar[Any] = np.int64
-
-    def reduce(self, array: Any) -> Any:
-        """Residues of integers of absolute value below 2^63."""
-        return np.asarray(array % self.p)
-
-    def matmul(self, left: Any, right: Any) -> Any:
-        """Product of residue arrays: a factor is split into 16-bit halves, sums of 32 products stay below 2^53."""
-        dense = right.astype(np.float64)
-        total: Any = 0
-        for shift in (16, 0):
-            half = ((left >> shift) & 0xFFFF).astype(np.float64)
-            part: Any = 0
-            for start in range(0, left.shape[-1], 32):
-                stop = start + 32
-                product = np.matmul(half[..., start:stop], dense[..., start:stop, :])
-                part = (part + product.astype(np.int64)) % self.p
-            total = (total + (part << shift)) % self.p
-        return np.asarray(total)
-
-
 @lru_cache(maxsize=256)
 def field_of(p: int) -> Field:
-    """F_p for a prime p < 2^31, in the arrays that suit its size."""
-    p = check_prime(p, "the prime", below=PROGRAMS_BELOW)
-    return Field(p) if p < BLAS_BELOW else LargeField(p)
+    """F_p for a prime p < 2^23."""
+    return Field(check_prime(p, "the prime"))
 
 
 def rational(residue: int, modulus: int) -> Fraction | None:
@@ -191,7 +158,7 @@ def rational(residue: int, modulus: int) -> Fraction | None:
 
 
 class Mod(NDArrayOperatorsMixin):
-    """An exact array over F_p, for a prime p < 2^31, with + - * @ and indexing: what weights and results of programs travel in.
+    """An exact array over F_p, for a prime p < 2^23, with + - * @ and indexing: what weights and results of programs travel in.
 
     >>> x = Mod([[1, 2], [3, 4]], 7)
     >>> (x @ x - 3 * x).values.tolist()

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from fractions import Fraction
 from functools import cached_property
 from math import ceil, comb, sqrt
 from typing import Any, ClassVar, Literal, Self
@@ -75,7 +74,6 @@ class Attention(NetworkModel):
     unwritten: ClassVar[tuple[str, ...]] = (
         "heads",
         "r",
-        "temperature",
         "parametrization",
         "coordinate_system",
     )
@@ -105,7 +103,6 @@ class Attention(NetworkModel):
     """Whether the scores are normalised exponentials."""
     power: int = 1
     """The power to which each score is raised."""
-    temperature: Fraction = Fraction(1)
 
     @property
     def widths(self) -> tuple[int, ...]:
@@ -228,10 +225,10 @@ class Attention(NetworkModel):
         pairs = [(i, letter, part) for i in self.layer_numbers for letter, part in (("A", A), ("V", V))]
         return {self.weight_name(letter, i): part[i - 1] for i, letter, part in pairs}
 
-    def draw_weights(self, rng: np.random.Generator, p: int) -> dict[str, np.ndarray]:
+    def draw_weights(self, rng: np.random.Generator, p: int, *batch: int) -> dict[str, np.ndarray]:
         if self.free is self:
-            return super().draw_weights(rng, p)
-        drawn = {name: Mod(value, p) for name, value in self.free.draw_weights(rng, p).items()}
+            return super().draw_weights(rng, p, *batch)
+        drawn = {name: Mod(value, p) for name, value in self.free.draw_weights(rng, p, *batch).items()}
         return {name: value.values for name, value in self.from_weights(drawn).items()}
 
     def draw_real_weights(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
@@ -267,7 +264,7 @@ class Attention(NetworkModel):
         seen = np.tril(np.ones((self.t, self.t), dtype=np.int64)) if self.causal else None
         if not self.softmax:
             return scores**self.power * (1 if seen is None else seen.T)
-        kernel = np.exp(scores / self.temperature) * (1 if seen is None else seen)
+        kernel = np.exp(scores) * (1 if seen is None else seen)
         return (kernel / kernel.sum(axis=-1, keepdims=True)).mT
 
     def layer(self, weights: Mapping[str, Any], i: int, X: Any) -> Any:

@@ -81,8 +81,6 @@ class Model(ABC):
     """Fields of integers that are no sizes, and may be zero or negative."""
     unwritten: ClassVar[tuple[str, ...]] = ()
     """Fields that are left out of the spec where they have their default values."""
-    constraints: tuple[Any, ...] = ()
-    """Equations of the source, polynomials in the weights; only a map of one's own has some."""
 
     def __init_subclass__(cls, **arguments: Any) -> None:
         """A family that is a dataclass keeps the short repr of models."""
@@ -207,7 +205,7 @@ class Model(ABC):
 
     @property
     def parameter_dim(self) -> int:
-        """Dimension of the parameter space; below `parameter_count` when the weights satisfy constraints."""
+        """Dimension of the parameter space; below `parameter_count` where a family bounds ranks of its weights."""
         return self.parameter_count
 
     @property
@@ -217,7 +215,7 @@ class Model(ABC):
 
     @property
     def free(self) -> Model:
-        """A model with the same image whose weights are unconstrained; the model itself unless it has constraints.
+        """A model with the same image whose weights are arbitrary; the model itself unless it bounds ranks of its weights.
 
         One-layer attention by (A, V) with rk A <= a < d answers with the one by (Q, K, V).
         """
@@ -225,7 +223,7 @@ class Model(ABC):
 
     @property
     def leanest(self) -> Model:
-        """A model with the same image and few unconstrained weights: attention by (A, V), where A is arbitrary."""
+        """A model with the same image and few arbitrary weights: attention by (A, V), where A is arbitrary."""
         return self.free
 
     def flatten(self, weights: Weights) -> Any:
@@ -240,11 +238,10 @@ class Model(ABC):
         batch, parts = vector.shape[:-1], flat_parts(self.parameters)
         return {name: vector[..., part].reshape((*batch, *shape)) for name, shape, part in parts}
 
-    def draw_weights(self, rng: np.random.Generator, p: int) -> dict[str, np.ndarray]:
-        """A random point of the parameter space over F_p, as int64 arrays with entries in [0, p)."""
-        return {
-            name: rng.integers(0, p, size=shape, dtype=np.int64) for name, shape in self.parameters.items()
-        }
+    def draw_weights(self, rng: np.random.Generator, p: int, *batch: int) -> dict[str, np.ndarray]:
+        """Draw points of the parameter space over F_p: int64 arrays, entries in [0, p), leading axes of lengths `batch`."""
+        shapes = self.parameters.items()
+        return {name: rng.integers(0, p, size=(*batch, *shape), dtype=np.int64) for name, shape in shapes}
 
     def draw_real_weights(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
         """A random point of the parameter space in float64, entries of order one."""
@@ -346,6 +343,13 @@ class Model(ABC):
         return tuple(f"{entry}: {term}" for entry in entries for term in terms)
 
     @property
+    def coordinate_description(self) -> str:
+        """What the coordinates are, in words; :attr:`coordinate_names` says it of each."""
+        if not self.program.inputs:
+            return "the entries of the output, in their order"
+        return "the coefficients of the outputs as polynomials in the inputs, output by output"
+
+    @property
     def coordinate_count(self) -> int:
         return self.program.output_count * (len(self.monomials) if self.program.inputs else 1)
 
@@ -426,14 +430,6 @@ class Model(ABC):
         """A proved upper bound of the dimension of the image, where one is known in closed form."""
         return None
 
-    def constraint_jacobian(self, weights: Weights) -> Any:
-        """Differentials of equations that the weights satisfy, one a row; None when they are free.
-
-        The rank of the map on the variety of weights is rank(J above C) - rank(C), J its Jacobian and C
-        these. Models that answer with another one in :attr:`free` need not say.
-        """
-        return None
-
 
 class NetworkModel(Model):
     """A model with inputs and outputs whose target coordinates are, unless said otherwise, all coefficients.
@@ -508,7 +504,7 @@ def _recorded(model: Model) -> Program:
 def _grading(model: Model) -> np.ndarray | None:
     """Characters of the target coordinates, one row for each grading."""
     program = model.coordinate_program or model.program
-    found = gradings(program)
+    found = gradings(program) if program.polynomial else None
     if found is None or not program.inputs:
         return None if found is None else found.outputs
     parts = []

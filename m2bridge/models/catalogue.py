@@ -16,18 +16,18 @@ import numpy as np
 from m2bridge.errors import InputError, SpecError
 from m2bridge.linear.modular import rank_mod
 from m2bridge.linear.primes import LARGE_PRIME, given_numbers, prime_for
-from m2bridge.linear.residues import Mod
 from m2bridge.models.base import Formula, Model
 from m2bridge.models.code import allowed_model, is_code
-from m2bridge.models.convolution import Convolution, GraphConvolution, GroupConvolution
+from m2bridge.models.convolution import Convolution
 from m2bridge.models.custom import read_inline
+from m2bridge.models.evaluation import random_image_points
 from m2bridge.models.lightning import DeepLightning, Lightning
-from m2bridge.models.mlp import MLP, Linear, PolynomialMLP, perceptron
+from m2bridge.models.mlp import MLP, Linear, perceptron
 from m2bridge.models.own import read_file, read_program
 from m2bridge.models.softmax import Softmax
 from m2bridge.models.spec import Arguments, read, suggestion
-from m2bridge.models.tensors import CP, TensorTrain
-from m2bridge.models.transformer import AttentionVariant, CrossAttention, Transformer, with_options
+from m2bridge.models.tensors import CP
+from m2bridge.models.transformer import AttentionVariant, Transformer, with_options
 
 MOST_SPAN_COORDINATES = 2_000
 _SHOWN_COORDINATES = 12
@@ -79,18 +79,13 @@ _LISTED = (
     ),
     _family("attention", Softmax, lambda given: with_options(given, Softmax), "; causal="),
     _family("attention", AttentionVariant),
-    _family("attention", CrossAttention),
     _family("attention", Transformer),
     _family("perceptrons", MLP, perceptron, "; r=[2,3] for one exponent a hidden layer, bias=true"),
-    _family("perceptrons", PolynomialMLP),
     _family("perceptrons", Linear),
     _family("convolutions", Convolution),
-    _family("convolutions", GroupConvolution),
-    _family("convolutions", GraphConvolution),
-    _family("tensors", TensorTrain),
     _family("tensors", CP),
     Family(
-        "file", "your own map or network in a file: name, variables, polynomials, constraints; or a saved program",
+        "file", "your own map or network in a file: name, variables, polynomials; or a saved program",
         "file:my_map.toml",
     ),
     Family(
@@ -106,7 +101,7 @@ _LISTED = (
         "python:my_map.py:f",
     ),
     Family(
-        "map", "your own polynomial map on one line; equations of the source after a bar",
+        "map", "your own polynomial or rational map on one line, such as map:x,y->x/y;1/(x+y)",
         "map:s,t->s^3;s^2*t;s*t^2;t^3",
     ),
 )  # fmt: skip
@@ -199,9 +194,7 @@ def span_dim(model: Model) -> int | None:
     rows = np.zeros((0, model.coordinate_count), dtype=np.int64)
     size = 32
     while True:
-        drawn = [model.draw_weights(rng, p) for _ in range(size)]
-        weights = {name: Mod(np.stack([w[name] for w in drawn]), p) for name in model.parameters}
-        rows = np.concatenate([rows, model.coordinates(weights).values])
+        rows = np.concatenate([rows, random_image_points(model, rng, size, p)])
         rank = rank_mod(rows, p)
         if rank < len(rows) or rank == model.coordinate_count:
             return rank

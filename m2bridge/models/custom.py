@@ -1,6 +1,5 @@
-"""A user's own polynomial map: from SymPy (:func:`from_sympy`), from polynomials as text (:func:`from_text`), from one line
-``map:s,t->s^2;s*t`` or from a file (:func:`read_map`).
-"""
+"""A user's own polynomial or rational map: from SymPy (:func:`from_sympy`), from text (:func:`from_text`), from one line
+``map:s,t->s^2;s*t`` or from a file (:func:`read_map`)."""
 
 from __future__ import annotations
 
@@ -12,39 +11,37 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, NoReturn
 
-import numpy as np
-
 from m2bridge.errors import InputError, NotPolynomialError, ParseError, SpecError
-from m2bridge.linear.modular import rank_mod
-from m2bridge.linear.primes import LARGE_PRIME, given_numbers, prime_for
-from m2bridge.linear.residues import Mod
-from m2bridge.models.base import Model, Shape, Weights
-from m2bridge.models.evaluation import program_jacobian, run
+from m2bridge.models.base import Model, Shape
+from m2bridge.models.fractions import (
+    Quotient,
+    fraction_text,
+    is_constant,
+    lowest_terms,
+    parse_fraction,
+)
 from m2bridge.models.polynomials import (
     NAME,
-    Polynomial,
     Terms,
     for_macaulay2,
-    parse_polynomial,
     polynomial_text,
     split_at_commas,
     whole,
 )
 from m2bridge.models.spec import suggestion
 from m2bridge.models.symmetries import FoundSymmetries
-from m2bridge.models.systems import (
-    expected_codimension,
-    point_on_variety,
-    polynomial_program,
-    refuse_products,
-)
+from m2bridge.models.systems import fraction_program, polynomial_program
 from m2bridge.programs.files import read_document
 from m2bridge.programs.program import Program
 
 LONGEST_INLINE = 1_000_000
 LARGEST_FILE = 1_000_000
 _MOST_LISTED = 12
-_KEYS = ("name", "variables", "polynomials", "constraints")
+_KEYS = ("name", "variables", "polynomials")
+_NO_EQUATIONS = (
+    "variables of a map satisfy no equations; write a parametrization of what the equations define: for c^2 + s^2 = 1 the map "
+    "(1-t^2)/(1+t^2);2*t/(1+t^2), for a matrix of rank at most a the product K^T Q of weights K and Q with a rows"
+)
 
 
 class OwnModel(Model):
@@ -55,7 +52,6 @@ class OwnModel(Model):
     """The name of a model that the user gave none."""
     name: str
     polynomials: tuple[Terms, ...]
-    constraints: tuple[Terms, ...]
     found: FoundSymmetries
     """Symmetries that were searched and verified; a model as the user gave it has none."""
 
@@ -70,19 +66,34 @@ class OwnModel(Model):
         return {
             "variableCount": self.parameter_count,
             "polynomialTerms": [for_macaulay2(dict(terms)) for terms in self.polynomials],
-            "constraintTerms": [for_macaulay2(dict(terms)) for terms in self.constraints],
         }
 
 
+class UserMap(OwnModel):
+    """A map given by its coordinates, functions of named variables: the one parameter ``x`` is the vector of them."""
+
+    family: ClassVar[str] = "map"
+    variables: tuple[str, ...]
+
+    @property
+    def spec(self) -> str:
+        """The map itself, also when it came from a file: a record must not depend on what the file says later."""
+        return f"map:{','.join(self.variables)}->{';'.join(self.coordinate_names)}"
+
+    @property
+    def parameters(self) -> dict[str, Shape]:
+        return {"x": (len(self.variables),)}
+
+
 @dataclass(frozen=True, kw_only=True)
-class PolynomialMap(OwnModel):
-    """A map given by its coordinates, polynomials in named variables that may satisfy equations.
+class PolynomialMap(UserMap):
+    """A map given by its coordinates, polynomials in named variables.
 
     Attributes
     ----------
     name: a title.
     variables: names of the variables; the one parameter ``x`` is the vector of them.
-    polynomials, constraints: the coordinates, and polynomials that vanish on the source.
+    polynomials: the coordinates.
 
     Examples
     --------
@@ -91,13 +102,11 @@ class PolynomialMap(OwnModel):
     'map:s,t->s^3;s^2*t;s*t^2;t^3'
     """
 
-    family: ClassVar[str] = "map"
     unnamed: ClassVar[str] = "polynomial map"
 
     name: str = field(default=unnamed, compare=False)
     variables: tuple[str, ...]
     polynomials: tuple[Terms, ...]
-    constraints: tuple[Terms, ...] = ()
     found: FoundSymmetries = field(default=FoundSymmetries(), compare=False, repr=False)
 
     def check(self) -> None:
@@ -106,82 +115,56 @@ class PolynomialMap(OwnModel):
         _check_variables(self.variables)
 
     @property
-    def spec(self) -> str:
-        """The map itself, also when it came from a file: a record must not depend on what the file says later."""
-        given = ";".join(polynomial_text(dict(f), self.variables) for f in self.constraints)
-        shown = f"map:{','.join(self.variables)}->{';'.join(self.coordinate_names)}"
-        return f"{shown}|{given}" if given else shown
-
-    @property
     def title(self) -> str:
         m, n = len(self.polynomials), len(self.variables)
         return f"{self.name}, {m} polynomial{'s' * (m != 1)} in {n} variable{'s' * (n != 1)}"
 
-    @property
-    def parameters(self) -> dict[str, Shape]:
-        return {"x": (len(self.variables),)}
-
     @cached_property
     def program(self) -> Program:
-        return polynomial_program(self.polynomials, self.parameters, self.constraints)
-
-    @cached_property
-    def parameter_dim(self) -> int:
-        """Number of variables minus that of the constraints, which are independent at a random point over F_p.
-
-        That it is the dimension of the whole source is certain where :attr:`parameter_dim_proved`.
-        """
-        if not self.constraints:
-            return len(self.variables)
-        refuse_products(self.constraints, self.variables)
-        p = prime_for(given_numbers(self), chosen=None, default=LARGE_PRIME)
-        point = self.draw_weights(np.random.default_rng(0), p)["x"]
-        rank = rank_mod(self.constraint_jacobian({"x": Mod(point, p)}).values, p)
-        if rank < len(self.constraints):
-            raise InputError(
-                f"{self.name}: at a random point of the source the differentials of the {len(self.constraints)} constraints have "
-                f"rank {rank}; leave out constraints that follow from others, and give the equations of a reduced source"
-            )
-        return len(self.variables) - rank
-
-    @property
-    def parameter_dim_proved(self) -> bool:
-        return expected_codimension(self.constraints)
-
-    def draw_weights(self, rng: np.random.Generator, p: int) -> dict[str, np.ndarray]:
-        """A random point of the source over F_p; with constraints, one found by solving for variables in turn."""
-        return {"x": self.draw_point(rng, p)} if self.constraints else super().draw_weights(rng, p)
-
-    def draw_point(self, rng: np.random.Generator, p: int, *, zero: tuple[int, ...] = ()) -> np.ndarray:
-        """A random point of the source over F_p at which the variables `zero` vanish; InputError when none was found."""
-        return point_on_variety(self.constraints, self._constraint_program, rng, p, zero)
-
-    def draw_real_weights(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
-        if self.constraints:
-            raise InputError(
-                f"{self.name}: real points of a source with constraints are not drawn; use a prime"
-            )
-        return super().draw_real_weights(rng)
-
-    @cached_property
-    def _constraint_program(self) -> Program:
-        return polynomial_program(self.constraints, self.parameters)
-
-    def constraint_values(self, weights: Weights) -> Any:
-        """The constraints at given weights; they vanish on the source."""
-        return run(self._constraint_program, weights)
-
-    def constraint_jacobian(self, weights: Weights) -> Any:
-        return program_jacobian(self._constraint_program, weights) if self.constraints else None
+        return polynomial_program(self.polynomials, self.parameters)
 
     @property
     def coordinate_names(self) -> tuple[str, ...]:
         return tuple(polynomial_text(dict(f), self.variables) for f in self.polynomials)
 
+    @property
+    def coordinate_description(self) -> str:
+        return "the polynomials of the map, in their order"
 
-def terms_of(polynomial: Polynomial) -> Terms:
-    """A sparse polynomial in canonical order (descending lexicographic)."""
-    return tuple(sorted(polynomial.items(), reverse=True))
+
+@dataclass(frozen=True, kw_only=True)
+class RationalMap(UserMap):
+    """A map given by its coordinates, rational functions of named variables, where no denominator is zero.
+
+    `fractions` are numerators and denominators in lowest terms; at least one denominator is not constant.
+
+    >>> inverse = from_text("inversion", ["x", "y"], ["x/(x^2+y^2)", "y/(x^2+y^2)"])
+    >>> inverse.spec, inverse.polynomial
+    ('map:x,y->x/(x^2+y^2);y/(x^2+y^2)', False)
+    """
+
+    unnamed: ClassVar[str] = "rational map"
+
+    name: str = field(default=unnamed, compare=False)
+    variables: tuple[str, ...]
+    fractions: tuple[Quotient, ...]
+    found: FoundSymmetries = field(default=FoundSymmetries(), compare=False, repr=False)
+
+    def check(self) -> None:
+        _check_variables(self.variables)
+
+    @property
+    def title(self) -> str:
+        m, n = len(self.fractions), len(self.variables)
+        return f"{self.name}, {m} rational function{'s' * (m != 1)} in {n} variable{'s' * (n != 1)}"
+
+    @cached_property
+    def program(self) -> Program:
+        return fraction_program(self.fractions, self.parameters)
+
+    @property
+    def coordinate_names(self) -> tuple[str, ...]:
+        return tuple(fraction_text(f, self.variables) for f in self.fractions)
 
 
 def _check_variables(names: Sequence[str]) -> None:
@@ -194,42 +177,31 @@ def _check_variables(names: Sequence[str]) -> None:
 
 
 def _built(
-    name: str, variables: Sequence[str], polynomials: Iterable[Any], constraints: Iterable[Any],
-    read: Callable[[Any, str], Polynomial],
-) -> PolynomialMap:  # fmt: skip
-    """A map from polynomials in any form; `read` makes one of them, and is told which one for its errors."""
+    name: str, variables: Sequence[str], coordinates: Iterable[Any], read: Callable[[Any, str], Quotient]
+) -> PolynomialMap | RationalMap:
+    """A map from functions in any form; `read` makes one of them, and is told which one for its errors."""
     _check_variables(variables)
-
-    def listed(items: Iterable[Any], what: str) -> tuple[Terms, ...]:
-        return tuple(terms_of(read(item, f"{what} {i}")) for i, item in enumerate(items, start=1))
-
-    return PolynomialMap(
-        name=name,
-        variables=tuple(variables),
-        polynomials=listed(polynomials, "polynomial"),
-        constraints=listed(constraints, "constraint"),
-    )
+    fractions = tuple(read(item, f"polynomial {i}") for i, item in enumerate(coordinates, start=1))
+    if not all(is_constant(under) for _, under in fractions):
+        name = RationalMap.unnamed if name == PolynomialMap.unnamed else name
+        return RationalMap(name=name, variables=tuple(variables), fractions=fractions)
+    polynomials = tuple(over for over, _ in fractions)  # the constant denominators are 1
+    return PolynomialMap(name=name, variables=tuple(variables), polynomials=polynomials)
 
 
-def from_text(
-    name: str, variables: Sequence[str], polynomials: Sequence[str], constraints: Sequence[str] = ()
-) -> PolynomialMap:
-    """A map from polynomials as text; errors name the polynomial and the column."""
+def from_text(name: str, variables: Sequence[str], polynomials: Sequence[str]) -> PolynomialMap | RationalMap:
+    """A map from polynomials or rational functions as text; errors name the function and the column."""
 
-    def read(text: str, where: str) -> Polynomial:
-        return parse_polynomial(text, variables, source=where)
+    def read(text: str, where: str) -> Quotient:
+        return parse_fraction(text, variables, source=where)
 
-    return _built(name, variables, polynomials, constraints, read)
+    return _built(name, variables, polynomials, read)
 
 
 def from_sympy(
-    polynomials: Sequence[Any],
-    variables: Sequence[Any],
-    *,
-    constraints: Sequence[Any] = (),
-    name: str = "SymPy map",
-) -> PolynomialMap:
-    """A map from SymPy polynomials with rational coefficients.
+    polynomials: Sequence[Any], variables: Sequence[Any], *, name: str = "SymPy map"
+) -> PolynomialMap | RationalMap:
+    """A map from SymPy polynomials or rational functions with rational coefficients.
 
     >>> import sympy
     >>> s, t = sympy.symbols("s t")
@@ -237,10 +209,10 @@ def from_sympy(
     'map:s,t->s^2;s*t;1/2*t^2'
     """
     names = tuple(str(variable) for variable in variables)
-    return _built(name, names, polynomials, constraints, lambda f, where: _from_sympy(f, variables, where))
+    return _built(name, names, polynomials, lambda f, where: _from_sympy(f, variables, where))
 
 
-def _from_sympy(expression: Any, variables: Sequence[Any], where: str) -> Polynomial:
+def _from_sympy(expression: Any, variables: Sequence[Any], where: str) -> Quotient:
     import sympy
     from sympy.polys.polyerrors import BasePolynomialError
 
@@ -250,18 +222,27 @@ def _from_sympy(expression: Any, variables: Sequence[Any], where: str) -> Polyno
         checked = sympy.sympify(expression, strict=True)
         if checked.has(sympy.Float):
             raise InputError(f"{where} has an inexact number in it; write it as a Rational")
-        table = sympy.Poly(checked, *variables, domain="QQ").as_dict()
+        parts = sympy.fraction(sympy.together(checked))
+        over, under = (sympy.Poly(part, *variables, domain="QQ").as_dict() for part in parts)
     except (BasePolynomialError, sympy.SympifyError) as error:
         reason = str(error).splitlines()[0]
-        raise NotPolynomialError(f"{where} is not a polynomial over QQ in the variables: {reason}") from None
-    return {tuple(key): whole(Fraction(int(value.p), int(value.q))) for key, value in table.items() if value}
+        raise NotPolynomialError(
+            f"{where} is not a rational function over QQ of the variables: {reason}"
+        ) from None
+    numerator, denominator = (
+        {tuple(key): whole(Fraction(int(value.p), int(value.q))) for key, value in table.items() if value}
+        for table in (over, under)
+    )
+    if not denominator:
+        raise InputError(f"{where} has the denominator 0")
+    return lowest_terms(numerator, denominator)
 
 
-def read_inline(text: str) -> PolynomialMap:
-    """The map in an inline spec ``map:s,t->s^2;s*t;t^2``, with equations of the source after a bar.
+def read_inline(text: str) -> PolynomialMap | RationalMap:
+    """The map in an inline spec; coordinates may be fractions, as in ``map:x,y->x/y;1/(x+y)``.
 
-    >>> read_inline("map:c,s->c^2;c*s|c^2+s^2-1").parameter_dim
-    1
+    >>> read_inline("map:s,t->s^2;s*t;t^2").title
+    'polynomial map, 3 polynomials in 2 variables'
     """
     if len(text) > LONGEST_INLINE:
         raise SpecError(
@@ -272,9 +253,9 @@ def read_inline(text: str) -> PolynomialMap:
         raise SpecError(
             f"{text[:80]}: expected '->' after the variables, as in map:s,t->s^2;s*t;t^2", position=5
         )
-    polynomials, _, constraints = rest.partition("|")
-    listed = [part for part in constraints.split(";") if part.strip()]
-    return from_text(PolynomialMap.unnamed, _listed(variables), polynomials.split(";"), listed)
+    if "|" in rest:
+        raise SpecError(f"{text[:80]}: {_NO_EQUATIONS}", position=text.index("|"))
+    return from_text(PolynomialMap.unnamed, _listed(variables), rest.split(";"))
 
 
 def _listed(variables: str) -> list[str]:
@@ -311,8 +292,8 @@ def in_variables(spec: str, text: str) -> str:
     return re.sub(r"\bx\b(?: axis 0|\[(\d+)\])?", lambda m: names[int(m[1])] if m[1] else every, text)
 
 
-def read_map(path: str | Path) -> PolynomialMap:
-    """The map in a TOML or JSON file with the keys name, variables, polynomials and, perhaps, constraints.
+def read_map(path: str | Path) -> PolynomialMap | RationalMap:
+    """The map in a TOML or JSON file with the keys name, variables and polynomials.
 
     ::
 
@@ -335,7 +316,7 @@ def read_map(path: str | Path) -> PolynomialMap:
         raise ParseError(f"{where}: {message}", source=str(file), line=number or 1, column=1)
 
     def strings(key: str) -> list[str]:
-        value = document.get(key, [] if key == "constraints" else None)
+        value = document.get(key)
         if value is None:
             fail(key, f"the key {key!r} is missing")
         if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
@@ -343,6 +324,8 @@ def read_map(path: str | Path) -> PolynomialMap:
         return list(value)
 
     for key in document:
+        if key == "constraints":
+            fail(key, _NO_EQUATIONS)
         if key not in _KEYS:
             fail(key, f"there is no key {key!r}; {suggestion(str(key), _KEYS)}")
     variables = strings("variables")
@@ -351,15 +334,15 @@ def read_map(path: str | Path) -> PolynomialMap:
         fail("name", "name should be a short line of text")
     read_up_to = 0
 
-    def read(item: str, where: str) -> Polynomial:
+    def read(item: str, where: str) -> Quotient:
         nonlocal read_up_to  # polynomials are looked for in the file one after the other
         places = (text.find(quote + item + quote, read_up_to) for quote in "\"'")
         read_up_to = next((place + 1 for place in places if place >= 0), read_up_to)
         before = text[:read_up_to]
         line, column = before.count("\n") + 1, max(1, len(before) - before.rfind("\n"))
-        return parse_polynomial(item, variables, source=f"{file}, {where}", line=line, column=column)
+        return parse_fraction(item, variables, source=f"{file}, {where}", line=line, column=column)
 
     try:
-        return _built(name, variables, strings("polynomials"), strings("constraints"), read)
+        return _built(name, variables, strings("polynomials"), read)
     except SpecError as error:
         fail("variables", error.message)

@@ -170,8 +170,7 @@ def coordinates(model: Model, weights: Weights) -> Any:
 
 def random_image_points(model: Model, rng: np.random.Generator, count: int, p: int) -> np.ndarray:
     """Functions of random weights over F_p, one a row."""
-    drawn = [model.draw_weights(rng, p) for _ in range(count)]
-    weights = {name: Mod(np.stack([w[name] for w in drawn]), p) for name in model.parameters}
+    weights = {name: Mod(value, p) for name, value in model.draw_weights(rng, p, count).items()}
     return np.asarray(model.coordinates(weights).values)
 
 
@@ -215,16 +214,6 @@ def output_jacobian(model: Model, weights: Weights, inputs: Any) -> Any:
     return given.arithmetic.leave(np.concatenate(parts) if parts else np.zeros((0, columns)))
 
 
-def input_derivative(model: Model, weights: Weights, inputs: Any, directions: Any) -> Any:
-    """The derivative of the outputs at several inputs, each in its direction: the shape of the outputs."""
-    program, given = model.program, _Given(model.program, weights, inputs)
-    arithmetic = given.arithmetic
-    named = _by_name(program, directions).items()
-    moved = {name: Lettered("N", arithmetic.enter(array)) for name, array in named}
-    found = tangents(program, arithmetic, evaluate(program, arithmetic, given.arrays), moved)
-    return given.returned(flat_outputs(program, arithmetic, found, given.sizes), model.output_shape or ())
-
-
 def jacobian(
     model: Model, weights: Weights, inputs: Any = None, p: int | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -233,7 +222,7 @@ def jacobian(
     Weights are integers with a prime `p`, floats without. With `inputs`, which have one leading axis over them, the values are
     the outputs, input by input and row by row; without, the target coordinates. The matrix has a row for each value and a
     column for each flat weight; both are int64 residues or float64. The derivatives are by the entries of the weights, also
-    where these satisfy constraints.
+    where the ranks of these are bounded.
 
     >>> from m2bridge.models import Linear
     >>> weights = {"W1": np.array([[1, 2]]), "W2": np.array([[3]])}

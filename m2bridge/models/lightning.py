@@ -87,6 +87,18 @@ class LightningNetwork(Attention):
         places = [(n, m, square) for n in range(dp) for m in range(d) for square in squares]
         return tuple(f"y[{n + 1},1]: x[{m + 1},1]*{square}" for n, m, square in places)
 
+    @property
+    def coordinate_description(self) -> str:
+        if self.coordinate_system != "segre":
+            return super().coordinate_description
+        coefficients = "the coefficients of x[m,1]*x[i,2]*x[j,2] in the outputs y[n,1]"
+        if self.multi_head:
+            return f"{coefficients} (Segre coordinates, Proposition A.5, added up over the heads)"
+        return (
+            f"{coefficients}, that is of x_i*x_j in the product of the linear forms alpha_m(x) = x^T A e_m and nu_n, row n of V "
+            "(Segre coordinates, Proposition A.5)"
+        )
+
     # -- what is known ------------------------------------------------------------------------------
 
     def real_point(self, samples: int, seed: int) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:

@@ -20,11 +20,11 @@ KILEEL = "Kileel, Trager, Bruna, arXiv:1905.12207"
 _DEFECTIVE = {(3, 5, 7), (4, 3, 5), (4, 4, 9), (4, 5, 14)}
 
 
-def determinantal(rank: int, rows: int, columns: int, *hypotheses: tuple[str, bool]) -> Formula:
+def determinantal(rank: int, rows: int, columns: int) -> Formula:
     """The dimension of the matrices of this size and of rank at most `rank`."""
     r = min(rank, rows, columns)
     citation = "Harris, Algebraic Geometry: A First Course, Proposition 12.2"
-    return known(r * (rows + columns - r), citation, *hypotheses)
+    return known(r * (rows + columns - r), citation)
 
 
 class Perceptron(NetworkModel):
@@ -33,7 +33,6 @@ class Perceptron(NetworkModel):
     widths: tuple[int, ...]
     r: Any
     bias: bool = False
-    units: ClassVar[str] = "neurons"
     citation: ClassVar[str] = "homogeneity of the activation"
     """Where the scalings of hidden neurons are stated."""
 
@@ -57,8 +56,6 @@ class Perceptron(NetworkModel):
             shapes[f"W{i}"] = (self.widths[i], self.widths[i - 1])
             if self.bias:
                 shapes[f"b{i}"] = (self.widths[i],)
-            if i < self.layers:
-                shapes |= self.activation_weights(i)
         return shapes
 
     @property
@@ -68,22 +65,10 @@ class Perceptron(NetworkModel):
     def network(self, weights: Mapping[str, Any], inputs: Any) -> Any:
         x = inputs
         for i in range(1, self.layers + 1):
-            x = self.linear(weights[f"W{i}"], x)
+            x = weights[f"W{i}"] @ x
             x = x + weights[f"b{i}"] if self.bias else x
-            x = self.activation(weights, i, x) if i < self.layers else x
+            x = x ** self.exponents[i - 1] if i < self.layers else x
         return x
-
-    def linear(self, W: Any, x: Any) -> Any:
-        """The linear part of a layer."""
-        return W @ x
-
-    def activation(self, weights: Mapping[str, Any], i: int, x: Any) -> Any:
-        """What follows layer i."""
-        return x ** self.exponents[i - 1]
-
-    def activation_weights(self, i: int) -> dict[str, Shape]:
-        """Weights of the activation after layer i."""
-        return {}
 
     @property
     def symmetries(self) -> tuple[Symmetry, ...]:
@@ -97,7 +82,7 @@ class Perceptron(NetworkModel):
             name = f"change of basis between layers {i} and {i + 1}"
             return self.symmetry("gl", self.widths[i], axes, name, "Trager, Kohn, Bruna, arXiv:1910.01671")
         return self.symmetry(
-            "torus", self.widths[i], axes, f"scaling of the {self.units} of layer {i}", self.citation
+            "torus", self.widths[i], axes, f"scaling of the neurons of layer {i}", self.citation
         )
 
 
@@ -226,83 +211,6 @@ def perceptron(arguments: Arguments) -> MLP | BiasedMLP:
     if found.bias or len(exponents) != 1:
         return found
     return MLP(widths=found.widths, r=exponents.pop())  # type: ignore[arg-type]
-
-
-@dataclass(frozen=True, kw_only=True)
-class PolynomialMLP(Perceptron):
-    """A perceptron with activation s(x) = c_0 + c_1 x + ... + c_k x^k, its coefficients given or learned.
-
-    Learned coefficients are weights c1_0, c1_1, ..., those of layer i shared by its neurons.
-
-    Attributes
-    ----------
-    widths: d_0, ..., d_l. coefficients: the integers c_0, ..., c_k. degree: k, when the coefficients are weights.
-
-    Examples
-    --------
-    >>> PolynomialMLP(widths=(1, 2, 1), degree=2).parameters
-    {'W1': (2, 1), 'c1_0': (1,), 'c1_1': (1,), 'c1_2': (1,), 'W2': (1, 2)}
-    """
-
-    family = "polynomial-mlp"
-    summary = "perceptron with a polynomial activation: coefficients=[0,1,1] for x + x^2, or degree=2 to learn them; bias="
-    example = "polynomial-mlp(widths=[2,3,1],coefficients=[0,1,1])"
-    signed: ClassVar[tuple[str, ...]] = ("coefficients",)
-    m2_names: ClassVar[Mapping[str, str]] = {
-        "coefficients": "givenCoefficients",
-        "degree": "activationDegree",
-        "bias": "withBias",
-    }
-
-    widths: tuple[int, ...]
-    coefficients: tuple[int, ...] = ()
-    degree: int = None  # type: ignore[assignment]
-    bias: bool = False
-
-    def check(self) -> None:
-        c = self.coefficients
-        one = bool(c) == (self.degree is None)
-        self.need(one, "degree", "give coefficients=[c_0,c_1,...], or degree= for learned ones")
-        last = not c or (len(c) > 1 and c[-1] != 0)
-        self.need(last, "coefficients", "the last of the coefficients c_0, ..., c_k is not zero, and k >= 1")
-        self.check_sizes("coefficients", tuple(abs(n) or 1 for n in c))
-        super().check()
-
-    @property
-    def r(self) -> int:
-        """The degree k of the activation."""
-        return len(self.coefficients) - 1 if self.coefficients else self.degree
-
-    @property
-    def title(self) -> str:
-        kind = f"coefficients {list(self.coefficients)}" if self.coefficients else "learned coefficients"
-        biases = ", with biases" if self.bias else ""
-        return f"perceptron, widths {list(self.widths)}, activation of degree {self.r}, {kind}{biases}"
-
-    def activation(self, weights: Mapping[str, Any], i: int, x: Any) -> Any:
-        c = self.coefficients or [weights[name] for name in self.activation_weights(i)]
-        return sum(c[j] * x**j for j in range(1, self.r + 1)) + c[0]
-
-    def activation_weights(self, i: int) -> dict[str, Shape]:
-        return {} if self.coefficients else {f"c{i}_{j}": (1,) for j in range(self.r + 1)}
-
-    @property
-    def m2_parameters(self) -> dict[str, object]:
-        return super().m2_parameters | {"activationDegree": self.r, "degreesThatOccur": self.degrees}
-
-    @property
-    def symmetries(self) -> tuple[Symmetry, ...]:
-        """With learned coefficients: s(x) -> s(x / u) for the neurons of a layer, and s -> u s against the next matrix."""
-        found = []
-        for i in range(1, self.layers if not self.coefficients else 0):
-            c = self.activation_weights(i)
-            inner = {f"W{i}": (1,)} | ({f"b{i}": (1,)} if self.bias else {})
-            inner |= {name: (-j,) for j, name in enumerate(c) if j}
-            outer = dict.fromkeys(c, (1,)) | {f"W{i + 1}": (-1,)}
-            for what, axes in (("argument", inner), ("value", outer)):
-                name = f"scaling of the {what} of the activation of layer {i}"
-                found.append(self.symmetry("scaling", 1, axes, name, "substitution"))
-        return tuple(found)
 
 
 def waring_dim(variables: int, summands: int, r: int) -> int:

@@ -19,9 +19,9 @@ from m2bridge.errors import OutOfReachError, SpecError
 from m2bridge.linear.primes import LARGE_PRIME
 from m2bridge.linear.residues import Mod
 from m2bridge.models.base import Shape
-from m2bridge.models.custom import OwnModel, read_map, terms_of
+from m2bridge.models.custom import OwnModel, read_map
 from m2bridge.models.evaluation import input_form
-from m2bridge.models.polynomials import Terms
+from m2bridge.models.polynomials import Terms, terms_of
 from m2bridge.models.symbolic import symbolic_map
 from m2bridge.models.symmetries import FoundSymmetries
 from m2bridge.models.systems import polynomial_program
@@ -97,8 +97,8 @@ class OwnNetwork(OwnModel):
     def monomials(self) -> np.ndarray:
         """Monomials in the inputs that occur at one of two random weights over F_p."""
         rng = np.random.default_rng(0)
-        drawn = [self.draw_weights(rng, LARGE_PRIME) for _ in range(2)]
-        weights = {name: Mod(np.stack([d[name] for d in drawn]), LARGE_PRIME) for name in self.parameters}
+        drawn = self.draw_weights(rng, LARGE_PRIME, 2)
+        weights = {name: Mod(value, LARGE_PRIME) for name, value in drawn.items()}
         found = support(input_form(self.recorded, weights, most_products=MOST_PRODUCTS))
         if len(found) > MOST_INPUT_MONOMIALS:
             raise OutOfReachError(

@@ -13,14 +13,15 @@ True
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import NoReturn
+from typing import NoReturn, TypeVar
 
 from m2bridge.errors import ParseError
 from m2bridge.models.spec import suggestion
 
+T = TypeVar("T")
 Exponents = tuple[int, ...]
 Coefficient = int | Fraction
 Polynomial = Mapping[Exponents, Coefficient]
@@ -34,7 +35,7 @@ NAME = re.compile(r"[A-Za-z][A-Za-z0-9']*(?:_(?:\d+|[A-Za-z][A-Za-z0-9]*|\(\s*\d
 
 _TOKEN = re.compile(rf"\s*(?:(?P<number>\d+)|(?P<name>{NAME.pattern})|(?P<sign>\*\*|[-+*/^()]))")
 
-_FACTOR = "a number, a variable or '('"
+FACTOR = "a number, a variable or '('"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,14 +63,14 @@ def parse_polynomial(
 
     A ParseError has the fields `source`, `line` and `column`: where the text begins, as it is told, and how far it was read.
     """
-    parser = _Parser(text, variables, (source, line, column), limits or ParseLimits())
+    parser = PolynomialParser(text, variables, (source, line, column), limits or ParseLimits())
     result = parser.expression()
     if parser.kind != "end":
         parser.unexpected("an operator")
     return result
 
 
-class _Parser:
+class PolynomialParser:
     """Sums of products of factors, read from left to right, with one token ahead: its `kind`, `token` and `start`."""
 
     def __init__(
@@ -106,9 +107,9 @@ class _Parser:
 
     def unexpected(self, wanted: str) -> NoReturn:
         hint = "; a ')' too many" if self.token == ")" and wanted == "an operator" else ""
-        if wanted != _FACTOR and (self.kind in ("number", "name") or self.token == "("):
+        if wanted != FACTOR and (self.kind in ("number", "name") or self.token == "("):
             hint = "; write a product with '*'"
-        elif wanted == _FACTOR and self.token in ("+", "-"):
+        elif wanted == FACTOR and self.token in ("+", "-"):
             hint = "; one sign too many"
         self.fail(f"expected {wanted}, found {self.found}{hint}")
 
@@ -163,7 +164,7 @@ class _Parser:
                 for _ in range(self.exponent(place)):
                     rest = factor if rest is None else self.product(rest, factor, place)
             else:
-                self.unexpected(_FACTOR)
+                self.unexpected(FACTOR)
             while self.token == "/":
                 coefficient = Fraction(coefficient) / self.divisor()
             if Fraction(coefficient).numerator.bit_length() > 16 * self.limits.digits:
@@ -217,12 +218,16 @@ class _Parser:
         return value
 
     def parenthesis(self) -> dict[Exponents, Coefficient]:
+        return self.nested(self.expression)
+
+    def nested(self, read: Callable[[], T]) -> T:
+        """Read what stands in parentheses by one of the parser's own methods."""
         opening = self.start
         self.depth += 1
         if self.depth > self.limits.nesting:
             self.fail(f"parentheses are nested more than {self.limits.nesting} deep")
         self.advance()
-        inner = self.expression()
+        inner = read()
         if self.kind == "end":
             self.fail("this '(' is never closed", opening)
         if self.token != ")":
@@ -243,6 +248,11 @@ class _Parser:
         if any(max(key, default=0) > self.limits.exponent for key in total):
             self.fail(f"an exponent is above {self.limits.exponent}", place)
         return {key: value for key, value in total.items() if value}
+
+
+def terms_of(polynomial: Polynomial) -> Terms:
+    """Sort a sparse polynomial into its canonical order (descending lexicographic)."""
+    return tuple(sorted(polynomial.items(), reverse=True))
 
 
 def _canonical(name: str) -> str:

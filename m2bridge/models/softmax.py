@@ -1,7 +1,7 @@
 """Normalised (softmax) self-attention, analytic but not polynomial.
 
 Reference: Henry, Marchetti, Kohn, arXiv:2408.17221, Equation 15: token i attends to token j with weight
-S(x_i^T A x_j) / sum_k S(x_i^T A x_k), S(x) = e^(x / temperature). The pairing is the other way round than in
+S(x_i^T A x_j) / sum_k S(x_i^T A x_k), S(x) = e^x; a temperature is a factor of A. The pairing is the other way round than in
 the lightning layer (Equation 1: x_j^T A x_i); we follow each equation as it is printed.
 """
 
@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from fractions import Fraction
 
 import numpy as np
 
@@ -33,7 +32,6 @@ class Softmax(Attention):
     Attributes
     ----------
     d, a, t: as for deep lightning attention.
-    temperature: a positive rational number.
     parametrization: ``weights`` or ``attention``.
 
     The program runs over floats and balls. There are no coordinates and no ideal: the
@@ -54,15 +52,11 @@ class Softmax(Attention):
     d: tuple[int, ...]
     a: tuple[int, ...] = None  # type: ignore[assignment]
     t: int = 3
-    temperature: Fraction = Fraction(1)
     parametrization: str = "weights"
 
     def check(self) -> None:
         super().check()
-        object.__setattr__(self, "temperature", Fraction(self.temperature))
         self.check_choice("parametrization", self.parametrization, ("weights", "attention"))
-        warm = self.temperature > 0
-        self.need(warm, "temperature", f"temperature should be positive, not {self.temperature}")
 
     @property
     def lightning(self) -> DeepLightning:
@@ -72,7 +66,7 @@ class Softmax(Attention):
     @property
     def title(self) -> str:
         sizes = f"d={list(self.d)}, a={list(self.a)}, t={self.t}"
-        return f"softmax self-attention by {self.by}, {sizes}, temperature {self.temperature}"
+        return f"softmax self-attention by {self.by}, {sizes}"
 
     @property
     def precisions(self) -> tuple[int, ...]:  # type: ignore[override]
@@ -110,7 +104,6 @@ def softmax_point(model: Softmax, samples: int, seed: int) -> DyadicPoint:
     """
     rng = np.random.default_rng([seed, 4])
     d, shapes, held, one = model.widths, model.parameters, model.gauge, 1 << BITS
-    temperature = float(model.temperature)
     spread_wanted, noise, candidates, more = _how_to_draw(model.layers)
     samples = math.ceil(more * samples)
     pool = dyadic(rng.normal(size=(samples * candidates, d[0], model.t)))
@@ -127,11 +120,11 @@ def softmax_point(model: Softmax, samples: int, seed: int) -> DyadicPoint:
         )
         size = float(np.linalg.norm(key / one)) / math.sqrt(key.size)
         near = key / one + noise * rng.normal(size=key.shape) * size
-        kept = _scores(key, near, x, temperature)[np.argsort(-apart)[:samples]]
+        kept = _scores(key, near, x)[np.argsort(-apart)[:samples]]
         spread = float((kept - kept.mean(axis=-1, keepdims=True)).std())
         query = held.place(names[0], dyadic(near * (spread_wanted / spread if spread > 0 else 1.0)), one)
         weights |= dict(zip(names, (query, key, value), strict=True))
-        scores = _scores(key, query / one, x, temperature)
+        scores = _scores(key, query / one, x)
         powers = np.exp(scores - scores.max(axis=-1, keepdims=True))
         x = value / one @ (x @ np.swapaxes(powers / powers.sum(axis=-1, keepdims=True), -1, -2))
         apart = np.minimum(apart, _apart(x))
@@ -139,9 +132,9 @@ def softmax_point(model: Softmax, samples: int, seed: int) -> DyadicPoint:
     return DyadicPoint(weights=weights, inputs={"X": pool[chosen]})
 
 
-def _scores(key: np.ndarray, query: np.ndarray, x: np.ndarray, temperature: float) -> np.ndarray:
+def _scores(key: np.ndarray, query: np.ndarray, x: np.ndarray) -> np.ndarray:
     """Scores of all inputs, from dyadic keys and real queries."""
-    return np.asarray(np.swapaxes(key / (1 << BITS) @ x, -1, -2) @ (query @ x) / temperature)
+    return np.asarray(np.swapaxes(key / (1 << BITS) @ x, -1, -2) @ (query @ x))
 
 
 def _how_to_draw(depth: int) -> tuple[float, float, int, float]:

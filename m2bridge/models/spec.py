@@ -11,28 +11,23 @@ import re
 from collections.abc import Sequence
 from dataclasses import MISSING, Field, dataclass, fields, replace
 from difflib import get_close_matches
-from fractions import Fraction
 from typing import Any, NoReturn, TypeVar
 
 from m2bridge.errors import SpecError
 
 LONGEST_SPEC = 2_000
 
-Value = int | bool | str | Fraction | tuple[int, ...]
+Value = int | bool | str | tuple[int, ...]
 _Built = TypeVar("_Built")
 
 _WORD = r"[a-zA-Z][a-zA-Z0-9_-]*"
 _KEY = r"[a-zA-Z_][a-zA-Z0-9_]*"
 _INTEGER = r"-?\d{1,18}"
-_VALUE = (
-    r"(?P<list>\[)|(?P<dashed>\d{1,18}(?:-\d{1,18})+)|(?P<fraction>-?\d{1,18}/\d{1,18})"
-    rf"|(?P<integer>{_INTEGER})|(?P<word>{_WORD})"
-)
+_VALUE = rf"(?P<list>\[)|(?P<dashed>\d{{1,18}}(?:-\d{{1,18}})+)|(?P<integer>{_INTEGER})|(?P<word>{_WORD})"
 _KINDS: dict[str, tuple[Any, str]] = {
     "int": (int, "an integer"),
     "bool": (bool, "true or false"),
     "str": (str, "a word"),
-    "Fraction": ((int, Fraction), "a number such as 2 or 1/2"),
     "tuple[int, ...]": (tuple, "a list such as [2,3,2] or 2-3-2"),
 }
 WRITTEN = {"coordinate_system": "coordinates"}
@@ -145,9 +140,7 @@ class _Reader:
             return {"true": True, "false": False}.get(text, text)
         if self.peek().isdigit():
             self.fail("a number is too long")
-        if kind == "fraction" and int(text.split("/")[1]) == 0:
-            self.fail("a fraction has denominator 0")
-        return Fraction(text) if kind == "fraction" else int(text)
+        return int(text)
 
 
 def read(text: str) -> Arguments:

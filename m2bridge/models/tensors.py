@@ -1,4 +1,4 @@
-"""Parametrized sets of tensors: tensor trains (matrix product states), and sums of few rank-one tensors (CP)."""
+"""Sums of few rank-one tensors (CP): a map without inputs, whose coordinates are the entries of the tensor."""
 
 from __future__ import annotations
 
@@ -7,12 +7,9 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any, ClassVar
 
-import numpy as np
-
 from m2bridge.models.base import Formula, Model, Shape, Symmetry, known
 from m2bridge.models.mlp import determinantal
 
-HOLTZ = "Holtz, Rohwedder, Schneider, Numer. Math. 120 (2012)"
 BINARY = "Catalisano, Geramita, Gimigliano, J. Algebraic Geom. 20 (2011): (P^1)^n is defective for n = 4, rank 3 only"
 INDUCTION = "Abo, Ottaviani, Peterson, Trans. Amer. Math. Soc. 361 (2009): a defective Segre variety"
 _DEFECTIVE = {
@@ -25,89 +22,8 @@ _DEFECTIVE = {
 MOST_ENTRIES = 100_000
 
 
-class TensorFormat(Model):
-    """A parametrized set of tensors: the map has no inputs, and its coordinates are the entries."""
-
-    output_name = "T"
-    sizes: tuple[int, ...]
-
-    def check(self) -> None:
-        fits = len(self.sizes) > 1 and prod(self.sizes) <= MOST_ENTRIES
-        wanted = f"two or more sizes, such as [2,2,2], with at most {MOST_ENTRIES} entries"
-        self.need(fits, "sizes", f"sizes lists {wanted}")
-
-
 @dataclass(frozen=True, kw_only=True)
-class TensorTrain(TensorFormat):
-    """T[i_1, ..., i_N] = G_1[:, i_1, :] ... G_N[:, i_N, :].
-
-    Attributes
-    ----------
-    sizes: n_1, ..., n_N. ranks: r_1, ..., r_(N-1), the sizes of the matrices between the cores.
-
-    Examples
-    --------
-    >>> model = TensorTrain(sizes=(2, 2, 2, 2), ranks=(2, 2, 2))
-    >>> model.spec, model.parameter_count, model.formula.value
-    ('tensor-train(sizes=[2,2,2,2],ranks=[2,2,2])', 24, 12)
-    """
-
-    family = "tensor-train"
-    summary = "tensors as products of cores (matrix product states)"
-    example = "tensor-train(sizes=[2,2,2],ranks=[2,2])"
-
-    sizes: tuple[int, ...]
-    ranks: tuple[int, ...]
-
-    def check(self) -> None:
-        super().check()
-        given, cores = len(self.ranks), len(self.sizes)
-        self.need(
-            given == cores - 1, "ranks", f"{given} ranks for {cores} cores; there is one between two cores"
-        )
-
-    @property
-    def title(self) -> str:
-        return f"tensor train, sizes {list(self.sizes)}, ranks {list(self.ranks)}"
-
-    @property
-    def parameters(self) -> dict[str, Shape]:
-        r = (1, *self.ranks, 1)
-        return {f"G{k}": (r[k - 1], n, r[k]) for k, n in enumerate(self.sizes, start=1)}
-
-    def network(self, weights: Mapping[str, Any], inputs: Any = None) -> Any:
-        T = weights["G1"]
-        for k in range(2, len(self.sizes) + 1):
-            T = np.tensordot(T, weights[f"G{k}"], axes=1)
-        return T.reshape(self.sizes)
-
-    @property
-    def symmetries(self) -> tuple[Symmetry, ...]:
-        found = []
-        for k, rank in enumerate(self.ranks, start=1):
-            axes = {f"G{k}": (0, 0, -1), f"G{k + 1}": (1, 0, 0)}
-            name = f"change of basis between cores {k} and {k + 1}"
-            found.append(self.symmetry("gl", rank, axes, name, f"{HOLTZ}, section 4"))
-        return tuple(found)
-
-    @property
-    def formula(self) -> Formula:
-        """The cores minus GL(r_k) between them, with the ranks that can be reached: r_k <= r_(k-1) n_k and r_(k-1) <= n_k r_k."""
-        n, r = self.sizes, [1, *self.ranks, 1]
-        for k in range(1, len(n)):
-            r[k] = min(r[k], r[k - 1] * n[k - 1])
-        for k in range(len(n) - 1, 0, -1):
-            r[k] = min(r[k], n[k] * r[k + 1])
-        cores = sum(r[k] * size * r[k + 1] for k, size in enumerate(n))
-        return known(cores - sum(rank**2 for rank in r[1:-1]), HOLTZ)
-
-    @property
-    def dimension_bound(self) -> Formula:
-        return self.formula
-
-
-@dataclass(frozen=True, kw_only=True)
-class CP(TensorFormat):
+class CP(Model):
     """T[i_1, ..., i_N] = sum over s of U_1[i_1, s] ... U_N[i_N, s]: the cone over a secant variety of a Segre variety.
 
     Examples
@@ -120,10 +36,16 @@ class CP(TensorFormat):
     family = "cp"
     summary = "sums of rank-one tensors"
     example = "cp(sizes=[3,3,3],rank=2)"
+    output_name = "T"
     m2_names: ClassVar[Mapping[str, str]] = {"rank": "rankOneCount"}
 
     sizes: tuple[int, ...]
     rank: int
+
+    def check(self) -> None:
+        fits = len(self.sizes) > 1 and prod(self.sizes) <= MOST_ENTRIES
+        wanted = f"two or more sizes, such as [2,2,2], with at most {MOST_ENTRIES} entries"
+        self.need(fits, "sizes", f"sizes lists {wanted}")
 
     @property
     def title(self) -> str:

@@ -1,4 +1,4 @@
-"""Attention as people use it: with masks, Q = K, powers of the scores, positions; between two inputs; in transformer blocks.
+"""Attention as people use it: with masks, Q = K, powers of the scores, positions; in transformer blocks.
 
 ``attention(d=[3,3,3],a=[2,2],t=3,causal=true)``. Without any of its options it is the family ``deep-lightning`` or ``softmax``,
 of which more is known.
@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Literal
 
 from m2bridge.errors import SpecError
 from m2bridge.models.attention import PAPER, Attention, attention_dim, layer_dim, one_layer
-from m2bridge.models.base import Formula, Model, NetworkModel, Shape, Symmetry, known
+from m2bridge.models.base import Formula, Model, Shape, Symmetry, known
 from m2bridge.models.lightning import DeepLightning
 from m2bridge.models.softmax import Softmax
 from m2bridge.models.spec import WRITTEN, Arguments
@@ -229,75 +229,3 @@ class Transformer(OptionalAttention):
         return known(
             positions + self.layers * attention + perceptrons, "what each layer's function can depend on"
         )
-
-
-@dataclass(frozen=True, kw_only=True)
-class CrossAttention(NetworkModel):
-    """Lightning cross-attention (X, Y) -> V Y (K Y)^T Q X: tokens X ask, tokens Y answer.
-
-    The network is linear in X and quadratic in Y; its terms are those of one layer of self-attention with two different tokens.
-
-    Attributes
-    ----------
-    d, t: rows and number of the tokens X, which give the queries.
-    e, s: those of the tokens Y, which give keys and values; d and t unless given.
-    dp: rows of the outputs. a: rows of Q and K; d unless given.
-
-    An input is one vector: the tokens of X, then those of Y, one after the other.
-
-    Examples
-    --------
-    >>> model = CrossAttention(d=2, e=2, dp=2, t=1, s=1)
-    >>> model.spec, model.input_shape, model.formula.value
-    ('cross-attention(d=2,e=2,dp=2,a=2,t=1,s=1)', (4,), 7)
-    """
-
-    family = "cross-attention"
-    summary = "tokens X attend to tokens Y: V Y Y^T K^T Q X"
-    example = "cross-attention(d=2,e=3,dp=2,a=2,t=1,s=2)"
-
-    d: int
-    e: int = None  # type: ignore[assignment]
-    dp: int
-    a: int = None  # type: ignore[assignment]
-    t: int = 2
-    s: int = None  # type: ignore[assignment]
-
-    @property
-    def defaults(self) -> Mapping[str, Any]:
-        return {"e": self.d, "a": self.d, "s": self.t}
-
-    @property
-    def title(self) -> str:
-        return f"lightning cross-attention, X {self.d} x {self.t}, Y {self.e} x {self.s}, d'={self.dp}, a={self.a}"
-
-    @property
-    def parameters(self) -> dict[str, Shape]:
-        return {"Q": (self.a, self.d), "K": (self.a, self.e), "V": (self.dp, self.e)}
-
-    @property
-    def input_shape(self) -> Shape:
-        return (self.d * self.t + self.e * self.s,)
-
-    def network(self, weights: Mapping[str, Any], inputs: Any) -> Any:
-        asking = self.d * self.t
-        X = inputs[:asking].reshape(self.t, self.d).T
-        Y = inputs[asking:].reshape(self.s, self.e).T
-        return weights["V"] @ Y @ ((weights["K"] @ Y).T @ (weights["Q"] @ X))
-
-    @property
-    def symmetries(self) -> tuple[Symmetry, ...]:
-        gl, scaling = {"Q": (-1, 0), "K": (1, 0)}, {"Q": (1,), "V": (-1,)}
-        return (
-            self.symmetry("gl", self.a, gl, "(C^-T Q, C K)", f"{PAPER}, Lemma 3.1"),
-            self.symmetry("scaling", 1, scaling, "(s Q, V / s)", f"{PAPER}, Theorem 3.2"),
-        )
-
-    @property
-    def formula(self) -> Formula:
-        """That of one layer of self-attention: the coefficients of y_i y_j x_m are its Segre coordinates."""
-        value, same = attention_dim(self.a, self.d) + self.e * self.dp - 1, ("d = e", self.d == self.e)
-        citation = (
-            f"{PAPER}, Corollary 3.3, whose coordinates (Proposition A.5) are those of y_i y_j x_m here"
-        )
-        return one_layer(value, citation, self.d, self.dp, self.a, same)

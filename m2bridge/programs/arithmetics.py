@@ -23,6 +23,13 @@ Array = Any
 """An array of the arithmetic in question."""
 
 
+class ZeroDenominatorError(ZeroDivisionError):
+    """A denominator is zero at a point over F_p: the point says nothing about the program."""
+
+    def __init__(self, p: int) -> None:
+        super().__init__(f"a denominator is zero modulo {p}")
+
+
 class Floats:
     """Float64, or another floating-point type; the other arithmetics say what they do otherwise."""
 
@@ -113,10 +120,11 @@ class Floats:
 
 
 class Residues(Floats):
-    """F_p: balanced residues in float64 for p < 2^23, int64 for larger primes.
+    """F_p for p < 2^23: balanced residues in float64.
 
     Without exponentials in F_p, those of analytic programs are replaced by random units of `rng`. Ranks found so are a
-    heuristic, and are called that wherever they are used; without `rng` an analytic program is refused.
+    heuristic, and are called that wherever they are used; without `rng` an exponential is refused. A denominator that is zero
+    modulo p raises ZeroDenominatorError.
     """
 
     def __init__(self, field: Field, rng: np.random.Generator | None = None) -> None:
@@ -135,7 +143,7 @@ class Residues(Floats):
         return Mod.wrap(array, self.field.p)
 
     def zeros(self, shape: Shape) -> Array:
-        return np.zeros(shape, dtype=self.field.dtype)
+        return np.zeros(shape)
 
     def tidy(self, array: Any) -> Array:
         return self.field.reduce(np.asarray(array))
@@ -149,8 +157,8 @@ class Residues(Floats):
         return self.field.residues(self.rng.integers(1, self.field.p, size=array.shape, dtype=np.int64))
 
     def reciprocal(self, array: Array) -> Array:
-        if self.rng is None:
-            raise NotPolynomialError("a division is not polynomial")
+        if not array.all():
+            raise ZeroDenominatorError(self.field.p)
         return self.field.inverses(array)
 
     def softmax(self, array: Array, axis: int) -> Array:

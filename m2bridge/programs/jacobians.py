@@ -138,7 +138,7 @@ class LastLayer:
 
 def last_layer(program: Program, held: Held = NOTHING_HELD) -> LastLayer | None:
     """The last linear layer of a program, when its weight is free and used nowhere else."""
-    if len(program.outputs) != 1 or program.vanishing:
+    if len(program.outputs) != 1:
         return None
     item = program.instructions[program.outputs[0][1]]
     if item.operation != "einsum" or item.constants not in ((("ab", "bc"), "ac"), (("ab", "b"), "a")):

@@ -87,7 +87,7 @@ def draw_inputs(program: Program, p: int, seed: int, samples: int) -> dict[str, 
 
 def residues_for(program: Program, p: int, seed: int) -> Residues:
     """F_p, with random units in place of exponentials for an analytic program."""
-    return Residues(field_of(p), None if program.polynomial else np.random.default_rng([seed, 3]))
+    return Residues(field_of(p), None if program.rational else np.random.default_rng([seed, 3]))
 
 
 def entered(arithmetic: Floats, arrays: Mapping[str, Integers], lead: str = "") -> dict[str, Lettered]:

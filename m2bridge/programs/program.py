@@ -32,7 +32,7 @@ __all__ = ["Builder", "Instruction", "Program", "ProgramError", "Shape", "check_
 HEADER = "m2bridge program 1"
 _KINDS = {"weight": 0, "input": 1}
 """Declarations, in the order in which they come before the computation."""
-_RESULT = re.compile(rf"(?:output ({NAME.pattern})|vanishing) %([0-9]{{1,7}})")
+_RESULT = re.compile(rf"output ({NAME.pattern}) %([0-9]{{1,7}})")
 
 
 class Degrees:
@@ -61,8 +61,7 @@ class Degrees:
 class Program:
     """A network, or a map given by its coordinates when it has no inputs.
 
-    `outputs` are names and places of the results; `vanishing` are places of polynomials in the weights that are zero on the
-    source, none when weights are free.
+    `outputs` are names and places of the results.
 
     >>> text = "m2bridge program 1\\n%0 = weight w [2]\\n%1 = power 2 %0\\noutput y %1\\n"
     >>> program = parse_program(text)
@@ -72,7 +71,6 @@ class Program:
 
     instructions: tuple[Instruction, ...]
     outputs: tuple[tuple[str, int], ...]
-    vanishing: tuple[int, ...] = ()
 
     @cached_property
     def weights(self) -> dict[str, int]:
@@ -120,6 +118,11 @@ class Program:
     def polynomial(self) -> bool:
         return not any(item.operation in ANALYTIC for item in self.instructions)
 
+    @cached_property
+    def rational(self) -> bool:
+        """Whether the outputs are rational functions: polynomials, or fractions of them."""
+        return not any(item.operation in ("exp", "softmax") for item in self.instructions)
+
     def depending_on(self, places: Iterable[int]) -> tuple[bool, ...]:
         """For each place, whether its value depends on one of the given ones."""
         leaves, found = set(places), list[bool]()
@@ -156,7 +159,6 @@ class Program:
         """The canonical text; ``parse_program(program.text) == program``."""
         lines = [HEADER]
         lines += [f"%{place} = {item.text}" for place, item in enumerate(self.instructions)]
-        lines += [f"vanishing %{place}" for place in self.vanishing]
         lines += [f"output {name} %{place}" for name, place in self.outputs]
         return "\n".join(lines) + "\n"
 
@@ -172,21 +174,22 @@ def parse_program(text: str) -> Program:
         raise ProgramError(f"a program begins with {HEADER!r} and ends with a line break")
     instructions: list[Instruction] = []
     outputs: list[tuple[str, int]] = []
-    vanishing: list[int] = []
     for number, line in enumerate(lines[1:-1], start=2):
         try:
             result = _RESULT.fullmatch(line)
-            if result and result[1]:
+            if result:
                 outputs.append((result[1], int(result[2])))
-            elif result and not outputs:
-                vanishing.append(int(result[2]))
-            elif outputs or vanishing:
+            elif line.startswith("vanishing "):
+                raise ProgramError(
+                    "weights satisfy no equations; write a parametrization of what they define"
+                )
+            elif outputs:
                 raise ProgramError("instructions come before outputs")
             else:
                 instructions.append(read_instruction(line, instructions))
         except ProgramError as error:
             raise ProgramError(f"line {number}: {error.message}") from None
-    program = Program(tuple(instructions), tuple(outputs), tuple(vanishing))
+    program = Program(tuple(instructions), tuple(outputs))
     check_program(program)
     if program.text != text:
         raise ProgramError("the text is not in canonical form")
@@ -201,21 +204,19 @@ def check_program(program: Program) -> None:
     need(len(program.weights | program.inputs) == kinds.count(0) + kinds.count(1), "two arrays have one name")
     need(bool(program.outputs), "a program has at least one output")
     need(len(dict(program.outputs)) == len(program.outputs), "two outputs have one name")
-    places = [*program.vanishing, *(place for _, place in program.outputs)]
-    need(all(0 <= place < len(program.instructions) for place in places), "an output is not computed")
-    seen = any(program.sees_inputs[place] for place in program.vanishing)
-    need(not seen, "an equation of the weights has inputs in it")
+    computed = all(0 <= place < len(program.instructions) for _, place in program.outputs)
+    need(computed, "an output is not computed")
 
 
 def arranged(
-    items: Mapping[int, Instruction], outputs: Sequence[tuple[str, int]], vanishing: Sequence[int] = ()
+    items: Mapping[int, Instruction], outputs: Sequence[tuple[str, int]]
 ) -> tuple[Program, list[int]]:
     """The program of some instructions by their old places, with declarations first, and the old places in the new order."""
     order = sorted(items, key=lambda k: (_KINDS.get(items[k].operation, 2), k))
     place = {old: new for new, old in enumerate(order)}
     made = [replace(items[k], operands=tuple(place[j] for j in items[k].operands)) for k in order]
     named = tuple((name, place[k]) for name, k in outputs)
-    return Program(tuple(made), named, tuple(place[k] for k in vanishing)), order
+    return Program(tuple(made), named), order
 
 
 def places_needed(items: Sequence[Instruction], results: Iterable[int], cut: int | None = None) -> set[int]:
@@ -246,11 +247,11 @@ class Builder:
             self.instructions.append(made)
         return place
 
-    def finished(self, outputs: Sequence[tuple[str, int]], vanishing: Sequence[int] = ()) -> Program:
+    def finished(self, outputs: Sequence[tuple[str, int]]) -> Program:
         """The program of what was added, with declarations first and nothing that no output needs."""
-        needed = places_needed(self.instructions, [*vanishing, *(place for _, place in outputs)])
+        needed = places_needed(self.instructions, (place for _, place in outputs))
         items = {k: i for k, i in enumerate(self.instructions) if k in needed or i.operation in _KINDS}
-        program, _ = arranged(items, outputs, vanishing)
+        program, _ = arranged(items, outputs)
         check_program(program)
         return program
 
@@ -261,6 +262,9 @@ class Builder:
 def degrees(program: Program) -> tuple[int, int]:
     """Upper bounds of the degree of the outputs in the weights, and in weights and inputs together.
 
+    Of a fraction it is the degree of the numerator plus twice that of the denominator: the numerator of a k-minor of the
+    Jacobian has at most k times this degree, which also pays for the points at which a denominator is zero.
+
     >>> from m2bridge.programs import parse_program
     >>> degrees(parse_program("m2bridge program 1\\n%0 = weight w [2]\\n%1 = power 3 %0\\noutput y %1\\n"))
     (3, 3)
@@ -270,28 +274,38 @@ def degrees(program: Program) -> tuple[int, int]:
 
 def degree_in(program: Program, *kinds: str, only: str | None = None) -> int:
     """An upper bound of the degree of the outputs in the arrays of the given kinds, "weight" or "input", or in one of them."""
-    found: list[int] = []
+    over: list[int] = []  # degrees of numerators
+    under: list[int] = []  # and of denominators
     for item in program.instructions:
-        operands = [found[k] for k in item.operands]
+        top, bottom = [over[k] for k in item.operands], [under[k] for k in item.operands]
+        if item.operation == "reciprocal":
+            top, bottom = bottom, top
         if item.operation in ("multiply", "einsum"):
-            found.append(sum(operands))
+            summed = _products(program, item) // item.size  # products with different denominators
+            over.append(sum(top) + (summed - 1) * sum(bottom))
+            under.append(summed * sum(bottom))
         elif item.operation == "power":
-            found.append(int(item.constants[0]) * operands[0])
+            over.append(int(item.constants[0]) * top[0])
+            under.append(int(item.constants[0]) * bottom[0])
+        elif item.operation == "add":
+            over.append(max(top[0] + bottom[1], top[1] + bottom[0]))
+            under.append(sum(bottom))
         else:
             counts = item.operation in kinds and only in (None, *item.constants)
-            found.append(max(operands, default=int(counts)))
-    return max(found[place] for _, place in program.outputs)
+            over.append(max(top, default=int(counts)))
+            under.append(max(bottom, default=0))
+    return max(over[place] + 2 * under[place] for _, place in program.outputs)
+
+
+def _products(program: Program, item: Instruction) -> int:
+    """The number of products that all entries of an einsum, or of another instruction, are sums of."""
+    if item.operation != "einsum":
+        return item.size
+    pairs = zip(item.constants[0], item.operands, strict=True)
+    lengths = {a: n for term, k in pairs for a, n in zip(term, program.instructions[k].shape, strict=True)}
+    return prod(lengths.values())
 
 
 def multiplications(program: Program) -> int:
     """An upper bound of the number of entries that are computed when the program runs once."""
-    total = 0
-    for item in program.instructions:
-        lengths = dict(enumerate(item.shape))
-        if item.operation == "einsum":
-            pairs = zip(item.constants[0], item.operands, strict=True)
-            lengths = {
-                a: n for term, k in pairs for a, n in zip(term, program.instructions[k].shape, strict=True)
-            }
-        total += prod(lengths.values())
-    return total
+    return sum(_products(program, item) for item in program.instructions)

@@ -109,7 +109,8 @@ class DyadicPoint:
 
     @property
     def samples(self) -> int:
-        return len(next(iter(self.inputs.values())))
+        """Return the number of samples; a map without inputs has one."""
+        return min((len(values) for values in self.inputs.values()), default=1)
 
     def floats(self) -> dict[str, Lettered]:
         """The point in float64, exactly."""

@@ -21,10 +21,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from m2bridge.errors import OutOfReachError
-from m2bridge.linear.modular import echelon_residues, eliminate, eliminate_residues
-from m2bridge.linear.primes import BLAS_BELOW, LARGE_PRIME
-from m2bridge.programs.arithmetics import Array
+from m2bridge.errors import InputError, OutOfReachError
+from m2bridge.linear.modular import echelon_residues, eliminate_residues
+from m2bridge.linear.primes import LARGE_PRIME
+from m2bridge.programs.arithmetics import Array, ZeroDenominatorError
 from m2bridge.programs.jacobians import (
     LastLayer,
     free_columns,
@@ -40,6 +40,9 @@ from m2bridge.programs.run import Lettered, evaluate
 MEMORY_LIMIT = 6 * 2**30
 _CHUNK_BYTES = 48 * 2**20
 _GROWTHS = 2
+_DRAWS = 20
+_STEP = 1_000_003
+"""From the seed of a point to the next one, where a denominator was zero."""
 _FEW_OUTPUTS = 16
 """So many output entries of each input are looked at first, chosen at random: an input with many outputs may say little."""
 
@@ -54,7 +57,7 @@ class GenericRank:
 
     Attributes
     ----------
-    rank: a lower bound of the dimension of a polynomial program; for an analytic one a heuristic, because exponentials
+    rank: a lower bound of the dimension of a rational program; for one with exponentials a heuristic, because these
         are replaced by random units.
     columns: flat weights of the minor (without those of the last layer, if that was eliminated).
     rows: (sample, flat output) pairs; with `layer`, (row of V, token), tokens counted through the samples.
@@ -112,7 +115,25 @@ def generic_rank(
     ------
     OutOfReachError
         The elimination would need more memory than allowed; field `estimate` has the bytes.
+    InputError
+        A denominator is zero at all points that were drawn.
     """
+    for own in range(seed, seed + _DRAWS * _STEP, _STEP):
+        try:
+            return _rank_of_seed(
+                program, p=p, seed=own, held=held, upper=upper, samples=samples, grow=grow, whole=whole,
+                memory_limit=memory_limit, report=report,
+            )  # fmt: skip
+        except ZeroDenominatorError:
+            continue
+    raise InputError(f"a denominator is zero at {_DRAWS} random points modulo {p}: this divides by zero")
+
+
+def _rank_of_seed(
+    program: Program, *, p: int, seed: int, held: Held, upper: int | None, samples: int | None, grow: bool, whole: bool,
+    memory_limit: int | None, report: Report | None,
+) -> GenericRank:  # fmt: skip
+    """The rank at the point of one seed; ZeroDenominatorError where a denominator is zero there."""
     start = time.perf_counter()
     free = program.parameter_count - held.count
     most = free if upper is None else min(upper, free)
@@ -154,7 +175,7 @@ class _RankWork:
 
     def __init__(self, program: Program, p: int, seed: int, held: Held, *, whole: bool) -> None:
         self.program, self.p, self.seed, self.held = program, p, seed, held
-        self.layer = last_layer(program, held) if p < BLAS_BELOW and not whole else None
+        self.layer = None if whole else last_layer(program, held)
         self.arithmetic = residues_for(program, p, seed)
         self.weights = entered(self.arithmetic, draw_weights(program, p, seed, held))
         self.columns = free_columns(program, held, self.layer)
@@ -214,7 +235,7 @@ class _RankWork:
             p=self.p,
             seed=self.seed,
             held=self.held,
-            heuristic=not self.program.polynomial,
+            heuristic=not self.program.rational,
         )
 
     def _plain(self, values: Sequence[Lettered], size: _Size) -> _Pivots:
@@ -222,13 +243,11 @@ class _RankWork:
         rng = np.random.default_rng([self.seed, self.p, 5])
         every, n = self.program.output_count, size.outputs
         entries = np.stack([np.sort(rng.permutation(every)[:n]) for _ in range(size.samples)])
-        matrix = np.empty((size.samples, n, self.width), dtype=self.arithmetic.field.dtype)
+        matrix = np.empty((size.samples, n, self.width))
         for window in self._windows(size):
             seeds = output_seeds(self.program, self.arithmetic, entries[window])
             matrix[window] = self._block(values, seeds, window)
-        flat = matrix.reshape(-1, self.width)
-        small = self.p < BLAS_BELOW
-        found = eliminate_residues(flat, self.arithmetic.field) if small else eliminate(flat, self.p)
+        found = eliminate_residues(matrix.reshape(-1, self.width), self.arithmetic.field)
         rows = [(row // n, int(entries[row // n, row % n])) for row in found.pivot_rows]
         return found.pivot_columns, rows, ()
 

@@ -79,14 +79,12 @@ def record_call(
     weights: Mapping[str, Shape],
     inputs: Mapping[str, Shape] | None = None,
     *,
-    vanishing: Callable[[dict[str, Recorded]], Any] | None = None,
     name: str = "y",
     code: CodeType | None = None,
 ) -> Recording:
     """As :func:`record`, for a function of a dictionary of weights and a dictionary of inputs.
 
-    `vanishing` returns polynomials in the weights that are zero on the source of the map; `code` is that of the function that
-    is to blame for what it returned.
+    `code` is that of the function that is to blame for what it returned.
     """
     recorder = Recorder()
     w = {key: _declared(recorder, "weight", key, shape) for key, shape in weights.items()}
@@ -98,13 +96,12 @@ def record_call(
             outputs = _outputs(recorder, result, name)
         finally:
             RETURNED.reset(token)
-        zeros = [place for _, place in _outputs(recorder, vanishing(dict(w)), "zero")] if vanishing else []
     except M2BridgeError:
         raise
     except Exception as error:
         raise located(error) from error
-    recorder.check_maxima([*zeros, *(place for _, place in outputs)])
-    return Recording(recorder.finished(outputs, zeros), _notes(recorder))
+    recorder.check_maxima([place for _, place in outputs])
+    return Recording(recorder.finished(outputs), _notes(recorder))
 
 
 def _declared(recorder: Recorder, kind: str, name: str, shape: Shape) -> Recorded:

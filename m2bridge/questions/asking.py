@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import resource
 import signal
 import sys
@@ -19,7 +20,7 @@ from m2bridge.errors import InputError, LimitError, M2BridgeError, NoEngineError
 from m2bridge.linear.primes import check_prime, is_prime
 from m2bridge.models import Model
 from m2bridge.protocol import Values
-from m2bridge.results import EngineUse, Evidence, Result, ScriptUse, Value, compared, proves, said, weigh
+from m2bridge.results import EngineUse, Evidence, Result, ScriptUse, Value, compared, proves, said, vouched
 from m2bridge.scripts import Script
 
 if TYPE_CHECKING:
@@ -29,7 +30,10 @@ R = TypeVar("R", bound=Result)
 S = TypeVar("S")
 Progress = Callable[[str], None]
 """Called with the name of each step of a computation as it begins."""
-_LEAST_SECONDS = 1.0
+_LEAST_SECONDS, _LEAST_SHARE = 1.0, 0.05
+"""A run gets this much of the user's time limit at least, and at most so many seconds, also where the limit is over."""
+_LONGEST_RECORDED_VALUE = 200
+"""Characters; longer values of a script, such as its equations, are not recorded with it."""
 
 
 class LimitReached(BaseException):
@@ -102,8 +106,13 @@ class Clock:
 # library's function, a question of another package. It needs the main thread and a SIGALRM that nobody else uses; elsewhere
 # there is none.
 
-GRACE = 10.0
-"""Seconds after the limit, and between two rings: who looks at the clock has the first word, and writes a partial answer."""
+GRACE_SHARE, LEAST_GRACE, MOST_GRACE = 0.05, 1.0, 10.0
+"""The alarm rings this share of the limit after it, and again after as long, between so many seconds: a computation that looks at
+the clock itself stops first, and a partial answer can be written."""
+
+
+def _grace(seconds: float | None) -> float:
+    return min(MOST_GRACE, max(LEAST_GRACE, GRACE_SHARE * (seconds or 0.0)))
 
 
 class _Bell:
@@ -141,7 +150,7 @@ def _ringing() -> _Bell | None:
 @contextmanager
 def bell(seconds: float | None, ring: Callable[[], None], grace: float | None = None) -> Iterator[None]:
     """Call `ring`, which raises, in what lasts longer here. Of a bell inside another the one that is due first rings."""
-    grace = GRACE if grace is None else grace
+    grace = _grace(seconds) if grace is None else grace
     outer = _ringing() if _ringable() else None
     due = max(seconds or 0.0, 0.0) + grace
     if seconds is None or not _ringable() or (outer and signal.getitimer(signal.ITIMER_REAL)[0] <= due):
@@ -190,7 +199,7 @@ class Asking:
 
     `prime` is None when the user has chosen none. Macaulay2 is not to be asked where it is `refused`; where it is `required`,
     because the user has named one, its failure is an error and not only a missing witness. Each run gets what is left of
-    the `clock`.
+    the `clock`, or a share of it. `cut_short` is the first limit that left something out; it becomes the answer's `limit`.
     """
 
     def __init__(
@@ -202,6 +211,7 @@ class Asking:
         self.clock = Clock(limits.wall_seconds, limits.memory_bytes, whole=whole_seconds)
         self.evidence: list[Evidence] = []
         self.scripts: list[ScriptUse] = []
+        self.cut_short: str | None = None
         self.peak_memory_bytes: int | None = None
         self.last_seconds = 0.0
         self.last_run: Run | None = None
@@ -239,42 +249,74 @@ class Asking:
             self.progress(step)
 
     def ask(
-        self, template: str | Path, parameters: Mapping[str, object], model: Model | None = None, *, seconds: float | None = None
+        self, template: str | Path, parameters: Mapping[str, object], model: Model | None = None, *,
+        share: float | None = None, decisive: bool = True,
     ) -> tuple[Values, str | None]:  # fmt: skip
         """The values a template emits, and which limit stopped it, if any; what was emitted before is there.
 
-        `model` gives its partial and sizes; `seconds` allows less than what is left of the question's time.
+        `model` gives its partial and sizes. `share` is the fraction of the time left that the script may take, all of it unless
+        given. A limit that stops it is remembered for the answer, unless nothing that is said can depend on the script: then the
+        caller says that it is not `decisive`.
         """
         if model is None:
-            return self.run(scripts.render(template, parameters), seconds=seconds)
+            return self.run(scripts.render(template, parameters), share=share, decisive=decisive)
         script = scripts.render(template, {**model.m2_parameters, **parameters}, partial=model.m2_partial)
-        return self.run(script, seconds=seconds)
+        return self.run(script, share=share, decisive=decisive)
 
-    def run(self, script: Script, *, seconds: float | None = None) -> tuple[Values, str | None]:
+    def run(
+        self, script: Script, *, share: float | None = None, decisive: bool = True
+    ) -> tuple[Values, str | None]:
         """Like :meth:`ask`, for a script that is rendered already."""
-        least = min(_LEAST_SECONDS, self.limits.wall_seconds or _LEAST_SECONDS)
         with silence():
-            run = self.engine.run(script, self._limits_left(seconds, least), self._listen)
+            run = self.engine.run(script, self._limits_left(share), self._listen)
         self._remember(run)
         try:
-            return protocol.read(run), None
+            values, stopped = protocol.read(run), None
         except LimitError as error:
-            return error.fields.get("values") or Values({}, False, run), self._why_stopped(error)
+            values = error.fields.get("values") or Values({}, False, run)
+            stopped = self._why_stopped(error)
+            if decisive:
+                self.note_limit(stopped)
+        short = {
+            tag: value for tag, value in values.items() if len(json.dumps(value)) <= _LONGEST_RECORDED_VALUE
+        }
+        self.scripts[-1] = replace(self.scripts[-1], values=short)
+        return values, stopped
 
     def _why_stopped(self, error: LimitError) -> str:
         """Which limit stopped a script; a part of the time is named as a part of what the user allowed."""
         if not isinstance(error, TimeLimitError) or self.clock.remaining is None:
             return str(error)
         over = f"when {self.clock.limit_text} was over"
-        if self.clock.remaining > _LEAST_SECONDS:
+        if self.clock.remaining > _LEAST_SECONDS or self.clock.whole not in (None, self.clock.seconds):
             over = f"its part of {self.clock.limit_text}"
         name, seconds = error.run.script.name, error.run.seconds
         return f"script {name} was stopped after {seconds:.1f} s, {over}; allow more with --timeout"
 
-    def _limits_left(self, seconds: float | None, least: float) -> Limits:
-        """The limits with what is left of the time, `seconds` at most and `least` at least."""
-        allowed = [s for s in (self.clock.remaining, seconds) if s is not None]
-        return replace(self.limits, wall_seconds=max(least, min(allowed)) if allowed else None)
+    def _limits_left(self, share: float | None) -> Limits:
+        """The limits with a share of the time that is left, or all of it."""
+        remaining, whole = self.clock.remaining, self.clock.whole or self.clock.seconds
+        if remaining is None or whole is None:
+            return replace(self.limits, wall_seconds=None)
+        least = min(_LEAST_SECONDS, _LEAST_SHARE * whole)
+        return replace(
+            self.limits, wall_seconds=max(least, remaining if share is None else share * remaining)
+        )
+
+    def note_limit(self, reason: str) -> None:
+        """Remember that a limit left something out of the answer; the first one is kept."""
+        self.cut_short = self.cut_short or reason
+
+    @contextmanager
+    def keeping(self, step: str) -> Iterator[None]:
+        """Run a step that a limit may end: what was found before it is kept, and the limit is remembered.
+
+        A step that does not look at the clock itself calls ``clock.check()`` first, so that it is left out when time is over.
+        """
+        try:
+            yield
+        except LimitReached as reached:
+            self.note_limit(f"{reached.reason} at this step: {step}; allow more with --timeout")
 
     def _remember(self, run: Run) -> None:
         script = run.script
@@ -308,19 +350,26 @@ class Asking:
         self.evidence += compared(quantity, *sayings, **more)
 
     def also(
-        self, other: Question[S, R], subject: S | str, *, seconds: float | None = None, **options: Any
-    ) -> R:
-        """The answer to another question, within what is left of this one's time, with the same engine and seed.
+        self, other: Question[S, R], subject: S | str, *, share: float | None = None, decisive: bool = True, **options: Any
+    ) -> R:  # fmt: skip
+        """The answer to another question, within a share of the time left, with the same engine and seed.
 
-        What that question ran is remembered. Of its evidence only what contradicts itself is taken over: it must not be believed
-        here either.
+        What that question ran is remembered, and the limit that cut it short unless it is not `decisive`; see :meth:`ask`. Of its
+        evidence only what contradicts itself is taken over: it must not be believed here either.
         """
-        limits = self._limits_left(seconds, _LEAST_SECONDS)
+        limits = self._limits_left(share)
         given = {"seed": self.seed, "limits": limits, "keep": self.keep, "progress": self.progress, **options}
         given["whole_seconds"] = self.clock.whole or self.clock.seconds
         if given.get("engine") is None:
             given["engine"] = self.engine
-        answer = other(subject, **given)
+        try:
+            answer = other(subject, **given)
+        except LimitError as error:
+            if decisive:
+                self.note_limit(str(error))
+            raise
+        if decisive and answer.limit is not None:
+            self.note_limit(answer.limit)
         self.scripts += answer.scripts
         self.evidence += [item for c in answer.conflicts for item in (c.first, c.second)]
         return answer
@@ -328,14 +377,16 @@ class Asking:
     def answer(self, kind: type[R], **found: Any) -> R:
         """The result, with everything that all results have filled in from what was done here."""
         evidence = tuple(found.pop("evidence", self.evidence))
-        own = {"evidence": evidence, "agreement": weigh(evidence).verdict, "seed": self.seed, **found}
+        own = {"evidence": evidence, "agreement": None, "seed": self.seed, **found}
+        own["limit"] = found.get("limit") or self.cut_short
         done = {
             "engine": self.engine_use,
             "scripts": tuple(self.scripts),
             "seconds": self.clock.elapsed,
             "peak_memory_bytes": max(self.peak_memory_bytes or 0, _peak_of_python()),
         }
-        return kind(**{**done, **own})
+        result = vouched(kind(**{**done, **own}))
+        return replace(result, agreement=result.weighed.verdict)
 
 
 def _peak_of_python() -> int:

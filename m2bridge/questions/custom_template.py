@@ -39,6 +39,8 @@ from m2bridge.results import Certainty, Result, register_result
 from m2bridge.scripts import line_in_template
 from m2bridge.views import View, cut
 
+BY_SCRIPT = "computed by your script"
+
 
 @register_result
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +61,11 @@ class TemplateValues(Result):
     def title(self) -> str:
         """What the values belong to."""
         return f"template {self.template}" + ("" if self.model == "none" else f" with the model {self.model}")
+
+    @property
+    def sure(self) -> str:
+        """Whose word the values are: no certainty is known of them."""
+        return BY_SCRIPT
 
     def view(self) -> View:
         end = "complete" if self.complete else "cut off before its last line"

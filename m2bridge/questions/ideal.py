@@ -7,10 +7,10 @@ text. The second witness is the Hilbert function in low degrees, by exact ranks 
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from math import comb, prod
+from math import comb
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -21,8 +21,7 @@ from m2bridge.models.polynomials import for_macaulay2, polynomial_text
 from m2bridge.questions.asking import LimitReached
 from m2bridge.questions.closure import Closure, read_field
 from m2bridge.questions.closure.lifting import generated_rank, reduce_polynomial
-from m2bridge.questions.cost import Expense
-from m2bridge.questions.hilbert_series import expanded
+from m2bridge.questions.closure.series import expanded
 from m2bridge.questions.kernel import Asking, Option, Subject, question
 from m2bridge.results import Certainty, Result, register_result, said
 from m2bridge.views import View, cut, known
@@ -48,11 +47,13 @@ class IdealSummary(Result):
     """Invariants of an ideal that a user brought; None for what was not wanted or not reached.
 
     Dimensions are affine (dim -1: the unit ideal). `degree` of a non-homogeneous ideal is that of its projective closure.
-    `h_vector` is the numerator of the reduced Hilbert series of a homogeneous ideal.
+    `h_vector` is the numerator of the reduced Hilbert series of a homogeneous ideal. `singular_scheme_degree` counts
+    multiplicities in the scheme of the Jacobian minors; `singular_degree` of singular-locus is that of the reduced set.
     """
 
     ANALYSIS: ClassVar[str] = "ideal"
-    VERSION: ClassVar[int] = 1
+    VERSION: ClassVar[int] = 2
+    HEADLINE: ClassVar[tuple[str, ...]] = ("dim", "codim", "degree")
 
     variables: tuple[str, ...]
     generators: tuple[str, ...]
@@ -66,7 +67,7 @@ class IdealSummary(Result):
     radical: bool | None
     components: tuple[IdealComponent, ...] | None
     singular_dim: int | None
-    singular_degree: int | None
+    singular_scheme_degree: int | None
     not_shown: tuple[str, ...] = ()
 
     @property
@@ -80,8 +81,8 @@ class IdealSummary(Result):
         told = {"homogeneous": self.homogeneous, "h-vector": self.h_vector, "radical": self.radical}
         facts = [(name, str(value)) for name, value in told.items() if value is not None]
         if self.singular_dim is not None:
-            place = f"dimension {self.singular_dim}, degree {self.singular_degree}"
-            facts.append(("singular locus", "empty" if self.singular_dim < 0 else place))
+            place = f"affine dimension {self.singular_dim}, degree {self.singular_scheme_degree} with multiplicities"
+            facts.append(("singular scheme", "empty" if self.singular_dim < 0 else place))
         for number, part in enumerate(self.components or (), start=1):
             shown = ", ".join(part.generators) or "0"
             text = shown if len(shown) <= 200 else f"{len(part.generators)} generators"
@@ -134,25 +135,18 @@ IDEAL = Subject(
 )
 
 
-def _cost(given: GivenIdeal, _: Mapping[str, Any]) -> Expense:
-    """From the Bezout number of the generators of highest degree, as many as there are variables."""
-    degrees = sorted((max(map(sum, f), default=0) for f in given.polynomials), reverse=True)
-    bezout = prod(max(1, k) for k in degrees[: len(given.variables)])
-    return Expense(
-        seconds=1.5 + 1e-3 * float(bezout) ** 1.5,
-        megabytes=95 + 0.01 * float(bezout),
-        rests_on=f"{len(given.variables)} variables and Bezout number {bezout}",
-    )
-
-
 @question(
     asks="Dimension, degree, Hilbert series, radical, components and singular locus of an ideal of yours.",
     templates=("ideal",),
-    quantities={"hilbert_function": "the Hilbert function in low degrees"},
+    quantities={
+        "dim": "the dimension of the zero set, affine",
+        "codim": "its codimension",
+        "degree": "its degree",
+        "hilbert_function": "the Hilbert function in low degrees",
+    },
     primes=(2, LARGE_PRIME),
     example="m2bridge closure --d 2 --dp 1 --format m2 | m2bridge ideal -",
     subject=IDEAL,
-    cost=_cost,
 )
 def ideal(
     ask: Asking,
@@ -176,15 +170,21 @@ def ideal(
         "wantComponents": components, "wantSingular": singular,
     }  # fmt: skip
     values, limit = ask.ask("ideal", request)
+    sure, over = (Certainty.PROBABLE, f"F_{p}") if p else (Certainty.COMPUTED, "QQ")
+    for name in IdealSummary.HEADLINE:
+        if name in values:
+            ask.say(
+                name, values[name], "macaulay2", "Groebner basis", certainty=sure, prime=p or None, field=over
+            )
     _say_hilbert_function(ask, given, values.get("h_vector"), values.get("dim"), p)
     found, not_shown = values.get("components"), []
     if "singular_skipped" in values:
         not_shown.append(f"the singular locus: {values['singular_skipped']} Jacobian minors are too many")
-    singular_dim, singular_degree = values.get("singular_dim"), values.get("singular_degree")
+    singular_dim, singular_scheme_degree = values.get("singular_dim"), values.get("singular_scheme_degree")
     if singular_dim is not None and (found is None or len({c for c, _, _ in found}) > 1):
         # the minors of the size of the codimension do not see singularities of smaller components
         not_shown.append("the singular locus: components may have different dimensions")
-        singular_dim = singular_degree = None
+        singular_dim = singular_scheme_degree = None
     if p:
         not_shown.append(f"that these numbers are the same over QQ: they were computed over F_{p}")
         if gone := next((c for f in given.polynomials for c in f.values() if c.numerator % p == 0), None):
@@ -200,11 +200,11 @@ def ideal(
     return ask.answer(
         IdealSummary, model="ideal",
         options={"components": components, "singular": singular, "generators": list(given.texts())},
-        certainty=Certainty.PROBABLE if p else Certainty.PROVED, limit=limit,
+        certainty=sure, limit=limit,
         variables=given.variables, generators=given.texts(), field=f"F_{p}" if p else "QQ", **sizes,
         **{name: None if listed is None else tuple(listed) for name, listed in lists.items()},
         components=None if found is None else tuple(component(*item) for item in found),
-        singular_dim=singular_dim, singular_degree=singular_degree, not_shown=tuple(not_shown),
+        singular_dim=singular_dim, singular_scheme_degree=singular_scheme_degree, not_shown=tuple(not_shown),
     )  # fmt: skip
 
 
@@ -244,7 +244,7 @@ def _say_hilbert_function(
         ]
     except LimitReached:
         return
-    certainty, over = (Certainty.PROBABLE, f"F_{p}") if p else (Certainty.PROVED, "QQ")
+    certainty, over = (Certainty.PROBABLE, f"F_{p}") if p else (Certainty.COMPUTED, "QQ")
     say = partial(said, "hilbert_function", prime=p or None, certainty=certainty, field=over)
     witness, method = "modular" if p else "exact", "ranks of the generators' multiples"
     ask.evidence += [

@@ -23,17 +23,16 @@ from typing import Annotated, Any, Concatenate, Generic, TypeVar
 
 from m2bridge import scripts
 from m2bridge.claims import said_about
-from m2bridge.engine import Engine, Limits, Run, open_engine
+from m2bridge.engine import Engine, Limits, open_engine
 from m2bridge.engine.base import parse_bytes, parse_seconds
-from m2bridge.errors import InputError, LimitError, NoEngineError
+from m2bridge.errors import InputError, LimitError
 from m2bridge.linear.primes import LARGE_PRIME
 from m2bridge.models import Model, parse_spec
 from m2bridge.models.spec import suggestion
 from m2bridge.questions import SPEC, ForceOption, Option, OwnOption, Subject, check_number
 from m2bridge.questions.asking import Asking, LimitReached, Progress, bell, prime_between
-from m2bridge.questions.cost import Cost, Estimate, from_program
 from m2bridge.results import RESULT_TYPES, Result, register_result
-from m2bridge.scripts import Script
+from m2bridge.views import cut
 
 R = TypeVar("R", bound=Result)
 S = TypeVar("S")
@@ -81,7 +80,6 @@ class Question(Generic[S, R]):
     warm: whether it runs many scripts, for which a Macaulay2 is kept ready.
     subject: what it is about; a model, unless said.
     formats: other texts that the answer can be printed as.
-    cost: predicts seconds and memory; by default from the size of the model's program (:mod:`m2bridge.questions.cost`).
     """
 
     name: str
@@ -97,7 +95,6 @@ class Question(Generic[S, R]):
     warm: bool = False
     subject: Subject[S] = MODEL  # type: ignore[assignment]
     formats: tuple[str, ...] = ()
-    cost: Cost | None = None
 
     def __repr__(self) -> str:
         return f"<question {self.name}: {self.asks}>"
@@ -154,13 +151,23 @@ class Question(Generic[S, R]):
             with bell(allowed.wall_seconds, asking.clock.check):
                 about = self.subject.of(subject)
                 answer = self.function(asking, about, **options)
-                return replace(answer, **said_about(self.name, about, answer))
+                return replace(answer, **self._envelope(about, answer, options))
         except LimitReached as error:
-            raise LimitError(f"{self.name}: {error.reason}; nothing was found before") from None
+            raise LimitError(f"{self.name}: {error.reason}; {_found_before(asking)}") from None
         finally:
             asking.close()
             if steps is not None:
                 steps.close()
+
+    def _envelope(self, about: S, answer: R, options: Mapping[str, Any]) -> dict[str, Any]:
+        """Return what the kernel adds to an answer: the model's name, options that were chosen, comments of papers."""
+        chosen = dict(answer.options)
+        for option, value in options.items():
+            own = self.options[option]
+            if isinstance(value, str | int | float) and value not in (own.default, own.unasked):
+                chosen.setdefault(option, value)
+        name = about.own_name if isinstance(about, Model) else answer.name
+        return {"name": name, "options": chosen, **said_about(self.name, about, answer)}
 
     def check(self, options: Mapping[str, Any], prime: int | None, seed: int = 0) -> None:
         """An InputError, with the field `argument`, where an option is unknown or its value is impossible."""
@@ -177,52 +184,15 @@ class Question(Generic[S, R]):
         if prime is not None:
             prime_between(prime, *self.primes)
 
-    def estimate(self, subject: S | str, *, prime: int | None = None, **options: Any) -> Estimate:
-        """What the answer will probably cost, from the subject's size alone; nothing is computed.
 
-        >>> from m2bridge.questions import find
-        >>> find("dimension").estimate("lightning(d=2,dp=1)").rests_on
-        '10 weights and 50 multiplications of the network'
-        """
-        self.check(options, prime)
-        without = "this question has no answer"
-        if not self.needs_engine:
-            without = "the whole answer, with its proof where bounds meet; Macaulay2 is a further witness"
-        elif self.subject is MODEL:
-            without += "; m2bridge dimension --no-engine still proves the image's dimension"
-        expense = (self.cost or from_program(self.needs_engine))(self.subject.of(subject), options)
-        return Estimate(
-            question=self.name, seconds=float(f"{expense.seconds:.3g}"), memory_bytes=int(expense.megabytes * 2**20),
-            rests_on=expense.rests_on, without_engine=without,
-        )  # fmt: skip
-
-    def first_script(self, subject: S | str, **given: Any) -> Script:
-        """The first script that the question would run; everything before it is computed."""
-        seen = _Seen()
-        try:
-            self(subject, engine=typing.cast(Engine, seen), **given)
-        except _ScriptSeen as found:
-            return found.script
-        except NoEngineError:
-            pass
-        raise InputError(f"{self.name} asks Macaulay2 nothing here")
-
-
-class _ScriptSeen(BaseException):
-    def __init__(self, script: Script) -> None:
-        super().__init__()
-        self.script = script
-
-
-class _Seen:
-    """An engine that runs nothing: it stops at the first script."""
-
-    @property
-    def info(self) -> Any:
-        raise NoEngineError("no engine")
-
-    def run(self, script: Script, *_: Any) -> Run:
-        raise _ScriptSeen(script)
+def _found_before(asking: Asking) -> str:
+    """What is known where a limit came before an answer could be made."""
+    known = [e for e in asking.evidence if e.value is not None]
+    if not known:
+        return "nothing was found before"
+    return "found before: " + ", ".join(
+        f"{e.quantity} {e.relation} {cut(str(e.value), 40)}" for e in known[:8]
+    )
 
 
 def question(

@@ -21,7 +21,8 @@ from m2bridge.linear.primes import LARGE_PRIME, LARGEST_MACAULAY2_PRIME, given_n
 from m2bridge.linear.residues import residue
 from m2bridge.models import DeepLightning, Lightning, Mod, Model, checkpoints
 from m2bridge.models.attention import Attention
-from m2bridge.models.custom import PolynomialMap
+from m2bridge.models.custom import UserMap
+from m2bridge.models.rational import is_rational_map
 from m2bridge.programs.arithmetics import elementwise
 from m2bridge.questions import over_q
 from m2bridge.questions.asking import prime_between
@@ -138,18 +139,26 @@ def resolve(model: Model, at: Any, seed: int) -> Point:
 
 
 def random_point(model: Model, seed: int) -> Point:
-    """Random small integers for the model's weights (for those of its free parametrization when there are constraints)."""
+    """Random small integers for the model's weights (for those of its free parametrization where ranks are bounded)."""
     rng = np.random.default_rng([seed, 91])
-    if model.input_shape is None and model.constraints:
-        raise InputError(
-            f"{model}: the source has equations, and a rational point of it is not known; give one with --at weights.json, "
-            f'which holds a number such as 3 or "3/5" for each of {", ".join(getattr(model, "variables", ()))}'
-        )
     drawn = {name: _draw(rng, shape) for name, shape in model.free.parameters.items()}
+    while not _has_value(model, drawn):
+        drawn = {name: _draw(rng, shape) for name, shape in model.parameters.items()}
     if model.free is not model:
         assert isinstance(model, Attention)
         drawn = model.from_weights(drawn)
     return Point(model=model, kind="random", weights=drawn)
+
+
+def _has_value(model: Model, weights: Mapping[str, Any]) -> bool:
+    """Whether no denominator of a rational map is zero at these weights; true for other models."""
+    if not is_rational_map(model):
+        return True
+    try:
+        model.coordinates(dict(weights))
+    except ZeroDivisionError:
+        return False
+    return True
 
 
 def _draw(rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
@@ -164,7 +173,7 @@ def given_point(model: Model, weights: Mapping[str, Any], *, detail: str | None 
     """
     names = list(model.parameters)
     described = ", ".join(f"{name} of shape {_shape(shape)}" for name, shape in model.parameters.items())
-    if isinstance(model, PolynomialMap):
+    if isinstance(model, UserMap):
         names, described = list(model.variables), f"one number for each of {', '.join(model.variables)}"
         listed = weights["x"] if list(weights) == ["x"] else None
         listed = listed.tolist() if isinstance(listed, np.ndarray) else listed
@@ -178,17 +187,15 @@ def given_point(model: Model, weights: Mapping[str, Any], *, detail: str | None 
         said = [f"lack {', '.join(missing)}"] * bool(missing)
         said += [f"have {', '.join(unknown)} too much"] * bool(unknown)
         raise InputError(f"the weights {' and '.join(said)}; {model} has {described}")
-    if isinstance(model, PolynomialMap):
+    if isinstance(model, UserMap):
         weights = {"x": [_number(name, weights[name]) for name in names]}
     arrays = {name: exact_array(name, weights[name], shape) for name, shape in model.parameters.items()}
     for name, bound in rank_bounds(model).items():
         matrices = arrays[name].reshape(-1, *arrays[name].shape[-2:])  # one for each head
         if (rank := max(map(over_q.rank, matrices))) > bound:
             raise InputError(f"{name} has rank {rank}; {model} bounds it by a = {bound}")
-    if isinstance(model, PolynomialMap) and model.constraints:
-        for number, value in enumerate(np.asarray(model.constraint_values(arrays)).tolist(), start=1):
-            if value:
-                raise InputError(f"the point is not on the source: constraint {number} is {value} there")
+    if not _has_value(model, arrays):
+        raise InputError(f"a denominator of {model} is zero at these weights")
     return Point(model=model, kind="weights", weights=arrays, detail=detail)
 
 
@@ -359,7 +366,7 @@ def _objection(point: Point, p: int) -> str | None:
             if x and (x.numerator % p == 0 or x.denominator % p == 0):
                 what = "vanishes" if x.numerator % p == 0 else "does not exist"
                 entry = f"{name}{[i + 1 for i in index]}"
-                if isinstance(point.model, PolynomialMap):
+                if isinstance(point.model, UserMap):
                     entry = point.model.variables[index[0]]
                 return f"the entry {entry} = {x} {what}"
         matrix = array.ndim == 2 and array.size <= 400

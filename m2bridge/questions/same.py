@@ -8,9 +8,9 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from m2bridge.errors import InputError
 from m2bridge.models import Model
-from m2bridge.questions.canonical import Move, normal_form
 from m2bridge.questions.equal import comparison, same_certificate
 from m2bridge.questions.kernel import Asking, Option, question
+from m2bridge.questions.normal_form import Move, normal_form
 from m2bridge.questions.point import AtOption, RationalizeOption, one_of, resolve, weights_or_path
 from m2bridge.results import Certainty, Result, Value, register_result
 from m2bridge.views import View, cut
@@ -36,6 +36,7 @@ class Same(Result):
 
     ANALYSIS: ClassVar[str] = "same"
     VERSION: ClassVar[int] = 1
+    HEADLINE: ClassVar[tuple[str, ...]] = ("same_function",)
 
     first: Mapping[str, Any]
     second: Mapping[str, Any]
@@ -45,6 +46,9 @@ class Same(Result):
     first_moves: tuple[Move, ...]
     second_moves: tuple[Move, ...]
     certificate: Mapping[str, Value] | None
+
+    def certified(self) -> frozenset[str]:
+        return frozenset({"same_function"} if self.certificate else ())
 
     def view(self) -> View:
         words = {"same": "one function: both weights compute the same", "different": "different functions"}
@@ -84,7 +88,7 @@ def same(
     """Whether two weights compute one function: all coefficients are compared over QQ, where they can be listed.
 
     Different functions are shown by an input where they differ. Equal ones are shown as a certificate; where the weights have one
-    normal form under the known symmetries (see :func:`~m2bridge.questions.canonical.canonical`), so are the elements.
+    normal form under the known symmetries (:mod:`m2bridge.questions.normal_form`), so are the elements.
 
     Examples
     --------

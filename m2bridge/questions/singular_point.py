@@ -15,7 +15,7 @@ import numpy as np
 from m2bridge.certificates.points import singular_point_certificate, smooth_point_certificate
 from m2bridge.errors import InputError, NotPolynomialError
 from m2bridge.models import Lightning, Model
-from m2bridge.models.custom import PolynomialMap
+from m2bridge.models.rational import is_rational_map
 from m2bridge.questions import over_q
 from m2bridge.questions.closure import Closure, closure
 from m2bridge.questions.dimension import Dimension, dimension
@@ -33,8 +33,8 @@ from m2bridge.results import Certainty, Result, Value, register_result
 from m2bridge.views import View, known
 
 _MOST_COORDINATES = 200
-_PATIENCE = 20.0
-"""Seconds for equations when curves alone have settled the verdict: they are a second witness then, not the answer."""
+_SHARE = 0.5
+"""Of the time left, for equations where curves alone have settled the verdict: they are a second witness then."""
 
 
 @register_result
@@ -45,47 +45,47 @@ class SingularPoint(Result):
     Attributes
     ----------
     at: the weights, exact.
-    image_dim: dimension of the image; `local_dim`: of the closure at this point, smaller where only components of smaller
-        dimension pass through it; None where that is not known.
-    jacobian_rank: rank over QQ of the parametrization's differential at these weights, on the tangent space of the source; None
-        where the source is singular there, or not known to be smooth.
-    critical: whether that rank is below the local dimension; None where one of them is not known.
+    image_dim: dimension of the image.
+    jacobian_rank: rank over QQ of the parametrization's differential at these weights.
+    critical: whether that rank is below the dimension of the image.
     tangent_lower, tangent_upper: bounds of the Zariski tangent space at the image point, from curves and from equations; upper is
         None without equations, and the dimension itself where they are complete.
-    verdict: singular (lower > local dimension), smooth (upper = local dimension) or undecided.
+    verdict: singular (lower > dimension), smooth (upper = dimension) or undecided.
     completeness: what is known of the equations behind the upper bound; None without equations.
     certificate: what `m2bridge check` verifies, for the verdict and for the dimension; empty where there is nothing to verify.
     """
 
     ANALYSIS: ClassVar[str] = "singular-point"
     VERSION: ClassVar[int] = 2
+    HEADLINE: ClassVar[tuple[str, ...]] = ("verdict",)
 
     at: Mapping[str, Any]
     image_dim: int
-    local_dim: int | None
-    jacobian_rank: int | None
-    critical: bool | None
+    jacobian_rank: int
+    critical: bool
     tangent_lower: int
     tangent_upper: int | None
     verdict: Singularity
     completeness: str | None
     certificate: tuple[Mapping[str, Value], ...] = ()
 
+    def certified(self) -> frozenset[str]:
+        kinds = {document["statement"]["kind"] for document in self.certificate}
+        names = {"dimension": "image_dim", "singular": "verdict", "smooth": "verdict"}
+        return frozenset(names[kind] for kind in kinds if kind in names)
+
     def view(self) -> View:
-        local = "" if self.local_dim == self.image_dim else f"; at this point {known(self.local_dim)}"
-        weights = "the equations of the source have dependent differentials there"
-        if self.jacobian_rank is not None:
-            word = {True: "critical: ", False: "not critical: ", None: ""}[self.critical]
-            weights = f"{word}the differential has rank {self.jacobian_rank}"
-            if self.critical and self.local_dim is not None:
-                weights += f", it loses {self.local_dim - self.jacobian_rank}"
+        word = "critical" if self.critical else "not critical"
+        weights = f"{word}: the differential has rank {self.jacobian_rank}"
+        if self.critical:
+            weights += f", it loses {self.image_dim - self.jacobian_rank}"
         tangent = f"at least {self.tangent_lower}, at most {known(self.tangent_upper)}"
         if self.completeness == "complete" and self.tangent_upper is not None:
             tangent = f"dimension {self.tangent_upper}"
         return View(
             answer=f"{self.verdict} at the image of these weights",
             facts=(
-                ("dimension", f"{self.image_dim} (affine){local}"),
+                ("dimension", f"{self.image_dim} (affine)"),
                 ("weights", f"{self.at['kind']}; {weights}"),
                 ("tangent space", tangent),
                 ("equations", known(self.completeness)),
@@ -101,6 +101,7 @@ class SingularPoint(Result):
         "image_dim": "the dimension of the image, affine",
         "tangent": "the dimension of the Zariski tangent space at the point",
         "jacobian_rank": "the rank of the differential at the weights",
+        "verdict": "whether the point is singular or smooth",
     },
     example="m2bridge singular-point 'linear(widths=[2,1,2])'",
     takes_prime=False,
@@ -122,7 +123,7 @@ def singular_point(
     The weights are given by `at` or drawn; see :func:`~m2bridge.questions.point.resolve`. The verdict is ``undecided``
     when the bounds do not decide: equations up to a degree never make a point singular.
     """
-    if not model.polynomial:
+    if not (model.polynomial or is_rational_map(model)):
         raise NotPolynomialError(
             f"{model} is not polynomial: its image has no Zariski tangent spaces; `dimension --at` gives the rank there"
         )
@@ -132,39 +133,41 @@ def singular_point(
             "`dimension --at` gives the rank there at any size"
         )
     point = resolve(model, one_of(at, stratum, rationalize), ask.seed)
-    whole = not model.constraints
     ask.announce("dimension")
-    size = ask.also(dimension, model, engine=False if whole else ask.engine)
+    size = ask.also(dimension, model, engine=False)
     ask.announce("curves")
     rank, lines = _rank_and_curves(_free_point(point), ask.seed)
-    lower = over_q.rank([vector for _, _, vector in lines]) if lines else rank or 0
-    settled = whole and lower > size.upper_bound
-    seconds = _PATIENCE if settled else None
-    found = ask.also(closure, model, field="QQ", max_degree=max_degree, equations=True, seconds=seconds)
+    lower = over_q.rank([vector for _, _, vector in lines]) if lines else rank
+    settled = lower > size.upper_bound
+    share = _SHARE if settled else None
+    found = ask.also(closure, model, field="QQ", max_degree=max_degree, equations=True, share=share)
     check_on(found, point)
     upper, sure = tangent_upper(found, point)
     complete = found.completeness == "complete" and upper is not None
-    local = size.image_dim if whole else _local_dim(found, point)
-    _say(ask, size, found, rank, lower, whole=whole)
+    _say(ask, size, rank, lower)
     method = f"coordinates minus rank of the {found.completeness} equations' Jacobian over {found.field}"
     certainty, relation = (found.certainty, "=") if complete else (sure, "<=")
     more = {"relation": relation, "certainty": certainty, "scope": "at-point", "field": found.field}
     ask.say("tangent", upper, "equations", method, **more)
-    grounds = size.certainty if whole else found.certainty  # of the local dimension
-    verdict: Singularity = "undecided"
-    certainty = Certainty.PROBABLE
+    by_equations: tuple[Singularity, Certainty] = "undecided", Certainty.PROBABLE
+    if upper == size.image_dim:
+        by_equations = "smooth", Certainty.weakest([sure, size.certainty])
+    elif complete:  # all equations: this is the tangent space, not only a bound of it
+        by_equations = "singular", Certainty.weakest([found.certainty, size.certainty])
+    verdict, certainty = by_equations
+    here = {"scope": "at-point", "field": "QQ"}
     if settled:
         verdict, certainty = "singular", Certainty.PROVED
-    elif local is not None and upper == local and found.completeness != "seen-part":
-        verdict, certainty = "smooth", Certainty.weakest([sure, grounds])
-    elif local is not None and complete:  # all equations: this is the tangent space, not only a bound of it
-        verdict, certainty = "singular", Certainty.weakest([found.certainty, grounds])
+        ask.prove("verdict", "singular", "curves", "more tangent vectors of curves than dimensions", **here)
+    if by_equations[0] != "undecided" and found.characteristic == 0:
+        own = {"certainty": by_equations[1], "ancestry": "template"}
+        ask.say("verdict", by_equations[0], "equations", "tangent space of the equations", **here, **own)
     return ask.answer(
         SingularPoint, model=model.spec, options={"max_degree": max_degree, "at": point.kind}, at=point.document(None),
-        image_dim=size.image_dim, local_dim=local, jacobian_rank=rank,
-        critical=None if rank is None or local is None else rank < local,
+        image_dim=size.image_dim, jacobian_rank=rank,
+        critical=rank < size.image_dim,
         tangent_lower=lower, tangent_upper=upper, verdict=verdict, completeness=found.completeness,
-        certainty=certainty, limit=None if settled else found.limit,
+        certainty=certainty, limit=found.limit,
         certificate=_certificates(point, size, lines if settled else [], found, verdict, ask.seed),
     )  # fmt: skip
 
@@ -174,8 +177,10 @@ def _certificates(
 ) -> tuple[Mapping[str, Value], ...]:
     """Of the verdict and of the dimension, where the model's own weights are free and the format has words for the proof."""
     model, own, weights = point.model, None, point.vector.tolist()
-    if model.free is not model or model.constraints:
+    if model.free is not model:
         return ()
+    if not model.polynomial:  # the format has words for points of polynomial maps only
+        return () if size.certificate is None else (size.certificate,)
     if verdict == "singular":
         arcs = [(np.stack([base, direction], axis=1).tolist(), vector) for base, direction, vector in lines]
         own = singular_point_certificate(model, weights, arcs, size.certificate)
@@ -184,31 +189,16 @@ def _certificates(
     return tuple(document for document in (own, size.certificate) if document is not None)
 
 
-def _say(ask: Asking, size: Dimension, found: Closure, rank: int | None, lower: int, *, whole: bool) -> None:
+def _say(ask: Asking, size: Dimension, rank: int, lower: int) -> None:
     """What the questions behind this one say about the dimension over QQ, the rank at the weights, and the span of curves."""
-    behind = size.evidence if whole else (*size.evidence, *found.evidence)
-    exact = [e for e in behind if e.quantity == "image_dim" and e.field in (None, "QQ")]
+    exact = [e for e in size.evidence if e.quantity == "image_dim" and e.field in (None, "QQ")]
     ask.evidence += [replace(item, field=None) for item in exact]
     here = {"scope": "at-point", "field": "QQ"}
-    if rank is not None:
-        method = "rank over QQ of the differential at the weights"
-        ask.prove("jacobian_rank", rank, "exact", method, **here)
-        method += "" if whole else ", where the source is smooth"
-        ask.prove("image_dim", rank, "weights", method, relation=">=")
+    method = "rank over QQ of the differential at the weights"
+    ask.prove("jacobian_rank", rank, "exact", method, **here)
+    ask.prove("image_dim", rank, "weights", method, relation=">=")
     method = "span over QQ of curves through the point"
     ask.prove("tangent", lower, "curves", method, relation=">=", **here)
-
-
-def _local_dim(found: Closure, point: Point) -> int | None:
-    """The dimension of the closure at the image point, when it is reducible: the largest of a component that passes through it.
-
-    All components must be known, each by its equations; None when they are not.
-    """
-    if found.components is None or found.completeness != "complete" or found.characteristic:
-        return None
-    image = point.image()
-    here = [part.dim for part in found.components if all(f.at(image) == 0 for f in part.equations or ())]
-    return max(here, default=None)
 
 
 def _free_point(point: Point) -> Point:
@@ -222,19 +212,10 @@ def _free_point(point: Point) -> Point:
     return replace(point, model=model.free, weights={"Q": Q, "K": K, "V": point.weights["V"]})
 
 
-def _rank_and_curves(point: Point, seed: int) -> tuple[int | None, list[Line]]:
-    """The rank over QQ of the differential, and curves through the point with independent tangent vectors.
-
-    Where the weights satisfy equations: the rank on the tangent space of the source, only where the equations have independent
-    differentials; elsewhere the source may be singular, and the rank is None. No curves are known then.
-    """
+def _rank_and_curves(point: Point, seed: int) -> tuple[int, list[Line]]:
+    """The rank over QQ of the differential, and curves through the point with independent tangent vectors."""
     model = point.model
-    if not isinstance(model, PolynomialMap) or not model.constraints:
-        rank = over_q.rank(first_order_images(model, point.weights))
-        return rank, spanning_lines(model, [point.weights], np.random.default_rng([seed, 6]))
-    differentials = np.asarray(model.constraint_jacobian(point.weights))
-    images = np.asarray(model.coordinate_jacobian(point.weights))
-    known = over_q.rank(differentials)
-    if known < len(model.constraints):
-        return None, []
-    return over_q.rank(np.concatenate([images, differentials])) - known, []
+    if not model.polynomial:  # curves are those of a polynomial map
+        return over_q.rank(model.coordinate_jacobian(dict(point.weights))), []
+    rank = over_q.rank(first_order_images(model, point.weights))
+    return rank, spanning_lines(model, [point.weights], np.random.default_rng([seed, 6]))

@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar
 
 from m2bridge.certificates.points import found_symmetries
 from m2bridge.errors import InputError, NotPolynomialError
-from m2bridge.linear.primes import LARGE_PRIME, check_prime, given_numbers, prime_for
+from m2bridge.linear.primes import LARGE_PRIME, given_numbers, prime_for
 from m2bridge.models import Model
 from m2bridge.models.custom import PolynomialMap, in_variables, variables_in
 from m2bridge.programs.ranks import generic_rank
@@ -17,14 +17,13 @@ from m2bridge.questions.kernel import Asking, Option, question
 from m2bridge.results import Certainty, Evidence, Result, Value, proves, register_result
 from m2bridge.symmetry.bounds import Bounds
 from m2bridge.symmetry.exchanges import exchanged_variables, exchanges, groups_of_swaps
-from m2bridge.symmetry.fields import LieAlgebra, VectorField, in_span, lie_algebra, orbit_rank
+from m2bridge.symmetry.fields import VectorField, in_span
 from m2bridge.symmetry.finite import FiniteSymmetry, permutations, signs
 from m2bridge.symmetry.names import declared_fields, field_name, known_fields
 from m2bridge.symmetry.search import Search
+from m2bridge.symmetry.work import OF_SYMMETRIES, Work
 from m2bridge.views import View, cut
 
-SECONDS = 60.0
-"""So long a search lasts at most; what it found by then is told."""
 HIGHEST_DEGREE = 3
 _MOST_SHOWN = 24
 
@@ -77,43 +76,56 @@ class Symmetries(Result):
     Attributes
     ----------
     parameters, generic_fiber_dim: number of weights, and the generic corank of the Jacobian at random points (probable).
-    symmetry_dim: dimension of the generic orbits of the verified fields, proved as a lower bound.
+    symmetry_dim: dimension of the generic orbits of all fields up to the degree, by the verified ones; None where some were not
+        searched or not verified, and those that were found do not explain the fiber.
+    symmetry_lower_bound: dimension of the generic orbits of the verified fields, proved as a lower bound.
+    searched_degree: all fields up to this degree were searched; 0 if not all linear ones were.
     upper_bound: a proved upper bound of the dimension of the image, from these fields and the cuts of the program.
     explains_fiber: whether the generic fiber has the dimension of the orbits.
     fields, finite: what was found. known, declared: what the model and the user name.
-    algebra: the Lie algebra of the affine fields. unverified: fields found modulo p whose identity was out of reach.
-    complete: whether all fields up to the degree were searched, as far as needed to explain the fiber.
+    unverified: fields found modulo p whose identity was out of reach.
+    complete: whether all fields up to the degree that was asked for were searched, as far as needed to explain the fiber.
     certificate: the identity of each field and, where the bounds meet, the dimension, for `m2bridge check`.
     """
 
     ANALYSIS: ClassVar[str] = "symmetries"
-    VERSION: ClassVar[int] = 2
+    VERSION: ClassVar[int] = 3
+    HEADLINE: ClassVar[tuple[str, ...]] = ("symmetry_dim", "generic_fiber_dim")
 
     parameters: int
     generic_fiber_dim: int
-    symmetry_dim: int
+    symmetry_dim: int | None
+    symmetry_lower_bound: int
+    searched_degree: int
     upper_bound: int
     explains_fiber: bool
     fields: tuple[FoundField, ...]
     finite: tuple[FiniteSymmetry, ...]
     known: tuple[NamedSymmetry, ...]
     declared: tuple[NamedSymmetry, ...]
-    algebra: LieAlgebra | None
     unverified: int
     complete: bool
     statement: str
     certificate: tuple[Mapping[str, Value], ...] = ()
 
+    @property
+    def headline(self) -> tuple[str, ...]:
+        return self.HEADLINE[self.symmetry_dim is None :]
+
+    def certified(self) -> frozenset[str]:
+        kinds = {document["statement"]["kind"] for document in self.certificate}
+        shown = {"symmetry_dim"} if "symmetry" in kinds else set()
+        if "dimension" in kinds:
+            shown |= {"image_dim", "generic_fiber_dim"}
+            shown |= {"symmetry_dim"} if not self.generic_fiber_dim else set()
+        return frozenset(shown - ({"symmetry_dim"} if self.symmetry_dim is None else set()))
+
     def view(self) -> View:
         facts = [
-            ("generic orbits", f"dimension {self.symmetry_dim} in {self.parameters} weights"),
+            ("generic orbits", f"{self._orbits()} in {self.parameters} weights"),
             ("generic fiber", f"dimension {self.generic_fiber_dim}"),
             ("dimension", f"at most {self.upper_bound}"),
         ]
-        if self.algebra is not None and self.algebra.closed:
-            a = self.algebra
-            parts = f"semisimple part {a.semisimple_dim}, radical {a.radical_dim}, center {a.center_dim}"
-            facts.append(("Lie algebra", f"of the affine fields: dimension {a.dim}, {parts}"))
         names = variables_in(self.model)
         fields = [
             ("new field" if f.new else "field", f.name or cut(f.written(names), 160)) for f in self.fields
@@ -127,16 +139,35 @@ class Symmetries(Result):
             again = {True: ", found again", False: ", not found again", None: ""}[item.found]
             verdict = {True: "verified", False: "no symmetry", None: "not decided"}[item.verified]
             facts.append(("named", f"{item.name}: {verdict}{again}"))
-        sizes = f"dimension {self.symmetry_dim}, fibers of dimension {self.generic_fiber_dim}"
-        to_prove = (
-            "a bound on the image from above that meets its rank: m2bridge dimension knows more of them"
-        )
+        to_prove = "a bound on the image from above that meets its rank"
+        if not self.explains_fiber:
+            to_prove += ", as by more symmetries: --declared verifies those that you state"
+        sizes = f"generic orbits of {self._orbits()}, fibers of dimension {self.generic_fiber_dim}"
+        left_out = f"; {self._not_searched()}" if self.symmetry_dim is None else ""
         return View(
-            answer=f"generic orbits of {sizes}",
+            answer=sizes + left_out,
             facts=tuple(facts),
             notes=(self.statement,),
             to_prove=to_prove,
         )
+
+    def _orbits(self) -> str:
+        if self.symmetry_dim is None:
+            return f"dimension at least {self.symmetry_lower_bound}"
+        return f"dimension {self.symmetry_dim}"
+
+    def _not_searched(self) -> str:
+        """Which vector fields may be missing."""
+        if self.complete:
+            return f"not verified: {self.unverified} fields that were found modulo p"
+        return _not_searched(self.parameters, self.searched_degree, int(self.options["degree"]))
+
+
+def _not_searched(parameters: int, searched: int, degree: int) -> str:
+    """Which vector fields of degree at most `degree` were not all searched."""
+    first = searched + 1
+    degrees = f"degree {first}" if first == degree else f"degree {first} to {degree}"
+    return f"not searched: {parameters:,} weights, fields of {degrees}"
 
 
 def _read_declared(text: str) -> list[Mapping[str, Any]]:
@@ -155,11 +186,12 @@ def _read_declared(text: str) -> list[Mapping[str, Any]]:
     asks="Which symmetries a polynomial network has: searched in its program, verified as identities, named.",
     quantities={
         "symmetry_dim": "the dimension of the generic orbits of the verified symmetries",
+        "generic_fiber_dim": "the dimension of the generic fiber",
         "image_dim": "the dimension of the image, affine",
     },
     example="m2bridge symmetries 'mlp(widths=[5,5,3,1],r=2)'",
     needs_engine=False,
-    primes=(2, 2**31),
+    primes=(2, LARGE_PRIME),
 )
 def symmetries(
     ask: Asking,
@@ -185,26 +217,38 @@ def symmetries(
     if not 1 <= degree <= HIGHEST_DEGREE:
         raise InputError(f"the degree of fields is at most {HIGHEST_DEGREE}, not {degree}", argument="degree")
     program = model.free.program
-    if not program.polynomial or program.vanishing:
-        raise NotPolynomialError(
-            f"{model}: symmetries are searched for polynomial networks with free weights"
-        )
-    seed, chosen = ask.seed, None if ask.prime is None else check_prime(ask.prime, below=2**63)
-    p = prime_for(given_numbers(model), chosen=chosen, default=LARGE_PRIME)
+    if not program.polynomial:
+        raise NotPolynomialError(f"{model}: symmetries are searched for polynomial networks")
+    seed = ask.seed
+    p = prime_for(given_numbers(model), chosen=ask.prime, default=LARGE_PRIME)
     if p < 2 * program.parameter_count:
         raise InputError(f"the prime {p} is too small: most points over F_{p} are special", argument="prime")
-    seconds = min(SECONDS, ask.clock.remaining or SECONDS)
     minor = generic_rank(program, p=p, seed=seed)
     rank, corank = minor.rank, program.parameter_count - minor.rank
     ask.announce(f"searching fields of degree up to {degree}; the generic fiber has dimension {corank}")
-    found = Search(program, p=p, seed=seed, seconds=seconds, corank=corank, all_affine=True)
+    found = Search(
+        program, p=p, seed=seed, work=Work(OF_SYMMETRIES, ask.clock.check), corank=corank, all_affine=True
+    )
+    searched = 0
     stated = _declared(model, found, declared if declared is not None else getattr(model, "declared", ()))
-    found.run(degree)
-    bound = Bounds(p=p, seed=seed, seconds=seconds).best(program, found.fields, rank)
+    with ask.keeping("the search for vector fields"):
+        for highest in range(1, degree + 1):
+            ask.clock.check()
+            found.run(highest, first=highest)
+            searched = highest if found.complete else searched
+    found.complete = found.complete and ask.cut_short is None
+    bounds = Bounds(p=p, seed=seed, work=Work(0.0))
+    with ask.keeping("cuts of the program"):
+        ask.clock.check()
+        bounds = Bounds(p=p, seed=seed, work=Work(OF_SYMMETRIES, ask.clock.check))
+        bounds.best(program, found.fields, rank)
+    bound = bounds.best(program, found.fields, rank)
     fields = list(found.fields)
     known = known_fields(model.free)
     finite = (*permutations(program), *signs(program))
     affine = [field for field in fields if field.degree <= 1]
+
+    exact = found.explains_fiber or (found.complete and not found.unverified)
 
     def named(text: str | None) -> str | None:
         return None if text is None else in_variables(model.spec, text)
@@ -217,7 +261,9 @@ def symmetries(
         certainty=Certainty.PROVED if found.explains_fiber or bound.value == rank else Certainty.PROBABLE,
         parameters=program.parameter_count,
         generic_fiber_dim=corank,
-        symmetry_dim=found.rank,
+        symmetry_dim=found.rank if exact else None,
+        symmetry_lower_bound=found.rank,
+        searched_degree=searched,
         upper_bound=bound.value,
         explains_fiber=found.explains_fiber,
         fields=tuple(
@@ -233,7 +279,6 @@ def symmetries(
         finite=_in_words(model, (*finite, *exchanges(program, finite, p=p))),
         known=_known(known, affine, found),
         declared=stated,
-        algebra=lie_algebra(affine, orbit_rank(affine, found.point, p), p),
         unverified=found.unverified,
         complete=found.complete,
         statement=_statement(
@@ -241,7 +286,7 @@ def symmetries(
             corank,
             program.parameter_count,
             degree,
-            complete=found.complete,
+            searched=searched,
             proved=bound.value == rank,
         ),
         certificate=found_symmetries(
@@ -295,18 +340,27 @@ def _evidence(
         proves("symmetry_dim", parameters - rank, "modular", jacobian, relation="<=", **over),
         proves("image_dim", rank, "modular", point, relation=">=", **over),
         proves("image_dim", upper, "found", method, relation="<=", ancestry="program", **over),
+        proves("generic_fiber_dim", parameters - rank, "modular", jacobian, relation="<=", **over),
+        proves(
+            "generic_fiber_dim",
+            parameters - upper,
+            "found",
+            method,
+            relation=">=",
+            ancestry="program",
+            **over,
+        ),
     )
 
 
-def _statement(
-    orbits: int, corank: int, parameters: int, degree: int, *, complete: bool, proved: bool
-) -> str:
+def _statement(orbits: int, corank: int, parameters: int, degree: int, *, searched: int, proved: bool) -> str:
+    """What the fields that were found explain, and which ones were not searched."""
     head = f"Verified vector fields have generic orbits of dimension {orbits} in {parameters} weights."
     if orbits == corank:
         return f"{head} They explain the generic fiber: its dimension is {corank}, proved."
-    searched = "all" if complete else "some"
     sure = "proved" if proved else "at most that is proved, equality is probable"
-    return (
-        f"{head} The generic fiber has dimension {corank} ({sure}): "
-        f"the rest is not explained by {searched} fields of degree at most {degree}."
-    )
+    head += f" The generic fiber has dimension {corank} ({sure})"
+    if searched == degree:
+        return f"{head}: the rest is not explained by fields of degree at most {degree}."
+    tried = f"the rest is not explained by fields of degree at most {searched}; " if searched else ""
+    return f"{head}; {tried}{_not_searched(parameters, searched, degree)}."

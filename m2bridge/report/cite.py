@@ -15,8 +15,9 @@ from m2bridge.claims.ledger import Ledger
 from m2bridge.errors import DisagreementError, InputError, M2BridgeError, visible
 from m2bridge.models import parse_spec
 from m2bridge.questions import find
+from m2bridge.questions.custom_template import TemplateValues
 from m2bridge.report.templates import asset, written
-from m2bridge.results import RELATION_WORDS, Result, altered, settle, strongest
+from m2bridge.results import RELATION_WORDS, Certainty, Result, altered, settle, strongest
 from m2bridge.views import cut
 
 _ENTRY = re.compile(r"^@\w+\{(\w+),\n.*?^\}\n", re.MULTILINE | re.DOTALL)
@@ -26,10 +27,11 @@ _ATTENTION = "2408.17221"
 _LONGEST = 160
 
 
-def sentence(result: Result, *, version: str = __version__, verified: bool = False) -> str:
+def sentence(result: Result, *, version: str = __version__, verified: bool = False, shown: str = "") -> str:
     """One sentence for a paper.
 
-    `version` is that of the m2bridge which computed the record; `verified`: whether the checker has accepted its certificate.
+    `version` is that of the m2bridge which computed the record; `verified`: whether the checker has verified all that the answer
+    says; `shown`: what it has verified, in a few words.
 
     Raises
     ------
@@ -43,10 +45,6 @@ def sentence(result: Result, *, version: str = __version__, verified: bool = Fal
         )
     if isinstance(result, Ledger):
         raise InputError("a ledger is no single answer; cite a record of a question, or m2bridge itself")
-    if result.migrated_from is not None:
-        raise InputError(
-            "the record is of an older schema, where words meant other things: ask the question again"
-        )
     if wrong := altered(result):
         raise InputError(wrong)
     quantity, grounds = _grounds(result)
@@ -58,12 +56,14 @@ def sentence(result: Result, *, version: str = __version__, verified: bool = Fal
         version=version,
         engine=result.macaulay2,
         answer=cut(result.view().answer, _LONGEST),
-        certainty=result.certainty.value,
+        certainty=result.sure if isinstance(result, TemplateValues) else result.certainty.value,
         limit=result.limit,
         quantity=quantity,
         grounds=grounds,
         agreement=result.agreement,
         verified=verified,
+        shown=shown,
+        theorems=_theorems(result),
         sources=_sources(result),
         seed=result.seed,
     )
@@ -84,9 +84,14 @@ def title_of(result: Result) -> str:
     if isinstance(own, str):
         return own
     try:
-        return parse_spec(result.model).title
+        title = parse_spec(result.model).title
     except M2BridgeError:
-        return result.model
+        return result.name or result.model
+    if result.name is not None and title.startswith(
+        "network,"
+    ):  # a user's network, of which the spec holds the program only
+        return result.name + title.removeprefix("network")
+    return title
 
 
 def _place(result: Result) -> str:
@@ -134,6 +139,12 @@ def _grounds(result: Result) -> tuple[str, list[tuple[str, str, str]]]:
                 (RELATION_WORDS[e.relation], cut(e.value, 60), f"{e.witness}: {e.how}") for e in pinned[:2]
             ]
     return "", []
+
+
+def _theorems(result: Result) -> list[str]:
+    """The theorems that evidence about the first line of the answer names."""
+    own = (e for e in result.evidence if e.quantity in result.headline and e.certainty is Certainty.THEOREM)
+    return list(dict.fromkeys(str(e.detail["theorem"]) for e in own if "theorem" in e.detail))
 
 
 def _sources(result: Result) -> list[tuple[str, str]]:

@@ -15,26 +15,23 @@ from m2bridge.questions.custom_template import TemplateValues
 from m2bridge.report.cite import title_of
 from m2bridge.report.ledger import ledger_markdown
 from m2bridge.report.templates import written
-from m2bridge.results import RELATION_WORDS, Certainty, Result, altered
+from m2bridge.results import RELATION_WORDS, Result, altered
 from m2bridge.views import cut
 
 Format = Literal["markdown", "latex"]
 _LONGEST = 120
-_AGREEMENT = {
-    True: "Independent witnesses agree.",
-    False: "**Independent witnesses contradict each other: trust nothing below.**",
-    None: "No quantity has two independent witnesses.",
-}
+_DISAGREE = "**Independent witnesses contradict each other: do not use what follows.**"
 
 
-def explain(result: Result, *, form: Format = "markdown") -> str:
-    """The explanation of one record."""
+def explain(result: Result, *, form: Format = "markdown", wrong: str | None = None) -> str:
+    """The explanation of one record; `wrong` says why nothing of it is to be used."""
     if isinstance(result, Ledger):
         if form == "latex":
             raise InputError("a ledger is explained in Markdown; leave --latex out")
         return ledger_markdown(result)
-    wrong = altered(result)
-    script = next((used.text.rstrip() for used in result.scripts if used.text is not None), None)
+    wrong = wrong or altered(result)
+    final = result.final_script
+    script = final.text.rstrip() if final is not None and final.text is not None else None
     return written(
         "explain.md" if form == "markdown" else "explain.tex",
         title=f"{result.ANALYSIS}: {cut(_subject(result), _LONGEST)}",
@@ -54,7 +51,7 @@ def _sections(result: Result) -> Iterator[tuple[str, list[str]]]:
     yield "What was found", _findings(result)
     grounds = [
         f"{item.quantity} {RELATION_WORDS[item.relation]} {cut(item.value, _LONGEST)}: {item.witness}, {item.how} "
-        f"({item.certainty.value})."
+        f"({item.word})."
         for item in result.evidence
         if item.value is not None
     ]
@@ -64,9 +61,27 @@ def _sections(result: Result) -> Iterator[tuple[str, list[str]]]:
         yield "The certificate", list(dict.fromkeys(line for c in several for line in _certificate(c)))
     if isinstance(result, TemplateValues):
         yield "How to repeat it", result.repeated()
-    elif result.scripts and all(used.text is None for used in result.scripts):
-        ran = ", ".join(f"{used.name} (sha256 {used.sha256[:12]})" for used in result.scripts)
-        yield "In Macaulay2", [f"Scripts that ran: {ran}. `--save DIRECTORY` leaves them beside the record."]
+    elif result.scripts:
+        yield "Macaulay2 scripts, in order", [*_steps(result)]
+
+
+def _steps(result: Result) -> Iterator[str]:
+    """Yield one line per script: what it computes, what it emitted, and which of them is printed below."""
+    final = result.final_script
+    for number, used in enumerate(result.scripts, start=1):
+        purpose = "" if used.text is None else _first_comment(used.text)
+        emitted = ", ".join(f"{tag} = {cut(value, 40)}" for tag, value in used.values.items())
+        line = f"{number}. `{used.name}` (sha256 {used.sha256[:12]}){purpose}."
+        line += f" It emitted {cut(emitted, 4 * _LONGEST)}." if emitted else ""
+        yield line + (" Its values are those of the answer." if used is final else "")
+    if all(used.text is None for used in result.scripts):
+        yield "Their texts are not here: `--save DIRECTORY` leaves them beside the record, in `scripts/`."
+
+
+def _first_comment(script: str) -> str:
+    """Return the first sentence of the comment that a script begins with, after a colon."""
+    first = script.lstrip().partition("\n")[0]
+    return f": {first.removeprefix('--').strip().rstrip('.?:')}" if first.startswith("--") else ""
 
 
 def _question(result: Result) -> list[str]:
@@ -77,22 +92,27 @@ def _question(result: Result) -> list[str]:
     ]
     if result.engine is not None:
         lines.append(f"Macaulay2 {result.engine.version}.")
-    if result.migrated_from is not None:
-        lines.append(
-            f"The record is of schema version {result.migrated_from}: what means something else since is left out. Ask again."
-        )
     return lines
 
 
 def _findings(result: Result) -> list[str]:
     view = result.view()
     lines = view.sentences()
-    if not isinstance(result, TemplateValues):
+    if isinstance(result, TemplateValues):
+        lines.append(f"As a whole this is {result.sure}: m2bridge did not check the values.")
+    else:
         means = f": {WORDS[result.sure]}" if result.sure in WORDS else ""
-        lines += [f"As a whole this is {result.sure}{means}.", _AGREEMENT[result.agreement]]
-        if result.certainty is not Certainty.PROVED:
+        lines += [f"As a whole this is {result.sure}{means}.", _agreement(result)]
+        if not result.certainty.exact:
             lines.append(f"To prove it: {view.to_prove}.")
     return lines if result.limit is None else [*lines, f"A limit was reached: {result.limit}."]
+
+
+def _agreement(result: Result) -> str:
+    if result.agreement is False:
+        return _DISAGREE
+    words = result.agreement_words
+    return f"{words[0].upper()}{words[1:]}."
 
 
 def _certificate(certificate: Any) -> list[str]:

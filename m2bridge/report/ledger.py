@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from m2bridge._version import __version__
-from m2bridge.claims import claim
+from m2bridge.claims import claim, misprints_in
 from m2bridge.claims.base import Status, Verdict
 from m2bridge.claims.ledger import Ledger, describe
 from m2bridge.report.templates import written
@@ -69,6 +69,7 @@ def _values(ledger: Ledger) -> dict[str, Any]:
         "rows": len(ledger.entries),
         "tally": ", ".join(f"{counts[status]} {_WORD[status]}" for status in Status if counts[status]),
         "groups": [_group(name, entries) for name, entries in entries_by_claim(ledger).items()],
+        "misprints": misprints_in(ledger.model),
     }
 
 

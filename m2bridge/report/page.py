@@ -37,14 +37,12 @@ _MANY = 1_000
 class PageEntry:
     """A record as it was found: its name, the answer, the version that computed it; without an answer, why.
 
-    `network` is what a network of the user's own is called; records hold its program only. What is `unknown` here is of a
-    question of another package, and says nothing against the record.
+    What is `unknown` here is of a question of another package, and says nothing against the record.
     """
 
     name: str
     result: Result | None = None
     version: str = ""
-    network: str = ""
     trouble: str = ""
     damaged: bool = False
     unknown: bool = False
@@ -131,7 +129,7 @@ def _row(
     values = [whole_number(result, column) for column in columns]
     return {
         "number": number,
-        "model": _called(entry, result),
+        "model": _called(result),
         "answer": boxes.typeset(cut(view.answer, _LONGEST)),
         "certainty": result.sure,
         "agreement": _AGREEMENT[result.agreement],
@@ -148,14 +146,11 @@ def _row(
     }  # fmt: skip
 
 
-def _called(entry: PageEntry, result: Result) -> str:
-    """What the model is called: its spec where that is short, else its title, or the name of a network of the user's own."""
-    if len(result.model) <= _LONGEST // 2:
+def _called(result: Result) -> str:
+    """Return the spec of the model where it is short and the model has no name, else its title."""
+    if len(result.model) <= _LONGEST // 2 and result.name is None:
         return result.model
-    title = title_of(result)
-    if entry.network and title.startswith("network,"):
-        title = entry.network + title.removeprefix("network")
-    return cut(title, _LONGEST)
+    return cut(title_of(result), _LONGEST)
 
 
 def _evidence(result: Result) -> list[tuple[str, str, str, str]]:
@@ -163,7 +158,7 @@ def _evidence(result: Result) -> list[tuple[str, str, str, str]]:
     reported = _quantities(result.ANALYSIS)
     said = by_quantity(e for e in result.evidence if e.quantity in reported or not reported)
     return [
-        (name, f"{RELATION_SIGNS[e.relation]} {cut(e.value, 60)}", f"{e.witness}: {e.method}", e.certainty.value)
+        (name, f"{RELATION_SIGNS[e.relation]} {cut(e.value, 60)}", f"{e.witness}: {e.method}", e.word)
         for name, items in said.items()
         for e in strongest(items)
     ]  # fmt: skip

@@ -9,7 +9,6 @@ linear map of those of f and g, and zero on what a symmetry moves.
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from math import comb, prod
@@ -28,6 +27,7 @@ from m2bridge.symmetry.fields import VectorField, jacobian_at, product_mod
 from m2bridge.symmetry.names import MATRIX_VECTOR
 from m2bridge.symmetry.parts import Cut, Part, cuts, pieces, rank_of, relaxed
 from m2bridge.symmetry.search import Search
+from m2bridge.symmetry.work import OF_ANALYTIC, Work, of_cut
 
 MOST_RELAXED_WEIGHTS = 2500
 MOST_WEIGHTS_OF_A_PIECE = 700
@@ -43,9 +43,9 @@ Argument = tuple[int, Callable[[], Bound | None]]
 class Bounds:
     """Upper bounds of a program and its parts; those of a part are computed once."""
 
-    def __init__(self, *, p: int, seed: int = 0, seconds: float = 20.0) -> None:
+    def __init__(self, *, p: int, seed: int = 0, work: Work | None = None) -> None:
         self.p, self.seed = p, seed
-        self.until = time.monotonic() + seconds
+        self.work = work or Work()
         self._known: dict[tuple[str, tuple[VectorField, ...]], Bound] = {}
 
     def best(self, program: Program, fields: Fields, lower: int = 0) -> Bound:
@@ -78,7 +78,7 @@ class Bounds:
             yield 0, partial(flattening_bound, *shape, **over)
         yield 0, partial(_span, program)
         for cut in cuts(program):
-            if time.monotonic() > self.until:
+            if not self.work.spend(of_cut(program)):
                 return
             yield from self._at_cut(program, fields, cut)
 
@@ -266,29 +266,30 @@ def common_degree(program: Program) -> int | None:
 # -- analytic programs -----------------------------------------------------------------------------------
 
 
-def relaxed_bound(program: Program, *, lower: int, p: int, seed: int, seconds: float) -> Bound | None:
+def relaxed_bound(
+    program: Program, *, lower: int, p: int, seed: int, work: Work | None = None
+) -> Bound | None:
     """An upper bound for an analytic program, through the pieces of a polynomial one; None for large ones.
 
     `lower` is a lower bound: where the pieces' ranks add up to it, cutting loses nothing.
     """
-    if program.vanishing or program.parameter_count > MOST_RELAXED_WEIGHTS:
+    if program.parameter_count > MOST_RELAXED_WEIGHTS:
         return None
-    until = time.monotonic() + seconds
+    work = work or Work(OF_ANALYTIC)
     analytic = {k for k, item in enumerate(program.instructions) if item.operation in ANALYTIC}
-    parts = pieces(relaxed(program, analytic), rank=lower, p=p, seed=seed, until=until)
+    parts = pieces(relaxed(program, analytic), rank=lower, p=p, seed=seed, work=work)
+    different = list(dict.fromkeys(parts))
     bounds: dict[Program, int] = {}
-    for number, part in enumerate(parts):
-        left = (until - time.monotonic()) / (len(parts) - number)
-        if part not in bounds:
-            bounds[part] = _piece_bound(part, p=p, seed=seed, seconds=left)
+    for number, part in enumerate(different):
+        bounds[part] = _piece_bound(part, p=p, seed=seed, work=work.part(1 / (len(different) - number)))
     count = f"{len(parts)} pieces that share no weights, " if len(parts) > 1 else ""
     method = f"{count}new inputs in the place of analytic steps: weights minus verified vector fields"
     return Bound(value=sum(bounds[part] for part in parts), method=method, document=None)
 
 
-def _piece_bound(part: Program, *, p: int, seed: int, seconds: float) -> int:
-    if part.parameter_count > MOST_WEIGHTS_OF_A_PIECE or seconds <= 0:
+def _piece_bound(part: Program, *, p: int, seed: int, work: Work) -> int:
+    if part.parameter_count > MOST_WEIGHTS_OF_A_PIECE or work.left <= 0:
         return part.parameter_count
     rank = rank_of(part, p, seed)
-    search = Search(part, p=p, seed=seed, seconds=seconds, corank=part.parameter_count - rank).run(1)
-    return Bounds(p=p, seed=seed, seconds=1.0).best(part, search.fields, rank).value
+    search = Search(part, p=p, seed=seed, work=work.part(0.9), corank=part.parameter_count - rank).run(1)
+    return Bounds(p=p, seed=seed, work=work).best(part, search.fields, rank).value

@@ -89,7 +89,7 @@ def equations_bound(program: Program, *, p: int, seed: int, lower: int) -> Bound
 
 def equations(program: Program, *, p: int, seed: int, degree: int) -> list[Equation]:
     """Verified equations of one degree (with all lower monomials) of the image of a program without inputs."""
-    count, free = program.output_count, program.polynomial and not program.vanishing
+    count, free = program.output_count, program.polynomial
     if program.inputs or not free or program.parameter_count > MOST_WEIGHTS:
         return []
     if comb(count + degree, degree) > MOST_MONOMIALS:

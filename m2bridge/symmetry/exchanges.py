@@ -50,7 +50,7 @@ def exchanges(
     program: Program, known: Sequence[FiniteSymmetry] = (), *, p: int = LARGE_PRIME
 ) -> tuple[FiniteSymmetry, ...]:
     """Symmetric groups on arrays, and on slices that are not among the known ones, with what they do to the other weights."""
-    if not program.polynomial or program.vanishing:
+    if not program.polynomial:
         return ()
     swaps, small = verified_swaps(program, p=p), _small(program, p)
     found = groups_of_swaps(swaps)
@@ -61,8 +61,6 @@ def exchanges(
 
 def exchanged_variables(model: PolynomialMap) -> list[Pairs]:
     """Variables of a map that change places, in one pair or in several at once, without changing the map."""
-    if model.constraints:
-        return []
     return verified_swaps(polynomial_program(model.polynomials, dict.fromkeys(model.variables, ())))
 
 

@@ -1,8 +1,7 @@
-"""Polynomial vector fields on the weights of a program: their values at points, their span and their Lie algebra."""
+"""Polynomial vector fields on the weights of a program: their values at points, and their span."""
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import gcd, lcm, prod
@@ -10,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from m2bridge.linear.modular import echelon_mod, rank_mod
+from m2bridge.linear.modular import rank_mod
 from m2bridge.linear.residues import Mod, field_of, rational
 from m2bridge.programs.arithmetics import Residues
 from m2bridge.programs.instructions import flat_parts
@@ -23,9 +22,6 @@ Monomial = tuple[int, ...]
 """Flat weights in ascending order, repeated as often as the exponent says; empty for 1."""
 Term = tuple[int, int, Monomial]
 """Flat weight i moves by c times a monomial."""
-
-MOST_FIELDS = 60
-"""Brackets of more fields than this are not computed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,12 +148,7 @@ def small_integers(row: Sequence[int] | Integers, p: int) -> list[int] | None:
     return best
 
 
-# -- spans and brackets ----------------------------------------------------------------------------------
-
-
-def orbit_rank(fields: Sequence[VectorField], point: Integers, p: int) -> int:
-    """The rank modulo p of the fields at one point: a lower bound of the dimension of their generic orbits."""
-    return rank_mod(np.stack([field.at(point, p) for field in fields]), p) if fields else 0
+# -- spans ----------------------------------------------------------------------------------
 
 
 def in_span(field: VectorField, others: Sequence[VectorField], p: int) -> bool:
@@ -175,79 +166,3 @@ def _coefficients(fields: Sequence[VectorField], p: int) -> Integers:
         for i, c, m in field.terms:
             row[places[i, m]] = c % p
     return table
-
-
-def bracket(x: VectorField, y: VectorField) -> VectorField:
-    """[x, y] = x(y) - y(x), where a field differentiates the coefficients of another.
-
-    >>> a, b = VectorField(((0, 1, (1,)),)), VectorField(((1, 1, (0,)),))
-    >>> bracket(a, b).terms
-    ((0, -1, (0,)), (1, 1, (1,)))
-    """
-    total: dict[tuple[int, Monomial], int] = defaultdict(int)
-    for first, second, sign in ((x, y, 1), (y, x, -1)):
-        by_weight: dict[int, list[tuple[int, Monomial]]] = defaultdict(list)
-        for j, c, monomial in first.terms:
-            by_weight[j].append((c, monomial))
-        for i, c, monomial in second.terms:
-            for place, j in enumerate(monomial):
-                rest = monomial[:place] + monomial[place + 1 :]
-                for d, other in by_weight.get(j, ()):
-                    total[i, tuple(sorted(rest + other))] += sign * c * d
-    return VectorField(tuple((i, c, m) for (i, m), c in sorted(total.items()) if c))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LieAlgebra:
-    """What the brackets of a basis of fields say, computed modulo p.
-
-    Attributes
-    ----------
-    dim: number of independent fields. orbit_dim: their rank at a generic point.
-    derived_dim, center_dim: of [g, g] and of the center; the algebra is abelian when `derived_dim` is 0.
-    radical_dim: of the largest solvable ideal, by Cartan's criterion. semisimple_dim: dim - radical_dim, of a Levi subalgebra.
-    closed: whether all brackets are combinations of the fields; otherwise nothing else is said.
-    brackets: [i, j, [[k, c], ...]]: the bracket of fields i < j (from 0) is the sum of c times field k; those that are not zero.
-    """
-
-    dim: int
-    orbit_dim: int
-    closed: bool
-    derived_dim: int | None = None
-    center_dim: int | None = None
-    radical_dim: int | None = None
-    semisimple_dim: int | None = None
-    brackets: tuple[tuple[int, int, tuple[tuple[int, str], ...]], ...] = ()
-
-
-def lie_algebra(fields: Sequence[VectorField], orbit_dim: int, p: int) -> LieAlgebra | None:
-    """The Lie algebra that the fields span; None when there are too many or none."""
-    n = len(fields)
-    if not 0 < n <= MOST_FIELDS:
-        return None
-    pairs = [(i, j, bracket(fields[i], fields[j])) for i in range(n) for j in range(i + 1, n)]
-    table = _coefficients([*fields, *(found for _, _, found in pairs)], p)
-    reduced, pivots = echelon_mod(table.T, p)
-    if pivots != tuple(range(n)):
-        return LieAlgebra(dim=n, orbit_dim=orbit_dim, closed=False)
-    structure = np.zeros((n, n, n), dtype=np.int64)
-    for k, (i, j, _) in enumerate(pairs):
-        structure[i, j], structure[j, i] = reduced[:n, n + k], -reduced[:n, n + k] % p
-    derived, adjoint = structure.reshape(n * n, n), structure.transpose(0, 2, 1)
-    killing = product_mod(adjoint.reshape(n, n * n), structure.reshape(n, n * n).T, p)
-    radical = n - rank_mod(product_mod(killing, derived.T, p), p)
-    return LieAlgebra(
-        dim=n,
-        orbit_dim=orbit_dim,
-        closed=True,
-        derived_dim=rank_mod(derived, p),
-        center_dim=n - rank_mod(structure.reshape(n, n * n).T, p),
-        radical_dim=radical,
-        semisimple_dim=n - radical,
-        brackets=tuple((i, j, _combination(structure[i, j], p)) for i, j, found in pairs if found.terms),
-    )
-
-
-def _combination(row: Integers, p: int) -> tuple[tuple[int, str], ...]:
-    fractions = {int(k): rational(int(row[k]), p) for k in np.flatnonzero(row)}
-    return tuple((k, f"{int(row[k])} mod {p}" if f is None else str(f)) for k, f in fractions.items())

@@ -10,7 +10,6 @@ The same may be done at any place. Done where no weight is on both sides, it lea
 
 from __future__ import annotations
 
-import time
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -18,6 +17,7 @@ from functools import lru_cache
 from m2bridge.programs.instructions import ANALYTIC, flat_parts
 from m2bridge.programs.program import Builder, Instruction, Program, arranged, places_needed
 from m2bridge.programs.ranks import generic_rank
+from m2bridge.symmetry.work import Work, of_rank
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,10 +121,10 @@ def relaxed(program: Program, places: Collection[int]) -> Program:
     return builder.finished([(f"y{number}", place) for number, place in enumerate(outputs)])
 
 
-def pieces(program: Program, *, rank: int, p: int, seed: int, until: float) -> list[Program]:
+def pieces(program: Program, *, rank: int, p: int, seed: int, work: Work) -> list[Program]:
     """Programs that share no weights, through whose values the program factors, their ranks adding up to `rank`.
 
-    Nearly equal sides are tried first.
+    Nearly equal sides are tried first, until the `work` is done.
     """
     several: dict[frozenset[frozenset[str]], tuple[Program, ...]] = {}
     for place, item in enumerate(program.instructions):
@@ -136,13 +136,13 @@ def pieces(program: Program, *, rank: int, p: int, seed: int, until: float) -> l
                 split = frozenset(frozenset(names[k] for k in used) for used, _ in groups)
                 several[split] = tuple(_of_outputs(cut, *group) for group in groups)
     for sides in sorted(several.values(), key=lambda sides: max(side.parameter_count for side in sides)):
-        if time.monotonic() > until:
+        if not work.spend(sum(map(of_rank, sides))):
             break
         ranks = [rank_of(side, p, seed) for side in sides]
         if sum(ranks) == rank:
             found = zip(sides, ranks, strict=True)
             return [
-                piece for side, own in found for piece in pieces(side, rank=own, p=p, seed=seed, until=until)
+                piece for side, own in found for piece in pieces(side, rank=own, p=p, seed=seed, work=work)
             ]
     return [program]
 

@@ -7,7 +7,6 @@ ones. A kernel is written in a basis of fields that move few arrays and lifted t
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from itertools import combinations, combinations_with_replacement
 
@@ -28,6 +27,7 @@ from m2bridge.symmetry.fields import (
 )
 from m2bridge.symmetry.identities import Verifier
 from m2bridge.symmetry.names import rotations
+from m2bridge.symmetry.work import Work, of_kernel, of_verification
 
 MOST_UNKNOWNS = 2600
 """A graded part with more unknowns is left out: its kernel takes more than a few seconds."""
@@ -73,7 +73,8 @@ class Samples:
 class Search:
     """A search under way, and what it found so far.
 
-    With `all_affine` every affine field is kept, not only those that make generic orbits larger.
+    With `all_affine` every affine field is kept, not only those that make generic orbits larger. The search ends where
+    its `work` is done.
 
     Attributes
     ----------
@@ -91,14 +92,15 @@ class Search:
         *,
         p: int,
         seed: int = 0,
-        seconds: float = 10.0,
+        work: Work | None = None,
         corank: int | None = None,
         all_affine: bool = False,
     ) -> None:
         self.program, self.p, self.all_affine = program, p, all_affine
         self.samples = Samples(program, p, seed)
         self.verifier = Verifier(program, p, seed)
-        self.until = time.monotonic() + seconds
+        self.work = work or Work()
+        self._verification = of_verification(program)
         self.characters = _characters(program, p, seed)
         self.samples.draw(4)
         self.point = self.samples.weights[0]
@@ -130,19 +132,22 @@ class Search:
         for unknowns in parts:
             if self.explains_fiber and not self._wants(degree):
                 break
-            if time.monotonic() > self.until:
-                self.complete = False
-                break
             if len(unknowns) > MOST_UNKNOWNS:
                 self.complete = False
                 continue
+            if not self.work.spend(of_kernel(len(unknowns))):
+                self.complete = False
+                break
             for field in self._kernel(unknowns):
                 self.take(field)
 
     def guess(self) -> None:
-        """Try fields that are known to occur."""
+        """Try rotations, which prove dimensions where fields of degree two are too many to be searched (above 200 weights)."""
         for field in rotations(self.program):
             if self.explains_fiber:
+                break
+            if self.work.left < self._verification:
+                self.complete = False
                 break
             self.take(field)
 
@@ -156,6 +161,7 @@ class Search:
         raised = rank_mod(np.stack([*self._values, value]), self.p)
         if raised == self.rank and not self._wants(field.degree):
             return None
+        self.work.charge(self._verification)
         verdict = self.verifier.is_symmetry(field)
         if verdict is None:
             self.unverified += 1
@@ -241,10 +247,11 @@ class Search:
 
     def _extended(self, chosen: list[Integers], more: Integers) -> list[Integers]:
         """Chosen vectors with those of an echelon form of `more` that are independent of them."""
-        for row in echelon_mod(more[:, ::-1], self.p)[0][:, ::-1] if len(more) else ():
-            if rank_mod(np.stack([*chosen, row]), self.p) > len(chosen):
-                chosen = [*chosen, row]
-        return chosen
+        if not len(more):
+            return chosen
+        rows = [*chosen, *echelon_mod(more[:, ::-1], self.p)[0][:, ::-1]]
+        # pivot columns of the transpose are the rows that are independent of those before them
+        return [rows[k] for k in echelon_mod(np.stack(rows, axis=1), self.p)[1]]
 
 
 def _characters(program: Program, p: int, seed: int) -> Integers:

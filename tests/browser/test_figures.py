@@ -9,7 +9,6 @@ import html
 import os
 import re
 import shutil
-import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +16,7 @@ import pytest
 
 from m2bridge.figures import figure1, slices
 from m2bridge.models import Lightning
+from tests.running import run_command
 
 pytestmark = pytest.mark.browser
 
@@ -76,7 +76,7 @@ def browse(page: Path, profile: Path, *arguments: str) -> str:
         "--window-size=1100,900",
     ]
     command = [chromium(), *flags, f"--user-data-dir={profile}", *arguments, page.as_uri()]
-    return subprocess.run(command, capture_output=True, text=True, timeout=240, check=True).stdout
+    return run_command(command).stdout
 
 
 @pytest.fixture(scope="module")

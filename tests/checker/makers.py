@@ -52,7 +52,6 @@ def attention_text(
     skip: bool = False,
     way: str = "weights",
     softmax: bool = False,
-    temperature: str = "1",
     single: bool = False,
 ) -> str:
     """Attention as people write it; `single` leaves the layer's number out of the names."""
@@ -76,9 +75,6 @@ def attention_text(
             keys, queries = text(form, w["K"], x), text(form, w["Q"], x)
             scores = text("einsum abc,abd->acd" if h else "einsum ab,ac->bc", keys, queries)
         if softmax:
-            numerator, _, denominator = temperature.partition("/")
-            factor = f"{denominator or '1'}/{numerator}" if numerator != "1" else denominator or "1"
-            scores = text(f"scale {factor}", scores) if factor != "1" else scores
             scores = text("softmax 1", scores)
             mixed = text("einsum ab,cb->ac", x, scores)
         else:

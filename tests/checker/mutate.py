@@ -56,6 +56,7 @@ LEFT_OUT = (
     "very_many",
     "alone",
     "records_of",
+    "within_the_limit",
 )
 """Tests with one of these words in their names are not asked: they take long, or start other processes."""
 

@@ -25,6 +25,7 @@ from makers import (
 
 from m2bridge import checker
 from m2bridge.cli import main
+from tests.marking import slow_except
 
 FILE = Path(checker.__file__)
 POOL = dict(fuzz.pool())
@@ -44,20 +45,24 @@ def alone(path: Path, tmp_path: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, check=False, cwd=copied.parent, env={})
 
 
-@pytest.mark.parametrize("name", POOL)
+@pytest.mark.parametrize("name", slow_except({"lightning", "softmax", "closure", "singular", "fields"}, POOL))
 def test_true_certificates_are_verified_by_the_file_alone(name: str, tmp_path: Path) -> None:
     path = tmp_path / "certificate.json"
     path.write_text(POOL[name])
     done = alone(path, tmp_path)
     assert (done.returncode, done.stderr) == (0, ""), done.stdout
-    assert done.stdout.startswith("Verified.\nThis is about the program with hash ")
+    assert done.stdout.startswith("Verified: ")
 
 
 PUBLISHED = sorted((Path(__file__).parents[2] / "results" / "certificates").glob("*.json"))
 
 
-@pytest.mark.parametrize("path", PUBLISHED, ids=lambda path: path.stem)
-def test_published_certificates_are_verified_by_the_file_alone(path: Path, tmp_path: Path) -> None:
+QUICK_PUBLISHED = {"dimension-lightning", "dimension-mlp", "symmetries-mlp-1"}
+
+
+@pytest.mark.parametrize("name", slow_except(QUICK_PUBLISHED, [path.stem for path in PUBLISHED]))
+def test_published_certificates_are_verified_by_the_file_alone(name: str, tmp_path: Path) -> None:
+    path = next(path for path in PUBLISHED if path.stem == name)
     done = alone(path, tmp_path)
     assert (done.returncode, done.stderr) == (0, ""), done.stdout
     assert "both are equal" in done.stdout
@@ -157,16 +162,15 @@ def test_all_terms_have_one_rank_in_a_flattening(n: int, m: int, r: int, name: A
 
 
 @pytest.mark.parametrize(
-    ("widths", "ranks", "t", "temperature", "n"),
-    [([3, 2], [2], 2, "1", 14), ([3, 3, 3], [2, 2], 3, "1", 25), ([2, 2], [2], 3, "3/2", 8), ([2, 1], [1], 2, "2", 5)],
+    ("widths", "ranks", "t", "n"),
+    [([3, 2], [2], 2, 14), ([3, 3, 3], [2, 2], 3, 25), ([2, 2], [2], 3, 8), ([2, 1], [1], 2, 5)],
 )  # fmt: skip
-def test_softmax_by_intervals(widths: list[int], ranks: list[int], t: int, temperature: str, n: int) -> None:
+def test_softmax_by_intervals(widths: list[int], ranks: list[int], t: int, n: int) -> None:
     """Theorem 3.9 and Equation 16 of arXiv:2408.17221; the checker knows neither."""
-    text = M.attention_text(widths, ranks, t, softmax=True, temperature=temperature)
+    text = M.attention_text(widths, ranks, t, softmax=True)
     lower, found = M.real_minor(text, n)
     assert found == n
-    tail = "" if temperature == "1" else f",temperature={temperature}"
-    spec = f"softmax(d={M.shape_text(widths)},a={M.shape_text(ranks)},t={t}{tail})"
+    spec = f"softmax(d={M.shape_text(widths)},a={M.shape_text(ranks)},t={t})"
     upper = M.symmetries(text, M.attention_groups(widths, ranks, softmax=True))
     assert outcome(M.document(text, spec, n, lower, upper))[0] == 0
     wrong = copy.deepcopy(lower)
@@ -296,32 +300,6 @@ def test_delta_64_in_under_a_minute() -> None:
     assert outcome(document)[0] == 0
     assert time.perf_counter() - began < 60
     assert n == 64 * 64 + 2 * (2 * 4 * 64 - 4 * 4 - 1)
-
-
-def test_weights_that_satisfy_equations() -> None:
-    """The circle c^2 + s^2 = 1 by its points: dimension 1 from below, at a zero modulo p where the equation is smooth."""
-    lines = [
-        "%0 = weight x [2]",
-        "%1 = power 2 %0",
-        "%2 = einsum a-> %1",
-        "%3 = constant [] -1",
-        "%4 = add %2 %3",
-    ]
-    text = "\n".join(["m2bridge program 1", *lines, "vanishing %4", "output y %0"]) + "\n"
-    lower = {"kind": "minor", "prime": 101, "samples": 1, "inputs": {"entries": []}, "columns": [0, 1]}
-    program = checker.read_program(text)
-    good = lower | {"weights": {"entries": [1, 0]}, "rows": [[0, 1]]}
-    assert checker.check_lower(program, good) == 1
-    for weights, rows in (
-        ([1, 1], [[0, 1]]),
-        ([1, 0], [[0, 0]]),
-    ):  # not on the circle; not independent of the equation
-        with pytest.raises(checker.Rejected):
-            checker.check_lower(program, lower | {"weights": {"entries": weights}, "rows": rows})
-    spec = "map:c,s->c;s|c^2+s^2-1"
-    assert "is that of map:" in checker.compare(program, spec, None)
-    with pytest.raises(checker.Rejected):
-        checker.compare(program, "map:c,s->c;s|c^2+s^2+1", None)
 
 
 def test_maps_are_compared_with_their_polynomials() -> None:
@@ -650,7 +628,8 @@ def test_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
     for document, code in (
         (record(), 0),
         (record(image_dim=9), 7),
-        (record(certificate=None), 8),
+        (record(certificate=None), 7),  # it calls itself proved
+        ({**record(certificate=None), "certainty": "computed"}, 8),
         ({}, 8),
         ([], 7),
         ({"version": 1, "model": "x", "claim": {}, "lower": {}, "upper": {}, "sha256": ""}, 8),
@@ -676,15 +655,15 @@ def test_without_arguments_it_says_how_to_call_it() -> None:
     assert "RECORD" in done.stdout
 
 
-@pytest.mark.parametrize(
-    "spec",
-    [
+RECORDED = [
         "map:x,y->x^2;x*y;y^2", "map:x,y->(x+y)^2;x*y/2", "linear(widths=[5,2,3,4])", "mlp(widths=[3,2,2],r=2)",
         "mlp(widths=[3,5,1],r=4)", "convolution(filters=[2,2],r=2)", "softmax(d=[3,2],a=[2],t=2)", "lightning(d=2,dp=2,a=1,t=2)",
         "deep-lightning(d=[2,3,2],a=[2,2],t=2)", "deep-lightning(d=[2,2],a=[2],t=2,heads=2)",
         "deep-lightning(d=[2,2,2],a=[2,2],t=2,skip=true)",
-    ],
-)  # fmt: skip
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("spec", slow_except({"map:x,y->x^2;x*y;y^2", "mlp(widths=[3,2,2],r=2)"}, RECORDED))
 def test_records_of_the_program_are_verified(
     spec: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

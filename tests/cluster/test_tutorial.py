@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
 import sys
 from pathlib import Path
 
@@ -12,6 +11,7 @@ import pytest
 
 from m2bridge.batch.store import Store
 from tests.comparing import stable
+from tests.running import run_command
 
 pytestmark = pytest.mark.cluster
 PAGE = (Path(__file__).parents[2] / "docs/tutorials/cluster.md").read_text(encoding="utf-8")
@@ -31,14 +31,11 @@ def test_the_page_can_be_followed(
     lines = [line.removeprefix("$ ") for line in block.splitlines()]
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     words = ["timeout", "900", "bash", "-e", "-c", "\n".join(lines)]
-    done = subprocess.run(
-        words, cwd=tmp_path, env={**os.environ, "PATH": path}, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
+    run_command(words, cwd=tmp_path, env={**os.environ, "PATH": path})
     (store,) = (Store.open(path) for path in tmp_path.glob("by-*"))
     here = tmp_path / "here"
     command = [sys.executable, "-m", "m2bridge", "batch", str(tmp_path / "jobs.toml"), "--store", str(here)]
-    subprocess.run(command, check=True, capture_output=True)
+    run_command(command)
     local = Store.open(here)
     assert {k: stable(store.read(k)) for k in store.all_keys()} == {
         k: stable(local.read(k)) for k in local.all_keys()

@@ -15,6 +15,7 @@ import pytest
 
 import m2bridge
 from m2bridge._version import __version__
+from tests.running import PATIENCE
 
 CHECKOUT = Path(m2bridge.__file__).parent.parent
 
@@ -27,7 +28,7 @@ def run(*arguments: str | Path, cwd: Path, **environment: str) -> subprocess.Com
         env={**kept, **environment},
         capture_output=True,
         text=True,
-        timeout=240,
+        timeout=PATIENCE,
         check=False,
     )
 
@@ -99,6 +100,7 @@ def test_wheel_says_what_it_is(built: Path) -> None:
     assert "Requires-Python: >=3.11" in metadata
 
 
+@pytest.mark.slow
 def test_the_installed_wheel_is_the_one_that_runs(installed: Path, tmp_path: Path) -> None:
     done = away(installed, tmp_path, "--version")
     assert (done.returncode, done.stdout, done.stderr) == (0, f"m2bridge {__version__}\n", "")
@@ -113,13 +115,15 @@ def test_the_installed_wheel_is_the_one_that_runs(installed: Path, tmp_path: Pat
     ]
 
 
+@pytest.mark.slow
 def test_the_installed_wheel_renders_the_script_of_the_checkout(installed: Path, tmp_path: Path) -> None:
-    arguments = ("render", "singular-locus", "--d", "2", "--dp", "1")
+    arguments = ("singular-locus", "--d", "2", "--dp", "1", "--script")
     done = away(installed, tmp_path, *arguments)
     assert done.returncode == 0, done.stderr
     assert done.stdout == run("-m", "m2bridge", *arguments, cwd=CHECKOUT).stdout
 
 
+@pytest.mark.slow
 def test_the_installed_wheel_answers_with_macaulay2(installed: Path, tmp_path: Path) -> None:
     done = away(installed, tmp_path, "singular-locus", "--d", "2", "--dp", "1", "--json")
     assert done.returncode == 0, done.stderr

@@ -21,10 +21,10 @@ from typing import Any
 
 import pytest
 
-from m2bridge.batch.index import Index
 from m2bridge.batch.store import Store
 from m2bridge.engine import machine
 from tests.comparing import stable
+from tests.running import run_command
 
 pytestmark = pytest.mark.faults
 
@@ -141,6 +141,7 @@ def wait_for_records(store: Path, count: int, seconds: float = 60.0) -> None:
     raise AssertionError(f"no {count} records after {seconds} s")
 
 
+@pytest.mark.slow
 def test_the_runner_is_killed_at_random_moments(
     jobs: Path, tmp_path: Path, undisturbed: dict[str, Any]
 ) -> None:
@@ -186,27 +187,32 @@ def test_engines_and_workers_are_killed(jobs: Path, tmp_path: Path, undisturbed:
     assert_completes(jobs, store, undisturbed)
 
 
-def test_two_runners_share_the_work(jobs: Path, tmp_path: Path, undisturbed: dict[str, Any]) -> None:
+def test_a_second_runner_is_refused(jobs: Path, tmp_path: Path, undisturbed: dict[str, Any]) -> None:
     store = tmp_path / "store"
-    both = [start(jobs, store, "--json") for _ in range(2)]
-    outputs = [process.communicate(timeout=150) for process in both]
-    assert [process.returncode for process in both] == [0, 0], outputs
-    states = [json.loads(out) for out, _ in outputs]
-    assert sum(sum(state["done"].values()) for state in states) == COUNT, (
-        "every job was computed exactly once"
-    )
-    assert all(sum(state["outcomes"].values()) == COUNT for state in states)
+    first = start(jobs, store)
+    wait_for_records(store, 1)
+    first.send_signal(signal.SIGSTOP)  # it lives, and cannot finish before the second has started
+    second = finish(jobs, store)
+    assert second.returncode == 2, second.stderr.decode()
+    assert b"another batch runs in this store" in second.stderr
+    assert len(second.stderr.strip().splitlines()) == 1
+    first.kill()
+    first.communicate()
     assert_completes(jobs, store, undisturbed)
 
 
-def test_one_of_two_runners_dies(jobs: Path, tmp_path: Path, undisturbed: dict[str, Any]) -> None:
+@pytest.mark.slow
+def test_one_of_two_shards_dies(jobs: Path, tmp_path: Path, undisturbed: dict[str, Any]) -> None:
     store = tmp_path / "store"
-    first, second = start(jobs, store), start(jobs, store)
+    first, second = (start(jobs, store, "--shard", f"{i}/2") for i in (1, 2))
     wait_for_records(store, 3)
     first.kill()
     first.communicate()
     _, err = second.communicate(timeout=150)
     assert second.returncode == 0, err.decode()
+    again = finish(jobs, store, "--shard", "1/2")
+    assert again.returncode == 0, again.stderr.decode()
+    assert records_of(store) == undisturbed
     assert_completes(jobs, store, undisturbed)
 
 
@@ -250,26 +256,6 @@ def test_corrupted_records_are_set_aside_and_computed_again(
     assert len(list((finished / "damaged").iterdir())) == 4
 
 
-@pytest.mark.parametrize("damage", ["truncated", "missing", "noise"])
-def test_a_damaged_index_is_no_loss(
-    finished: Path, jobs: Path, undisturbed: dict[str, Any], damage: str
-) -> None:
-    for part in Index(Store.open(finished)).path.glob("[0-9a-f][0-9a-f]"):
-        if damage == "truncated":
-            os.truncate(part, part.stat().st_size // 3)
-        elif damage == "noise":
-            part.write_bytes(os.urandom(50_000))
-        else:
-            part.unlink()
-    listed = subprocess.run(
-        [sys.executable, "-m", "m2bridge", "results", str(finished), "--format", "json"],
-        capture_output=True,
-        check=True,
-    )
-    assert len(json.loads(listed.stdout)) == COUNT
-    assert_completes(jobs, finished, undisturbed)
-
-
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
     """A file system of its own, of 2 MB."""
@@ -283,7 +269,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     try:
         yield place
     finally:
-        subprocess.run(["umount", "-l", str(place)], check=True)
+        run_command(["umount", "-l", str(place)])
 
 
 def test_a_full_disk_loses_nothing(small_disk: Path, jobs: Path, undisturbed: dict[str, Any]) -> None:
@@ -316,7 +302,7 @@ def test_a_read_only_store_can_be_listed_and_refuses_work(
     store = small_disk / "store"
     shutil.copytree(finished, store)
     next(store.glob("records/*/*.json")).unlink()
-    subprocess.run(["mount", "-o", "remount,ro", str(small_disk)], check=True)
+    run_command(["mount", "-o", "remount,ro", str(small_disk)])
     refused = finish(jobs, store)
     assert refused.returncode == 2
     assert b"cannot be written to" in refused.stderr
@@ -342,6 +328,7 @@ time.time_ns = lambda: int(jumping() * 1e9)
 """
 
 
+@pytest.mark.slow
 def test_a_clock_that_jumps(jobs: Path, tmp_path: Path, undisturbed: dict[str, Any]) -> None:
     """In every Python process the time of day jumps by years, and files get times from the past and the future."""
     (tmp_path / "sitecustomize.py").write_text(JUMPING)
@@ -357,9 +344,5 @@ def test_a_clock_that_jumps(jobs: Path, tmp_path: Path, undisturbed: dict[str, A
     done = finish(jobs, store, env=environment)
     assert done.returncode == 0, done.stderr.decode()
     assert_completes(jobs, store, undisturbed)
-    listed = subprocess.run(
-        [sys.executable, "-m", "m2bridge", "results", str(store), "--format", "json"],
-        capture_output=True,
-        check=True,
-    )
+    listed = run_command([sys.executable, "-m", "m2bridge", "results", str(store), "--format", "json"])
     assert len(json.loads(listed.stdout)) == COUNT

@@ -16,6 +16,7 @@ import pytest
 
 from m2bridge.engine import EngineInfo, ForkServerEngine, Limits, Outcome, ProcessEngine
 from m2bridge.scripts import Script
+from tests.marking import slow_except
 
 pytestmark = pytest.mark.faults
 
@@ -70,17 +71,6 @@ def descendants(pid: int) -> list[int]:
     return sorted(below - {pid})
 
 
-def waits_at_a_gate(pid: int) -> bool:
-    """Whether a process is a spare child of the warm Macaulay2: what it waits for is a gate. A job, and what it started, may
-    have inherited gates of others, but does not read them.
-    """
-    try:
-        file = int(Path(f"/proc/{pid}/syscall").read_text().split()[1], 16)
-        return Path(f"/proc/{pid}/fd/{file}").readlink().name.startswith("gate")
-    except (OSError, IndexError):
-        return False
-
-
 def wait_for_descendants(pid: int, at_least: int) -> list[int]:
     deadline = time.monotonic() + 30
     while len(below := descendants(pid)) < at_least:
@@ -103,6 +93,7 @@ def alive(pid: int) -> bool:
         return False
 
 
+@pytest.mark.slow
 def test_200_jobs_of_which_every_tenth_goes_wrong(
     engine_info: EngineInfo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -124,13 +115,8 @@ def test_200_jobs_of_which_every_tenth_goes_wrong(
             if number == 0:
                 keeper = engine.keeper_pid
                 assert keeper is not None
-            # the warm Macaulay2, one in between, nine spare children
-            assert len(descendants(keeper)) <= 11, "a job left a process"
+            assert len(descendants(keeper)) == 1, "a job left a process beside the warm Macaulay2"
         assert engine.keeper_pid == keeper, "one server served all jobs"
-        deadline = time.monotonic() + 5
-        while len(others := [pid for pid in descendants(keeper) if not waits_at_a_gate(pid)]) != 1:
-            assert time.monotonic() < deadline, f"beside the warm Macaulay2 there are {others}"
-            time.sleep(0.02)
         below = descendants(keeper)
     assert wait_until_gone([keeper, *below], 2) == []
     assert leftovers(tmp_path) == []
@@ -174,7 +160,7 @@ def start_caller(engine_info: EngineInfo, directory: Path) -> subprocess.Popen[s
     return caller
 
 
-@pytest.mark.parametrize("moment", range(20))
+@pytest.mark.parametrize("moment", slow_except({3, 10, 17}, range(20)))
 def test_nothing_is_left_2_seconds_after_sigkill(
     engine_info: EngineInfo, tmp_path: Path, moment: int
 ) -> None:
@@ -208,7 +194,7 @@ def killed_with_nothing_left(
     assert remains == []
 
 
-@pytest.mark.parametrize("moment", range(8))
+@pytest.mark.parametrize("moment", slow_except({1, 6}, range(8)))
 def test_nothing_is_left_when_the_keepers_are_killed_with_their_caller(
     engine_info: EngineInfo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moment: int
 ) -> None:
@@ -310,20 +296,10 @@ def test_a_stuck_server_is_replaced(engine_info: EngineInfo, caplog: pytest.LogC
         engine.run(Script(name="first", text="<< 1;"))
         keeper = engine.keeper_pid
         assert keeper is not None
-        time.sleep(1)  # the next child is forked ahead: let it come to its gate, so that it is stopped too
-        stopped = descendants(keeper)
-        for pid in stopped:
+        for pid in descendants(keeper):
             os.kill(pid, signal.SIGSTOP)
-        # one that is woken by the signal while it reads may still take a script before it stops
-        for pid in stopped:
-            while Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "TZ":
-                time.sleep(0.01)
         assert engine.run(Script(name="next", text="<< 2;")).stdout == "2"
-    said = (
-        "does not answer",
-        "did not take its script",
-    )  # a child may be stopped just before or after it is chosen
-    assert any(words in caplog.text for words in said)
+    assert "does not answer" in caplog.text
     assert wait_until_gone([keeper], 2) == []
 
 

@@ -31,6 +31,7 @@ from m2bridge.engine import (
 )
 from m2bridge.engine.install import installed
 from m2bridge.scripts import Script
+from tests.running import run_command
 
 pytestmark = pytest.mark.faults
 
@@ -359,7 +360,7 @@ def inside(group: Path) -> Any:
 def test_limits_fit_into_the_control_group(tmp_path: Path, small_group: Path) -> None:
     jobs = written(tmp_path / "jobs.toml", JOBS.format(seeds=1))
     words = [COMMAND, "batch", str(jobs), "--dry-run", "--json", "--workers", "2"]
-    done = subprocess.run(words, capture_output=True, text=True, check=True, preexec_fn=inside(small_group))
+    done = run_command(words, preexec_fn=inside(small_group))
     limits = {task["limits"]["memory_bytes"] for task in json.loads(done.stdout)["to_run"]}
     assert max(limits) <= 768 * 2**20
 
@@ -406,7 +407,7 @@ def test_limits_hold_when_the_keeper_is_stopped(engine_info: EngineInfo, kind: A
 
     def work() -> None:
         with kind(engine_info) as engine:
-            found.append(engine.run(script, Limits(wall_seconds=3), lambda _: begun.set()))
+            found.append(engine.run(script, Limits(wall_seconds=15), lambda _: begun.set()))
 
     thread = threading.Thread(target=work, daemon=True)
     thread.start()
@@ -414,7 +415,7 @@ def test_limits_hold_when_the_keeper_is_stopped(engine_info: EngineInfo, kind: A
     keepers = [pid for pid in set(machine.descendants(os.getpid())) - before if "keeping" in command_of(pid)]
     for pid in keepers:
         os.kill(pid, signal.SIGSTOP)
-    thread.join(40)
+    thread.join(60)
     hanging = thread.is_alive()
     for pid in keepers if hanging else ():
         os.kill(pid, signal.SIGCONT)
@@ -583,7 +584,7 @@ def test_one_bad_node_is_excluded_and_the_batch_goes_on(tmp_path: Path, real: Pa
                 (tmp_path / "go").touch()
 
     jobs = {"grid": [{"analysis": "dimension", "model": "lightning", "d": 2, "dp": 1, "seed": "1..20"}]}
-    done = m2bridge.batch(jobs, tmp_path / "store", workers=3, launcher=Nodes(), display=Watching())
+    done = m2bridge.run_batch(jobs, tmp_path / "store", workers=3, launcher=Nodes(), display=Watching())
     assert done.outcomes == {"complete": 20}
     assert len(done.state.excluded) == 2
     assert any("plugins" in why for why in done.state.excluded)
@@ -604,7 +605,7 @@ def test_a_template_runs_nothing_in_python(tmp_path: Path) -> None:
             f'n = 1;\n--% include "_params.m2.j2"\n-- {text}\n<< "@m2b-end 0" << endl;\n',
         )
         done = subprocess.run(
-            [COMMAND, "render", "--template", str(template)], capture_output=True, text=True, check=False
+            [COMMAND, "template", str(template)], capture_output=True, text=True, check=False
         )
         direct = subprocess.run(
             [sys.executable, "-c", f"from pathlib import Path; from m2bridge.scripts import render\n"
@@ -684,7 +685,7 @@ def test_a_script_has_no_sockets(engine_info: EngineInfo, code: str) -> None:
 
 
 def test_where_the_kernel_has_landlock_it_is_on() -> None:
-    done = subprocess.run([COMMAND, "doctor", "--json"], capture_output=True, text=True, check=True)
+    done = run_command([COMMAND, "doctor", "--json"])
     sandbox = json.loads(done.stdout)["sandbox"]
     libc = ctypes.CDLL(None, use_errno=True)
     version = libc.syscall(444, None, 0, 1)
@@ -693,7 +694,7 @@ def test_where_the_kernel_has_landlock_it_is_on() -> None:
         assert sandbox["landlock_on"]
         assert sandbox["files_cannot_be_written"]
     assert sandbox["environment_hidden"]
-    shown = subprocess.run([COMMAND, "doctor"], capture_output=True, text=True, check=True)
+    shown = run_command([COMMAND, "doctor"])
     assert "sandbox:" in shown.stdout
 
 
@@ -707,6 +708,6 @@ def test_escape_sequences_in_records_are_shown(tmp_path: Path) -> None:
     path.write_bytes(encode(record))
     for form in ("table", "csv", "latex", "json"):
         words = [COMMAND, "results", str(store), "--format", form, "--columns", "model,message"]
-        shown = subprocess.run(words, capture_output=True, text=True, check=True).stdout
+        shown = run_command(words).stdout
         assert not {"\x1b", "\x07", "\x9b"} & set(shown), form
         assert "owned" in shown

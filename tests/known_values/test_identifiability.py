@@ -24,7 +24,7 @@ def found_dim(widths: tuple[int, ...], r: int, bias: bool = False) -> int:
     found = dimension(
         f"mlp(widths=[{shown}],r={r},bias={'true' if bias else 'false'})", engine=False, certify=False
     )
-    assert found.certainty.value == "proved"
+    assert found.certainty.value == "computed"  # exact; certify=False asks for no certificate
     return found.image_dim
 
 

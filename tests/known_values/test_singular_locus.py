@@ -56,7 +56,7 @@ SINGULAR: dict[Size, set[tuple[int, int, int]]] = {
 }
 """By the derivation above, written out; every other stratum is smooth."""
 
-SLOW = {(3, 3, 2), (4, 2, 2)}
+SLOW = {(3, 1, 2), (3, 1, 3), (3, 2, 1), (3, 2, 2), (3, 2, 3), (3, 3, 2), (4, 2, 2)}
 SIZES = [
     pytest.param(size, marks=[pytest.mark.slow] if size in SLOW else [], id="-".join(map(str, size)))
     for size in SINGULAR
@@ -79,8 +79,11 @@ def image_dim(d: int, dp: int, a: int) -> int:
 
 @pytest.mark.parametrize("size", SIZES)
 def test_verdict_of_every_stratum(size: Size, engine: Engine) -> None:
+    """The degree has one definition: by orbits or by the radical. The dimension has both where Macaulay2 finds the radical."""
     result = computed(size, engine)
-    assert result.agreement is True
+    assert result.agreement is not False, result.conflicts
+    if size in {(2, 1, 1), (2, 1, 2)}:
+        assert result.weighed.twice == ("singular_dim",)
     verdicts = {(s.rank_a, s.rank_v, s.meet): s.verdict for s in result.strata}
     assert {kind for kind, verdict in verdicts.items() if verdict == "singular"} == SINGULAR[size]
     assert "undecided" not in verdicts.values()

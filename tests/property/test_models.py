@@ -75,7 +75,7 @@ specs = st.one_of(
     st.builds("mlp:widths={}-{}-{},r={}".format, sizes, sizes, sizes, sizes),
     st.builds("deep-lightning:d={}-{}-{},t={},heads={}".format, sizes, sizes, sizes, sizes, sizes),
     st.builds("convolution:filters={}-{},strides={},r={}".format, sizes, sizes, sizes, sizes),
-    st.builds("softmax(d=[{},{}],temperature={}/{})".format, sizes, sizes, sizes, sizes),
+    st.builds("softmax(d=[{},{}],t={})".format, sizes, sizes, sizes),
     st.builds("linear(widths=[{},{},{}])".format, sizes, sizes, sizes),
 )
 
@@ -93,7 +93,7 @@ def test_specs_round_trip(text: str) -> None:
 
 @settings(max_examples=30)
 @given(
-    st.sampled_from([2, 101, 8388593, 67108879, 2147483647]),
+    st.sampled_from([2, 101, 8388593]),
     st.integers(1, 40),
     st.randoms(use_true_random=False),
 )

@@ -89,7 +89,12 @@ def test_every_result_type_round_trips_and_fits_its_schema(analysis: str, data: 
 def test_any_json_is_a_record_or_a_record_error(value: Any) -> None:
     for document in (
         value,
-        {"schema_version": 1, "analysis": "singular-locus", "analysis_version": 1, "model": value},
+        {
+            "schema_version": records.SCHEMA_VERSION,
+            "analysis": "singular-locus",
+            "analysis_version": 1,
+            "model": value,
+        },
     ):
         with pytest.raises(RecordError):
             records.from_document(document)

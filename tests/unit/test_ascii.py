@@ -15,6 +15,8 @@ from m2bridge.engine.discovery import find_engine
 from m2bridge.errors import NoEngineError
 from m2bridge.questions.dimension import dimension
 from m2bridge.records import save
+from tests.marking import slow_except
+from tests.running import PATIENCE
 
 OWN = "map:s,t->s;s*t;t^2"
 
@@ -23,7 +25,7 @@ def run(*words: str, **variables: str) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "PYTHONIOENCODING": "ascii", **variables}
     command = [sys.executable, "-m", "m2bridge", *words]
     return subprocess.run(
-        command, capture_output=True, encoding="ascii", env=environment, timeout=120, check=False
+        command, capture_output=True, encoding="ascii", env=environment, timeout=PATIENCE, check=False
     )
 
 
@@ -31,14 +33,13 @@ def run(*words: str, **variables: str) -> subprocess.CompletedProcess[str]:
     ("words", "code"),
     [
         (("dimension", OWN, "--no-engine"), 0),
-        (("dimension", OWN, "--no-engine", "--evidence"), 0),
-        (("describe", "lightning:d=2,dp=1"), 0),
+        pytest.param(("dimension", OWN, "--no-engine", "--evidence"), 0, marks=pytest.mark.slow),
+        pytest.param(("describe", "lightning:d=2,dp=1"), 0, marks=pytest.mark.slow),
         (("models",), 0),
-        (("--help",), 0),
-        (("dimension", "--help"), 0),
-        (("licenses",), 0),
+        pytest.param(("--help",), 0, marks=pytest.mark.slow),
+        pytest.param(("dimension", "--help"), 0, marks=pytest.mark.slow),
         (("dimension", "map:é->é"), 2),
-        (("snö☃",), 2),
+        pytest.param(("snö☃",), 2, marks=pytest.mark.slow),
     ],
     ids=lambda value: " ".join(value[:1]) if isinstance(value, tuple) else None,
 )
@@ -58,7 +59,7 @@ def test_json_stays_json() -> None:
     assert json.loads(run("dimension", OWN, "--no-engine", "--json").stdout)["image_dim"] == 2
 
 
-@pytest.mark.parametrize("width", ["20", "40", "60"])
+@pytest.mark.parametrize("width", slow_except({"20"}, ["20", "40", "60"]))
 def test_narrow_terminals_lose_no_number(width: str) -> None:
     done = run("dimension", "lightning(d=2,dp=1)", "--no-engine", COLUMNS=width)
     assert done.returncode == 0

@@ -1,4 +1,4 @@
-"""Job files: what they mean, every mistake with its place, and hostile ones refused before anything is expanded."""
+"""Job files: what they mean, every mistake with the path of its key, and hostile ones refused before anything is expanded."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from m2bridge.batch import jobfile, registry, sections
+from m2bridge.batch import expansion, jobfile, registry
 from m2bridge.batch.grid import Grid, axis_of
-from m2bridge.batch.jobfile import Places
 from m2bridge.batch.plan import Plan, expand
 from m2bridge.errors import InputError, OutOfReachError, ParseError
 from m2bridge.models.catalogue import FAMILIES, Family
@@ -32,10 +31,10 @@ def plan_of(text: str, name: str = "jobs.toml", **options: int) -> Plan:
     return expand(jobfile.read_text(text, Path(name)), **options)  # type: ignore[arg-type]
 
 
-def mistakes_of(text: str, name: str = "jobs.toml") -> list[tuple[int, int, str]]:
+def mistakes_of(text: str, name: str = "jobs.toml") -> list[tuple[str, str]]:
     with pytest.raises(ParseError) as caught:
         plan_of(text, name)
-    return [(m.line, m.column, m.message) for m in caught.value.mistakes]
+    return [(m.path, m.message) for m in caught.value.mistakes]
 
 
 def test_the_example_of_the_documentation() -> None:
@@ -105,7 +104,7 @@ def test_a_changed_template_changes_the_key(tmp_path: Path, monkeypatch: pytest.
     assert other.script_sha256 != job.script_sha256
 
 
-def test_all_mistakes_at_once_with_their_places() -> None:
+def test_all_mistakes_at_once_with_the_paths_of_their_keys() -> None:
     text = """\
 [[grid]]
 analysis = "dimenson"
@@ -133,37 +132,33 @@ spec = "lightning(d=0,dp=1)"
 model = "lightning"
 """
     found = mistakes_of(text)
-    places = [(line, column) for line, column, _ in found]
-    assert places == sorted(places)
-    for line, column, words in (
-        (2, 1, "did you mean dimension?"),
-        (5, 1, "there is no 'a' in this grid"),
-        (11, 13, "found the end"),
-        (12, 1, "is not a duration"),
-        (14, 1, "there is no analysis 'dimensoin'"),
-        (17, 1, "is not a size"),
-        (18, 1, "tags should be"),
-        (19, 1, "priority should be"),
-        (22, 1, "d should be between 1 and"),
-        (23, 1, "this job has no analysis"),
-        (23, 1, "a job takes analysis and spec"),
+    for path, words in (
+        ("grid[0].analysis", "did you mean dimension?"),
+        ("grid[0].when", "there is no 'a' in this grid"),
+        ("grid[1].when", "expression 'd < ', column"),
+        ("grid[1].timeout", "is not a duration"),
+        ("grid[2].analysis", "there is no analysis 'dimensoin'"),
+        ("grid[2].memory", "is not a size"),
+        ("grid[2].tags", "tags should be"),
+        ("grid[2].priority", "priority should be"),
+        ("job[0].spec", "d should be between 1 and"),
+        ("job[1]", "this job has no analysis"),
+        ("job[1]", "a job takes analysis and spec"),
     ):
-        assert any((li, co) == (line, column) and words in m for li, co, m in found), (
-            line,
-            column,
-            words,
-            found,
-        )
+        assert any(path == where and words in message for where, message in found), (path, words, found)
+
+
+def test_mistakes_in_the_defaults_have_their_path() -> None:
+    assert mistakes_of(f'[defaults]\ntimeout = "soon"\n{EXAMPLE}{EXAMPLE}')[0][0] == "defaults.timeout"
 
 
 def test_mistakes_of_the_format_have_a_place() -> None:
-    assert mistakes_of("[[grid]]\nx = = 1\n")[0][:2] == (2, 5)
-    assert mistakes_of('{"grid": [1, }', "jobs.json")[0][0] == 1
-    assert mistakes_of('{"job": [{"spec": "x",\n "spec": "y"}]}', "jobs.json")[0][0] == 1
+    assert "(at line 2, column 5)" in mistakes_of("[[grid]]\nx = = 1\n")[0][1]
+    assert "line 1 column" in mistakes_of('{"grid": [1, }', "jobs.json")[0][1]
     repeated = mistakes_of('{"job": [{"analysis": "x",\n "analysis": "y", "spec": "z"}]}', "jobs.json")
-    assert any("given twice" in message for _, _, message in repeated)
-    assert mistakes_of("x = 1\n")[0][2].startswith("there is no 'x' in a job file")
-    assert mistakes_of("")[0][2] == "there is no [[job]] and no [[grid]]"
+    assert any("given twice" in message for _, message in repeated)
+    assert mistakes_of("x = 1\n")[0][1].startswith("there is no 'x' in a job file")
+    assert mistakes_of("")[0] == ("", "there is no [[job]] and no [[grid]]")
 
 
 HOSTILE = {
@@ -227,16 +222,6 @@ def test_a_file_model_is_its_content(tmp_path: Path) -> None:
     assert str(tmp_path) not in json.dumps(job.document())
 
 
-def test_places() -> None:
-    text = '# first\n[[grid]]\nd = [2,\n  3, "a]"] # x\n[grid.options]\nmethod = {a = 1}\n[[grid]]\na.b = """x\n"""\nc = 1\n'
-    places = Places(text, ".toml")
-    assert places.of(("grid", 0, "d", 1)) == (3, 1)
-    assert places.of(("grid", 1, "c")) == (10, 1)
-    assert places.of(("grid", 1, "unknown", 5)) == (7, 1)
-    assert places.of(("grid", 2)) == (1, 1)
-    assert Places('{"grid": [{"a": 1},\n {"b": 2}]}', ".json").of(("grid", 1, "b")) == (2, 3)
-
-
 def test_a_grid_is_expanded_as_far_as_allowed() -> None:
     grid = Grid.of({"a": axis_of("1..d"), "d": axis_of("1..100"), "b": axis_of("1..10")}, None)
     assert sum(1 for _ in grid.points(5050 * 10)) == 5050 * 10
@@ -244,33 +229,29 @@ def test_a_grid_is_expanded_as_far_as_allowed() -> None:
         list(grid.points(5050 * 10 - 1))
 
 
-def said(text: str) -> list[tuple[int, str]]:
-    return [(line, message) for line, _, message in mistakes_of(text)]
-
-
 def test_an_entry_that_means_nothing_is_named_with_the_nearest() -> None:
     for misspelt in ('timout = "3s"', "timout = 3", 'timout = "soon"', "timout = [1, 2]"):
-        assert said(f"{EXAMPLE}{misspelt}\n") == [
-            (9, "there is no entry 'timout' in this grid; did you mean timeout?")
+        assert mistakes_of(f"{EXAMPLE}{misspelt}\n") == [
+            ("grid[0].timout", "there is no entry 'timout' in this grid; did you mean timeout?")
         ]
-    assert said('[[job]]\nanalysis = "dimension"\nspec = "lightning(d=2,dp=1)"\nsede = 1\n') == [
-        (4, "there is no entry 'sede' in this job; did you mean seed?")
+    assert mistakes_of('[[job]]\nanalysis = "dimension"\nspec = "lightning(d=2,dp=1)"\nsede = 1\n') == [
+        ("job[0].sede", "there is no entry 'sede' in this job; did you mean seed?")
     ]
-    softmax = (
-        '[[grid]]\nanalysis = "dimension"\nmodel = "softmax"\nd = [[2,2]]\na = 2\nt = 2\ntemperature = 1\n'
+    heads = (
+        '[[grid]]\nanalysis = "dimension"\nmodel = "deep-lightning"\nd = [[2,2]]\na = 2\nt = 2\nheads = 1\n'
     )
-    assert plan_of(softmax).jobs  # a family's own argument, and no other's
-    assert said(softmax.replace("softmax", "deep-lightning"))[0][0] == 7
+    assert plan_of(heads).jobs  # a family's own argument, and no other's
+    assert mistakes_of(heads.replace("deep-lightning", "softmax"))[0][0] == "grid[0].heads"
 
 
 def test_a_list_that_was_meant_as_one_value_is_hinted_at_once() -> None:
     text = '[[grid]]\nanalysis = "dimension"\nmodel = "mlp"\nwidths = [2,2,1]\nr = [2,3]\n'
-    assert said(text) == [
-        (4, "mlp takes a list as widths, and in a grid a list is a sweep: write [[2, 2, 1]]")
+    assert mistakes_of(text) == [
+        ("grid[0].widths", "mlp takes a list as widths, and in a grid a list is a sweep: write [[2, 2, 1]]")
     ]
     assert len(plan_of(text.replace("[2,2,1]", "[[2,2,1]]")).jobs) == 2
-    wrong = said('[[grid]]\nanalysis = "dimension"\nmodel = "lightning"\nd = [0, 2]\ndp = 1\n')
-    assert [line for line, _ in wrong] == [4]
+    wrong = mistakes_of('[[grid]]\nanalysis = "dimension"\nmodel = "lightning"\nd = [0, 2]\ndp = 1\n')
+    assert [path for path, _ in wrong] == ["grid[0].d"]
     assert "should be between 1 and" in wrong[0][1]
 
 
@@ -290,20 +271,21 @@ d = 0
 dp = 1
 timout = 3
 """
-    found = said(text)
-    assert [line for line, _ in found] == [3, 4, 5, 6, 7, 11, 13]
-    for (_, message), words in zip(
-        found,
+    found = mistakes_of(text)
+    keys = ("[0].model", "[0].d", "[0].dp", "[0].a", "[0].timout", "[1].d", "[1].timout")
+    assert {path for path, _ in found} == {f"grid{key}" for key in keys}
+    for key, words in zip(
+        keys,
         ("did you mean lightning?", "is not a range", "depends on q", "depends on z", "no entry", "d should be", "no entry"),
         strict=True,
     ):  # fmt: skip
-        assert words in message
+        assert any(path == f"grid{key}" and words in message for path, message in found)
 
 
 def test_a_default_that_cannot_be_set_is_said_once() -> None:
-    assert [line for line, _ in said(f"[defaults]\ntimout = 3\n{EXAMPLE}")] == [2]
+    assert [path for path, _ in mistakes_of(f"[defaults]\ntimout = 3\n{EXAMPLE}")] == ["defaults.timout"]
 
 
 @pytest.mark.parametrize("family", [family for family in FAMILIES.values() if family.build is not None])
 def test_the_arguments_of_a_family_are_those_of_its_example(family: Family) -> None:
-    assert set(read(family.example).values) <= set(sections.arguments_of(family.name))
+    assert set(read(family.example).values) <= set(expansion.arguments_of(family.name))

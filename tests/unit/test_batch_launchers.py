@@ -59,7 +59,7 @@ def test_hosts_are_shown() -> None:
 
 def test_who_may_talk_to_a_scheduler(tmp_path: Path) -> None:
     pytest.importorskip("distributed", reason="pip install 'm2bridge[dask]'")
-    from m2bridge.batch.dask_clusters import make_certificates, security_of
+    from m2bridge.batch.dask_workers import security_of
 
     for local in ("tcp://127.0.0.1:8786", "tcp://localhost:8786", "tcp://[::1]:8786"):
         assert security_of(local, None) is None
@@ -77,22 +77,9 @@ def test_who_may_talk_to_a_scheduler(tmp_path: Path) -> None:
     own.mkdir(mode=0o700)
     with pytest.raises(InputError, match=r"ca\.pem"):
         security_of("tls://node7:8786", own)
-    make_certificates(own)
-    assert (own / "key.pem").stat().st_mode & 0o077 == 0
+    for name in ("ca.pem", "cert.pem", "key.pem"):
+        (own / name).touch(mode=0o600)
     assert security_of("tls://node7:8786", own).require_encryption
     os.chmod(own, 0o755)
     with pytest.raises(InputError, match="open to others"):
         security_of("tls://node7:8786", own)
-
-
-def test_options_of_dask_on_slurm(tmp_path: Path) -> None:
-    pytest.importorskip("distributed", reason="pip install 'm2bridge[dask]'")
-    from m2bridge.batch.dask_clusters import options_of
-
-    path = tmp_path / "slurm.toml"
-    path.write_text('queue = "long"\nmemory = "2 GB"\n')
-    assert options_of(path) == {"queue": "long", "memory": "2 GB"}
-    for text in ('quque = "long"', "memory = 2", "cores = true", "= 1"):
-        path.write_text(text)
-        with pytest.raises(InputError, match="--dask-slurm"):
-            options_of(path)

@@ -1,30 +1,27 @@
-"""When a job is tried again, exit codes, limits, estimates, tables."""
+"""When a job is tried again, exit codes, limits, tables."""
 
 from __future__ import annotations
 
-import io
-from typing import Any
-
 import pytest
-from pyarrow import parquet
 
-from m2bridge.batch import listing, registry
+from m2bridge.batch import registry, tables
 from m2bridge.batch.job import Job
 from m2bridge.batch.policy import (
     Attempt,
-    Estimates,
-    JobLimits,
     JobOutcome,
     Task,
     exit_code,
+    limits_document,
     new_limits,
     record_of,
 )
-from m2bridge.engine.base import parse_bytes, parse_seconds
+from m2bridge.engine.base import Limits, parse_bytes, parse_seconds
 from m2bridge.errors import InputError
 from tests.comparing import stable
 
-SMALL, LONG, LARGE = JobLimits(1.0, 100), JobLimits(2.0, 100), JobLimits(1.0, 200)
+SMALL = Limits(wall_seconds=1.0, memory_bytes=100)
+LONG = Limits(wall_seconds=2.0, memory_bytes=100)
+LARGE = Limits(wall_seconds=1.0, memory_bytes=200)
 
 
 def job(size: int = 3, spec: str = "lightning(d=2,dp=1,a=2,t=2)") -> Job:
@@ -46,26 +43,26 @@ def job(size: int = 3, spec: str = "lightning(d=2,dp=1,a=2,t=2)") -> Job:
         ("timed-out", SMALL, False),
         ("timed-out", LONG, True),
         ("timed-out", LARGE, False),
-        ("timed-out", JobLimits(None, 100), True),
+        ("timed-out", Limits(wall_seconds=None, memory_bytes=100), True),
         ("out-of-memory", LONG, False),
         ("out-of-memory", LARGE, True),
         ("partial", LONG, True),
         ("partial", LARGE, True),
-        ("partial", JobLimits(0.5, 50), False),
-        ("crashed", JobLimits(None, None), False),
-        ("bad-job", JobLimits(None, None), False),
+        ("partial", Limits(wall_seconds=0.5, memory_bytes=50), False),
+        ("crashed", Limits(wall_seconds=None, memory_bytes=None), False),
+        ("bad-job", Limits(wall_seconds=None, memory_bytes=None), False),
     ],
 )
-def test_again_only_with_larger_limits(outcome: str, wanted: JobLimits, again: bool) -> None:
-    record = {"outcome": outcome, "limits": SMALL.document()}
+def test_again_only_with_larger_limits(outcome: str, wanted: Limits, again: bool) -> None:
+    record = {"outcome": outcome, "limits": limits_document(SMALL)}
     assert (new_limits(record, wanted, retry=False, escalate=None) is not None) is again
     final = outcome in ("complete", "disagreement")
     assert (new_limits(record, wanted, retry=True, escalate=None) is None) is final
 
 
 def test_escalation_multiplies_what_was_met() -> None:
-    record = {"outcome": "timed-out", "limits": LONG.document()}
-    assert new_limits(record, SMALL, retry=False, escalate=2.0) == JobLimits(4.0, 200)
+    record = {"outcome": "timed-out", "limits": limits_document(LONG)}
+    assert new_limits(record, SMALL, retry=False, escalate=2.0) == Limits(wall_seconds=4.0, memory_bytes=200)
     assert new_limits({**record, "outcome": "crashed"}, SMALL, retry=False, escalate=2.0) is None
 
 
@@ -94,15 +91,6 @@ def test_limits_as_written() -> None:
             parse_bytes(bad)
 
 
-def test_estimates_know_the_same_model_and_guess_others() -> None:
-    estimates = Estimates()
-    assert estimates.of(job()) is None
-    for size in (10, 100, 1000):
-        estimates.learn("dimension", f"m{size}", size, size**2 / 100)
-    assert estimates.of(job(spec="m100")) == pytest.approx(100)
-    assert estimates.of(job(size=50)) == pytest.approx(25)
-
-
 def test_a_partial_answer_survives_a_worse_attempt() -> None:
     previous = {
         "outcome": "partial",
@@ -114,7 +102,7 @@ def test_a_partial_answer_survives_a_worse_attempt() -> None:
     worse = Attempt(outcome=JobOutcome.TIMED_OUT, seconds=2.0, limits=LONG)
     record = record_of(task, [worse], "1.21", None)
     assert (record["outcome"], record["result"], len(record["attempts"])) == ("partial", {"image_dim": 5}, 2)
-    assert record["limits"] == LONG.document()
+    assert record["limits"] == limits_document(LONG)
     better = Attempt(outcome=JobOutcome.COMPLETE, seconds=1.0, limits=LONG, result={"image_dim": 6})
     assert record_of(task, [worse, better], "1.21", None)["outcome"] == "complete"
     assert "seconds" not in stable(record)
@@ -143,41 +131,10 @@ def test_tables() -> None:
         {"key": "0", "analysis": "dimension", "model": "lightning(d=2)", "prime": 7, "seed": 0, "outcome": "complete",
          "certainty": "proved", "seconds": 0.5, "image_dim": 5, "tags": ["x"], "note": "50% & more_"},
     ]  # fmt: skip
-    columns = listing.choose_columns(rows, None, everything=False)
+    columns = tables.choose_columns(rows, None, everything=False)
     assert columns == ["analysis", "model", "outcome", "image_dim", "certainty", "seconds"]
-    assert listing.as_csv(rows, ["model", "image_dim", "tags", "nothing"]) == (
+    assert tables.as_csv(rows, ["model", "image_dim", "tags", "nothing"]) == (
         'model,image_dim,tags,nothing\nlightning(d=2),5,"[""x""]",\n'
     )
-    assert r"50\% \& more\_" in listing.as_latex(rows, ["note"])
     with pytest.raises(InputError, match="no record has"):
-        listing.choose_columns(rows, "nothing", everything=False)
-
-
-def test_parquet_keeps_types_and_what_is_unknown() -> None:
-    rows: list[dict[str, Any]] = [
-        {
-            "model": "a",
-            "image_dim": 3,
-            "agreement": True,
-            "seconds": 1,
-            "tags": ["x"],
-            "seed": 2**70,
-            "mixed": 1,
-        },
-        {
-            "model": "b",
-            "image_dim": None,
-            "agreement": False,
-            "seconds": 0.5,
-            "tags": [],
-            "seed": 1,
-            "mixed": "one",
-        },
-    ]
-    columns = [*rows[0], "nothing"]
-    table = parquet.read_table(io.BytesIO(listing.as_parquet(rows, columns)))
-    assert table.column_names == columns
-    assert table.to_pydict() == {
-        "model": ["a", "b"], "image_dim": [3, None], "agreement": [True, False], "seconds": [1.0, 0.5], "tags": ['["x"]', "[]"],
-        "seed": [str(2**70), "1"], "mixed": ["1", "one"], "nothing": [None, None],
-    }  # fmt: skip
+        tables.choose_columns(rows, "nothing", everything=False)

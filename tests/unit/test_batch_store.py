@@ -1,24 +1,21 @@
-"""The store, its locks and its index, without any engine."""
+"""The store, its locks and its rows, without any engine."""
 
 from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 import sys
-import threading
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from m2bridge.batch import index as index_module
-from m2bridge.batch.index import Index
-from m2bridge.batch.locks import Locks, scope_of
-from m2bridge.batch.policy import JobLimits
+from m2bridge.batch.policy import limits_document
+from m2bridge.batch.rows import read_rows
 from m2bridge.batch.store import STORE_VERSION, Store, decode, encode
+from m2bridge.cli import main
+from m2bridge.engine.base import Limits
 from m2bridge.errors import InputError, RecordError
 
 
@@ -38,7 +35,7 @@ def record(number: int, **changes: Any) -> dict[str, Any]:
         "outcome": "complete",
         "message": None,
         "result": {"image_dim": number % 7, "certainty": "proved", "agreement": True, "strata": [1, 2]},
-        "limits": JobLimits().document(),
+        "limits": limits_document(Limits()),
         "seconds": 0.5,
         "peak_memory_bytes": None,
         "attempts": [{}],
@@ -106,205 +103,168 @@ def test_a_directory_with_something_else_is_refused(tmp_path: Path) -> None:
 
 
 def test_what_dead_runners_left_is_cleared_away(store: Store) -> None:
-    (store.directory / "tmp" / "0123456789abcdef.7").write_text("half")
-    (store.runners / "0123456789abcdef.json").write_text("{}")
-    mine = store.directory / "tmp" / f"{store.runner_id}.9"
-    mine.write_text("still being written")
+    store.close()
+    (store.directory / "tmp" / "all.7").write_text("half")
+    (store.runners / "2-of-8.json").write_text("{}")
+    (store.directory / "tmp" / "a directory").mkdir()
     Store.open_for_writing(store.directory).close()
-    assert [p.name for p in (store.directory / "tmp").iterdir()] == [mine.name]
+    assert [path.name for path in (store.directory / "tmp").iterdir()] == ["a directory"]
     assert list(store.runners.iterdir()) == []
 
 
-def test_locks_exclude_each_other_and_die_with_their_process(tmp_path: Path) -> None:
-    first, second = Locks(tmp_path / "locks"), Locks(tmp_path / "locks")
-    assert first.take("job:a")
-    assert not first.take("job:a")
-    assert not second.take("job:a")
-    assert second.take("job:b")
-    assert second.is_held("job:a")
-    first.release("job:a")
-    assert second.take("job:a")
+def test_one_runner_per_store_or_one_per_shard(store: Store) -> None:
+    with pytest.raises(InputError, match=f'another batch runs in this store.*"pid": {os.getpid()}.*--shard'):
+        Store.open_for_writing(store.directory)
+    with pytest.raises(InputError, match="another batch"):
+        Store.open_for_writing(store.directory, "1-of-2")
+    store.close()
+    shards = [Store.open_for_writing(store.directory, name) for name in ("1-of-2", "2-of-2")]
+    for taken in ("1-of-2", "all"):
+        with pytest.raises(InputError, match="another batch"):
+            Store.open_for_writing(store.directory, taken)
+    theirs = store.directory / "tmp" / "2-of-2.9"
+    theirs.write_text("still being written")
+    shards[0].close()
+    shards[0] = Store.open_for_writing(store.directory, "1-of-2")
+    assert theirs.exists()
+    for shard in shards:
+        shard.publish({"source": shard.runner})
+    assert [state["source"] for state in Store.open(store.directory).living()] == ["1-of-2", "2-of-2"]
+    for shard in shards:
+        shard.close()
+    Store.open_for_writing(store.directory).close()
+
+
+def test_a_lock_dies_with_its_process(store: Store) -> None:
+    store.close()
     program = (
-        "import sys; from pathlib import Path; from m2bridge.batch.locks import Locks\n"
-        "assert Locks(Path(sys.argv[1])).take('job:c'); held = Locks(Path(sys.argv[1])); assert held.take('job:d')\n"
+        "import sys; from pathlib import Path; from m2bridge.batch.store import Store\n"
+        "store = Store.open_for_writing(Path(sys.argv[1])); store.publish({'source': 'x'})\n"
         "print('held', flush=True); sys.stdin.read()"
     )
-    child = subprocess.Popen(
-        [sys.executable, "-c", program, str(tmp_path / "locks")],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-    )
-    assert child.stdout is not None
-    assert child.stdout.readline() == b"held\n"
-    assert first.is_held("job:d")
-    assert Locks(tmp_path / "locks", readonly=True).is_held("job:d")
-    assert not first.take("job:d")
-    child.kill()
-    child.wait()
-    assert first.take("job:d")
-    assert child.stdin is not None
-    child.stdin.close()
-    child.stdout.close()
+    words = [sys.executable, "-c", program, str(store.directory)]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+        assert child.stdout is not None
+        assert child.stdout.readline() == b"held\n"
+        assert store.living() == [{"source": "x"}]
+        with pytest.raises(InputError, match="another batch"):
+            Store.open_for_writing(store.directory)
+        child.kill()
+    assert store.living() == []
+    Store.open_for_writing(store.directory).close()
 
 
-MOUNTS = """\
-1 0 8:1 / / rw - ext4 /dev/sda1 rw
-2 1 0:40 / /home rw,relatime - nfs4 server:/home rw,vers=4.2,local_lock=none
-3 1 0:41 / /scratch rw - nfs server:/scratch rw,vers=3,local_lock=all
-4 1 0:42 / /lustre rw - lustre mgs:/work rw,localflock
-5 1 0:43 / /smb rw - cifs //server/share rw
-"""
-
-
-@pytest.mark.parametrize(
-    ("directory", "scope"),
-    [
-        ("/var/store", ""),
-        ("/home/me/store", "hold between hosts (nfs4)"),
-        ("/homestead/store", ""),
-        ("/scratch/store", "do not hold between hosts (nfs)"),
-        ("/lustre/store", "do not hold between hosts (lustre)"),
-        ("/smb/store", "do not hold between hosts (cifs)"),
-    ],
-)
-def test_whether_locks_hold_between_hosts_is_said(tmp_path: Path, directory: str, scope: str) -> None:
-    mounts = tmp_path / "mountinfo"
-    mounts.write_text(MOUNTS)
-    found = scope_of(Path(directory), mounts)
-    assert found == scope or (scope and found.startswith(scope))
-
-
-@pytest.mark.parametrize("beats", [True, False])
-def test_a_runner_elsewhere_whose_lock_cannot_be_seen(store: Store, beats: bool) -> None:
-    """It shows itself by its heartbeat: then locks do not hold here, and its files are left alone."""
-    state = store.runners / "0123456789abcdef.json"
-    theirs = store.directory / "tmp" / "0123456789abcdef.7"
-    theirs.write_text("half")
-    done = threading.Event()
-
-    def beat() -> None:
-        number = 0
-        while not done.is_set():
-            number += beats
-            state.write_text(json.dumps({"host": "another-host", "beat": number}))
-            done.wait(0.5)
-
-    thread = threading.Thread(target=beat)
-    thread.start()
-    try:
-        time.sleep(0.2)
-        opened = Store.open_for_writing(store.directory)
-        assert ("another-host" in opened.lock_scope) is beats
-        assert theirs.exists() is beats
-        opened.close()
-    finally:
-        done.set()
-        thread.join()
-
-
-def test_the_index_follows_the_records(store: Store) -> None:
-    index = Index(store)
-    assert index.counts() == {"complete": 20}
+def test_rows_follow_the_records(store: Store) -> None:
+    assert read_rows(store).outcomes == {"complete": 20}
     entry = record(99, outcome="timed-out", result=None)
     store.write(entry["key"], entry)
     store.path_of(record(5)["key"]).unlink()
     changed = record(6, outcome="partial")
     store.write(changed["key"], changed)
-    index.refresh()
-    assert index.counts() == {"complete": 18, "partial": 1, "timed-out": 1}
-    other = Index(store)
-    assert list(other.rows()) == list(index.rows())
-
-
-def test_a_record_in_the_same_tick_is_found_whatever_the_clock_says(
-    store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with monkeypatch.context() as patch:
-        patch.setattr(time, "time_ns", lambda: 10**18)
-        patch.setattr(time, "time", lambda: 1e9)
-        Index(store)
-    entry = record(5, outcome="timed-out", result=None)
-    entry["key"] = entry["key"][:2] + "f" * 62
-    directory = store.path_of(entry["key"]).parent
-    before = directory.stat().st_mtime_ns
-    store.write(entry["key"], entry)
-    os.utime(directory, ns=(before, before))  # the clock of the files has ticks of milliseconds
-    assert Index(store).counts() == {"complete": 20, "timed-out": 1}
-
-
-def test_a_directory_changed_in_1970_is_looked_into(store: Store) -> None:
-    entry = record(5, outcome="timed-out", result=None)
-    entry["key"] = entry["key"][:2] + "f" * 62
-    Index(store)
-    store.write(entry["key"], entry)
-    os.utime(store.path_of(entry["key"]).parent, (0, 0))
-    assert Index(store).counts() == {"complete": 20, "timed-out": 1}
-
-
-@pytest.mark.parametrize(
-    "damage", ["missing", "one missing", "truncated", "empty", "text", "noise", "flipped"]
-)
-def test_a_damaged_index_is_made_again(store: Store, damage: str) -> None:
-    index = Index(store)
-    expected = list(index.rows())
+    assert read_rows(store).outcomes == {"complete": 18, "partial": 1, "timed-out": 1}
     assert sorted(path.name for path in store.directory.iterdir()) == [
-        "damaged", "locks", "records", "runners", "store.json", "tmp",
+        "damaged", "lock", "records", "runners", "store.json", "tmp",
     ]  # fmt: skip
-    part = index.path / record(1)["key"][:2]
-    before = part.stat().st_mtime_ns
-    if damage == "missing":
-        shutil.rmtree(index.path)
-    elif damage == "one missing":
-        part.unlink()
-    elif damage == "truncated":
-        os.truncate(part, part.stat().st_size // 2)
-    elif damage == "empty":
-        os.truncate(part, 0)
-    elif damage == "text":
-        part.write_text("not an index")
-    elif damage == "noise":
-        part.write_bytes(os.urandom(part.stat().st_size))
-    else:
-        part.write_bytes(part.read_bytes().replace(b"complete", b"compleat"))
-    if damage not in ("missing", "one missing"):
-        os.utime(part, ns=(before, before))
-        assert list(index.rows()) == expected
-    assert list(Index(store).rows()) == expected
-    assert len(expected) == 20
 
 
-def test_a_damaged_note_of_another_index_is_left_alone(
-    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(index_module, "cache_directory", lambda: tmp_path / "cache")
-    for name, note in (("noise", b"\xdf\x00"), ("gone", b"/nonexistent/store"), ("nul", b"a\x00b")):
-        (tmp_path / "cache" / "indexes" / name).mkdir(parents=True)
-        (tmp_path / "cache" / "indexes" / name / "store").write_bytes(note)
-    index = Index(store)
-    assert index.counts() == {"complete": 20}
-    left = {path.name for path in index.path.parent.iterdir()}
-    assert left - {index.path.name} in ({"noise", "nul"}, {"noise"})
-
-
-def test_where_the_cache_cannot_be_written_rows_are_kept_in_memory(
-    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "file").write_text("")
-    monkeypatch.setattr(index_module, "cache_directory", lambda: tmp_path / "file")
-    index = Index(store)
-    assert index.counts() == {"complete": 20}
-    store.path_of(record(5)["key"]).unlink()
-    index.refresh()
-    assert index.counts() == {"complete": 19}
-
-
-def test_a_damaged_record_is_not_in_the_index(store: Store) -> None:
+def test_a_damaged_record_has_no_row(store: Store) -> None:
     key = record(1)["key"]
-    store.path_of(key).unlink()
     store.path_of(key).write_text("{}")
-    index = Index(store)
-    assert index.counts() == {"complete": 19}
-    assert len(index.damaged) == 1
+    found = read_rows(store)
+    assert found.outcomes == {"complete": 19}
+    assert len(found.damaged) == 1
+
+
+def scatter(store: Store) -> list[str]:
+    """Put things that are no records at every level of a store; return their names."""
+    records, subdirectory = store.records, store.path_of(record(1)["key"]).parent
+    (store.directory / "notes.txt").write_text("x")
+    (store.directory / "store.json~").write_text("{}")
+    (records / "zz.json").write_text("{}")
+    (records / "zz").mkdir()
+    (records / "zz" / f"{'ab' * 32}.json").write_text("{}")
+    (subdirectory / "README").write_text("x")
+    (subdirectory / f"{record(1)['key']}.json~").write_text("{}")
+    (subdirectory / f"{'0f' * 32}.json").write_text("{}")  # of another directory
+    (subdirectory / f"{subdirectory.name}{'f' * 62}.json").symlink_to("nowhere")
+    (subdirectory / f"{subdirectory.name}{'e' * 62}.json").mkdir()
+    (store.runners / "x.json").mkdir()
+    (store.runners / "y.json").write_text("not JSON")
+    (store.directory / "tmp" / "left").mkdir(exist_ok=True)
+    (store.directory / "damaged" / "left").mkdir()
+    within = f"records/{subdirectory.name}"
+    return sorted([
+        "notes.txt", "store.json~", "records/zz", "records/zz.json", f"{within}/README", f"{within}/{record(1)['key']}.json~",
+        f"{within}/{'0f' * 32}.json", f"{within}/{subdirectory.name}{'f' * 62}.json",
+        f"{within}/{subdirectory.name}{'e' * 62}.json",
+    ])  # fmt: skip
+
+
+def test_what_is_no_record_is_named_and_passed_over(
+    store: Store, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    strays = scatter(store)
+    assert sorted(store.contents().strays) == strays
+    assert read_rows(store).outcomes == {"complete": 20}
+    store.close()
+    Store.open_for_writing(store.directory).close()
+    for words in (
+        ["results", "--format", "json"],
+        ["status", "--json"],
+        ["report", "-o", str(tmp_path / "x.html")],
+    ):
+        code = main([words[0], str(store.directory), *words[1:]])
+        printed = capsys.readouterr()
+        assert "Traceback" not in printed.err
+        assert f"{len(strays)} not of the store, passed over: " in printed.err
+        assert "records/zz.json" in printed.err
+        if words[0] != "report":  # these results have no question of a report
+            assert code == 0
+            assert "complete" in printed.out
+
+
+def test_a_record_that_cannot_be_read_is_named(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    unreadable = store.path_of(record(1)["key"])
+    whole = Path.read_bytes
+
+    def read_bytes(path: Path) -> bytes:
+        if path == unreadable:
+            raise PermissionError(13, "Permission denied", str(path))
+        return whole(path)
+
+    monkeypatch.setattr(Path, "read_bytes", read_bytes)
+    found = read_rows(store)
+    assert found.outcomes == {"complete": 19}
+    assert found.damaged == [f"record {record(1)['key'][:12]} cannot be read: Permission denied"]
+
+
+@pytest.mark.parametrize("name", ["records/ab", "tmp", "damaged"])
+@pytest.mark.parametrize("kind", ["file", "link"])
+def test_what_is_in_the_way_of_a_directory_is_named(store: Store, name: str, kind: str) -> None:
+    store.close()
+    (store.directory / name).rmdir()
+    if kind == "file":
+        (store.directory / name).write_text("x")
+    else:
+        (store.directory / name).symlink_to("nowhere")
+    with pytest.raises(InputError, match=f"{name} is in the way"):
+        Store.open_for_writing(store.directory)
+    assert read_rows(Store.open(store.directory)).outcomes == {"complete": 20}
+
+
+def test_a_stray_thing_in_the_place_of_a_record_does_not_stop_a_batch(store: Store) -> None:
+    entry = record(7)
+    path = store.path_of(entry["key"])
+    path.unlink()
+    path.mkdir()
+    (path / "inside").write_text("x")
+    assert store.read_or_set_aside(entry["key"]) is None
+    store.write(entry["key"], entry)
+    path.unlink()
+    path.symlink_to("nowhere")
+    assert store.read_or_set_aside(entry["key"]) is None
+    store.write(entry["key"], entry)
+    assert read_rows(store).outcomes == {"complete": 20}
 
 
 def test_encoding_is_canonical_json_with_a_checksum() -> None:

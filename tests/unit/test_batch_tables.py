@@ -1,15 +1,15 @@
-"""Tables of results: they fit their width, fold the model last, and name what they leave out."""
+"""Tables of results: they fit their width, and cut nothing off."""
 
 from __future__ import annotations
 
-import doctest
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 from rich.console import Console
 
-from m2bridge.batch import listing
+from m2bridge.batch import tables
 from m2bridge.batch.store import STORE_VERSION, Store
 from m2bridge.cli import main
 
@@ -27,10 +27,10 @@ def row(model: str, **changes: Any) -> dict[str, Any]:
     return {"model": model, **plain, **changes}
 
 
-def lines(fitted: listing.Fitted) -> list[str]:
-    console = Console(width=fitted.width)
+def lines(columns: Sequence[str], width: int) -> list[str]:
+    console = Console(width=width)
     with console.capture() as captured:
-        console.print(fitted.table)
+        console.print(tables.as_table(ROWS, columns, width))
     return [line.rstrip() for line in captured.get().splitlines()]
 
 
@@ -42,41 +42,30 @@ ROWS = [
 DEFAULT = ("analysis", "model", "outcome", "image_dim", "generic_fiber_dim", "codim", "certainty", "seconds")
 
 
-@pytest.mark.parametrize("width", [60, 70, 80, 90, 100, 130])
-def test_a_table_fits_and_names_what_it_leaves_out(width: int) -> None:
-    fitted = listing.fit(ROWS, DEFAULT, width, asked=False)
-    printed = lines(fitted)
-    assert fitted.width == width
+@pytest.mark.parametrize("width", [60, 80, 100, 130])
+def test_a_table_fits_and_nothing_is_cut_off(width: int) -> None:
+    printed = lines(DEFAULT, width)
     assert max(map(len, printed)) <= width
-    header = " ".join(" ".join(printed[: next(i for i, line in enumerate(printed) if "━" in line)]).split())
-    for name in DEFAULT:
-        missing = name == "codim" or name in fitted.left_out
-        assert (name.split("_")[0] in header) is not missing, name
-    assert not {"analysis", "model", "outcome", "certainty"} & set(fitted.left_out)
-    assert "deep-lightning(" in "\n".join(printed)
+    below = printed[next(i for i, line in enumerate(printed) if "━" in line) + 1 :]
+    for column, name in enumerate(DEFAULT):
+        cells = "".join(line.split("│")[column].strip() for line in below)
+        assert cells == "".join(tables.text_of(row.get(name)) for row in ROWS)
+    assert "…" not in "".join(printed)
 
 
-def test_the_model_is_folded_last_and_between_its_arguments() -> None:
-    wide = "\n".join(lines(listing.fit(ROWS, DEFAULT, 120, asked=False)))
-    assert DEEP in wide
-    narrow = "\n".join(lines(listing.fit(ROWS, DEFAULT, 80, asked=False)))
-    assert "d=[3,3,3],a=[2,2]," in narrow
-    room = listing.fit(ROWS[:1], ("analysis", "model", "message", "codim"), 50, asked=False)
-    assert "lightning(d=2,dp=1,a=2,t=2)" in "\n".join(lines(room))  # empty columns take no room
-    assert doctest.testmod(listing).failed == 0
-
-
-def test_what_was_asked_for_is_shown_whole_and_words_are_on_the_left() -> None:
-    names = ("model", "codim", "message", "image_dim")
-    printed = lines(listing.fit(ROWS, names, 30, asked=True))
-    assert "codim" in "\n".join(printed)
-    assert any(line.split("│")[2].startswith(" this question is") for line in printed if "│" in line)
+def test_long_cells_are_folded_first_and_words_are_on_the_left() -> None:
+    assert DEEP in "\n".join(lines(DEFAULT, 120))
+    narrow = "\n".join(lines(DEFAULT, 85))
+    assert DEEP not in narrow
+    assert "singular-locus" in narrow
+    printed = lines(("model", "message", "image_dim"), 120)
+    assert any(line.split("│")[1].startswith(" this question is") for line in printed if "│" in line)
     assert any(line.endswith("     5") for line in printed)
-    assert listing.fit(ROWS, names, 30, asked=True).left_out == ()
 
 
-def test_nothing_to_show() -> None:
-    assert any("analysis" in line for line in lines(listing.fit([], DEFAULT, 80, asked=False)))
+def test_a_user_defined_network_is_shown_by_its_name() -> None:
+    table = tables.as_table([row("program:" + "x" * 500, name="my gate")], ["model"], 80)
+    assert [str(cell) for cell in table.columns[0].cells] == ["my gate"]
 
 
 @pytest.fixture
@@ -109,9 +98,18 @@ def test_the_command_fits_into_eighty_columns(
     printed = capsys.readouterr().out
     assert max(map(len, printed.splitlines())) <= 80
     assert "32005" in printed
-    monkeypatch.setenv("COLUMNS", "50")
-    assert main(["results", str(store)]) == 0
-    assert "no room for: " in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("form", "hint"), [("latex", "to_latex()"), ("parquet", "to_parquet()"), ("xml", "")]
+)
+def test_other_formats_are_refused_with_what_writes_them(
+    store: Path, form: str, hint: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["results", str(store), "--format", form]) == 2
+    err = capsys.readouterr().err
+    assert "is not one of table, csv, json" in err
+    assert hint in err
 
 
 def test_a_condition_on_what_no_record_has_is_refused(

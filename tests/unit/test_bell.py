@@ -20,7 +20,7 @@ from m2bridge.questions.kernel import Asking, Question
 
 @pytest.fixture(autouse=True)
 def _soon(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(bells, "GRACE", 0.05)
+    monkeypatch.setattr(bells, "LEAST_GRACE", 0.05)
     yield
     assert signal.getsignal(signal.SIGALRM) is signal.SIG_DFL
     assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)

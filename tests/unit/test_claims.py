@@ -112,7 +112,7 @@ def test_every_repaired_statement_repairs_a_printed_one() -> None:
 
 
 def test_every_paper_has_its_own_ledger(verify_command: Verify, capsys: pytest.CaptureFixture[str]) -> None:
-    assert len(PAPERS) == 4
+    assert len(PAPERS) == 3
     for paper in PAPERS:
         assert verify_command("--list", "--paper", paper.replace("_", "-")) == 0
         listed = [line.split()[0] for line in capsys.readouterr().out.splitlines()]
@@ -323,7 +323,7 @@ def test_a_recorded_failure_is_no_surprise(
     record(monkeypatch, ("parameter-count", COUNT, Status.FAILS))
     assert verify_command("parameter-count", "--quick") == 0
     printed = capsys.readouterr().out
-    assert "fails, proved  parameter-count  d=2, layers=2" in printed
+    assert "fails, computed  parameter-count  d=2, layers=2" in printed
     assert "1 checks, every verdict is the recorded one" in printed
 
 
@@ -458,7 +458,7 @@ def skew_fiber(**changes: Any) -> Fiber:
         "evidence": (Evidence(quantity="orbits", witness="macaulay2", method="components", value=2),), "seed": 0, "seconds": 0.0,
         "at": {}, "fiber_dim": 2, "degree": 10, "components": (), "component_count": 2, "dim_at_point": 2,
         "known_symmetry_dim": 2, "orbits": 2, "generic_fiber_dim": 2, "image_dim": 10, "verdict": "finite-up-to-symmetry",
-        "explanation": "", "probability": None, "method": "plain", "inputs": 9, "real_points": (), "theorem": None,
+        "explanation": "", "probability": None, "method": "plain", "inputs": 9, "theorem": None,
         "counterexample": {"verified": True}, "notes": (),
     }  # fmt: skip
     return Fiber(**{**fields, **changes})
@@ -470,7 +470,7 @@ ONE = (Evidence(quantity="orbits", witness="macaulay2", method="components", val
 @pytest.mark.parametrize(
     ("changes", "status", "certainty"),
     [
-        ({}, Status.FAILS, Certainty.PROVED),
+        ({}, Status.FAILS, Certainty.COMPUTED),  # a verdict has no certificate
         ({"counterexample": {"verified": False}}, Status.DISAGREEMENT, Certainty.PROBABLE),
         ({"counterexample": {}}, Status.DISAGREEMENT, Certainty.PROBABLE),
         ({"counterexample": None}, Status.FAILS, Certainty.PROBABLE),
@@ -517,12 +517,10 @@ def test_a_point_whose_weights_are_undecided_is_no_disagreement(context: Context
 def test_an_error_inside_a_check_is_no_verdict(
     error: Exception, monkeypatch: pytest.MonkeyPatch, context: Context
 ) -> None:
-    """Also for the lemmas, whose failure is an error of its own type."""
-
     def broken(*_: object, **__: object) -> None:
         raise error
 
-    monkeypatch.setattr("m2bridge.claims.lightning_attention.virtual.attention_gauge", broken)
+    monkeypatch.setattr("m2bridge.claims.lightning_attention.virtual.change_of_basis", broken)
     item = claim("lemma-3.1")
     with pytest.raises(type(error)):
         verify([item], context, quick=True)

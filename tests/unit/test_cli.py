@@ -169,15 +169,14 @@ def test_an_engine_that_is_not_macaulay2(tmp_path: Path, capsys: pytest.CaptureF
         (("describe", ""), "the model is missing"),
         (("dimension", ""), "the model is missing"),
         (("--nonsense",), "No such option"),
-        (("render",), "render needs a question"),
-        (("render", "nothing", *LAYER), "No such command 'nothing'"),
-        (("render", "closure", *LAYER, "--prime", "4"), "--prime 4"),
-        (("render", "closure", "softmax(d=[2,2],t=2)"), "not polynomial"),
-        (("render", "singular-locus"), "say which model"),
-        (("render", "singular-locus", "--d", "0", "--dp", "1"), "--d 0: a size is a positive integer"),
-        (("render", "singular-locus", *LAYER, "--t", "1"), "needs t >= 2"),
-        (("render", "singular-locus", *LAYER, "--prime", "4"), "--prime 4"),
-        (("render", "singular-locus", "--d", "40", "--dp", "40"), "coordinates"),
+        (("nothing", *LAYER, "--script"), "No such command 'nothing'"),
+        (("closure", *LAYER, "--prime", "4", "--script"), "--prime 4"),
+        (("closure", "softmax(d=[2,2],t=2)", "--script"), "not polynomial"),
+        (("singular-locus", "--script"), "say which model"),
+        (("singular-locus", "--d", "0", "--dp", "1", "--script"), "--d 0: a size is a positive integer"),
+        (("singular-locus", *LAYER, "--t", "1", "--script"), "needs t >= 2"),
+        (("singular-locus", *LAYER, "--prime", "4", "--script"), "--prime 4"),
+        (("singular-locus", "--d", "40", "--dp", "40", "--script"), "coordinates"),
         (("schema", "nothing"), "no schema for 'nothing'"),
     ],
 )  # fmt: skip
@@ -186,6 +185,16 @@ def test_bad_input_of_other_commands(
 ) -> None:
     assert main(list(arguments)) == 2
     assert says in complaint(capsys)
+
+
+def test_a_removed_command_says_what_to_use_instead(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(cli.REPLACED, "example", "use m2bridge closure")
+    removed = set(cli.REPLACED) - {*sentences(), *cli.COMMANDS, "render"}
+    for name in removed:
+        assert main([name, *LAYER]) == 2
+        assert complaint(capsys) == f"There is no command '{name}': {cli.REPLACED[name]}"
 
 
 def test_force_goes_past_the_size_limit(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -296,17 +305,14 @@ def test_schema_prints_one_valid_schema(capsys: pytest.CaptureFixture[str]) -> N
     jsonschema.Draft202012Validator.check_schema(json.loads(capsys.readouterr().out))
 
 
-def test_render_prints_the_script_and_nothing_else(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["render", "singular-locus", *LAYER]) == 0
+def test_the_option_script_prints_the_script_and_nothing_else(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["singular-locus", *LAYER, "--script"]) == 0
     first = capsys.readouterr()
     assert first.err == ""
     assert first.out.rstrip().endswith("emitEnd();")
-    assert main(["render", "singular-locus", "lightning(d=2,dp=1)"]) == 0
+    assert main(["singular-locus", "lightning(d=2,dp=1)", "--script"]) == 0
     assert capsys.readouterr().out == first.out
-    for word in ("-h", "--help"):
-        assert main(["render", word]) == 0
-        assert capsys.readouterr().out.startswith("Usage: m2bridge render QUESTION SPEC [OPTIONS]")
-    assert main(["render", "singular-locus", *LAYER, "--seed", "1"]) == 0
+    assert main(["singular-locus", *LAYER, "--script", "--seed", "1"]) == 0
     assert capsys.readouterr().out != first.out
 
 
@@ -375,4 +381,9 @@ def test_a_pipe_has_no_colour_and_a_known_width(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_certainties_have_a_colour_each() -> None:
-    assert len({common.styled(certainty.value) for certainty in Certainty}) == 3
+    assert len({common.styled(certainty.value) for certainty in Certainty}) == len(Certainty)
+
+
+def test_a_removed_option_names_what_to_use(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["dimension", "--d", "2", "--dp", "1", "--estimate"]) == 2
+    assert "No such option: --estimate; the option --timeout bounds the time" in capsys.readouterr().err

@@ -11,6 +11,8 @@ import pytest
 
 from m2bridge.cli import common, main
 from m2bridge.results import Certainty, Evidence, Result
+from tests.marking import slow_except
+from tests.running import PATIENCE
 
 NAMES = ("x [/foo]", "my [bold]map[/bold]", "[link=a]", "a\\[b]", "I :heart: it", "[/]")
 
@@ -42,15 +44,18 @@ def test_one_polynomial_in_one_variable(tmp_path: Path, capsys: pytest.CaptureFi
 
 @pytest.mark.parametrize(
     "arguments",
-    [
-        ("verify", "--list"),
-        ("schema", "dimension"),
-        ("models",),
-        ("dimension", "lightning(d=2,dp=1)", "--no-engine"),
-        ("--version",),
-        ("--help",),
-        ("render", "singular-locus", "--d", "2", "--dp", "1"),
-    ],
+    slow_except(
+        {("models",)},
+        [
+            ("verify", "--list"),
+            ("schema", "dimension"),
+            ("models",),
+            ("dimension", "lightning(d=2,dp=1)", "--no-engine"),
+            ("--version",),
+            ("--help",),
+            ("singular-locus", "--d", "2", "--dp", "1", "--script"),
+        ],
+    ),
     ids=lambda arguments: arguments[0],
 )
 @pytest.mark.parametrize("buffered", [True, False])
@@ -66,7 +71,7 @@ def test_a_closed_pipe_is_141_without_a_word(arguments: tuple[str, ...], buffere
             stdout=writing,
             stderr=subprocess.PIPE,
             env=environment,
-            timeout=60,
+            timeout=PATIENCE,
             check=False,
         )
     finally:
@@ -79,7 +84,7 @@ def test_a_closed_pipe_for_complaints_too() -> None:
     os.close(reading)
     try:
         command = [sys.executable, "-m", "m2bridge", "describe", "nothing"]
-        done = subprocess.run(command, stdout=writing, stderr=writing, timeout=60, check=False)
+        done = subprocess.run(command, stdout=writing, stderr=writing, timeout=PATIENCE, check=False)
     finally:
         os.close(writing)
     assert done.returncode == 141
@@ -143,9 +148,11 @@ def test_closed_streams_are_no_error() -> None:
     """A service may start a command without standard output and standard error."""
     words = ["dimension", "lightning(d=2,dp=1)", "--no-engine", "--json"]
     command = f'"{sys.executable}" -m m2bridge "$@" >&- 2>&-'
-    assert subprocess.run(["sh", "-c", command, "sh", *words], timeout=60, check=False).returncode == 0
+    assert subprocess.run(["sh", "-c", command, "sh", *words], timeout=PATIENCE, check=False).returncode == 0
     command = f'"{sys.executable}" -m m2bridge ideal - <&-'
-    done = subprocess.run(["sh", "-c", command], timeout=60, check=False, capture_output=True, text=True)
+    done = subprocess.run(
+        ["sh", "-c", command], timeout=PATIENCE, check=False, capture_output=True, text=True
+    )
     assert (done.returncode, done.stderr) == (2, "m2bridge: standard input: there are no polynomials in it\n")
 
 

@@ -14,7 +14,7 @@ from m2bridge.errors import InputError, NoEngineError
 
 FAKE = """#!/bin/sh
 echo run >> "$(dirname "$0")/count" 2>/dev/null
-cat ../gate
+cat ../gate > /dev/null
 echo "@m2b-probe {version} 3 3"
 """
 
@@ -89,7 +89,7 @@ def test_order_of_choice(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None
 def test_a_broken_one_is_passed_over_with_a_reason(
     machine: Path, monkeypatch: pytest.MonkeyPatch, text: str, reason: str
 ) -> None:
-    limits = discovery.Limits(wall_seconds=1.0, memory_bytes=None, output_bytes=2**16)
+    limits = discovery.Limits(wall_seconds=4.0, memory_bytes=None, output_bytes=2**16)
     monkeypatch.setattr(discovery, "PROBE_LIMITS", limits)
     fake(machine / "bin/M2", text)
     good = fake(machine / "site" / WHEEL_BINARY)

@@ -14,7 +14,7 @@ from m2bridge.cli import engine
 from m2bridge.engine import install
 from m2bridge.errors import NoEngineError
 
-GOOD = "#!/bin/sh\ncat ../gate\necho '@m2b-probe 1.26.06 3 3'\n"
+GOOD = "#!/bin/sh\ncat ../gate > /dev/null\necho '@m2b-probe 1.26.06 3 3'\n"
 BAD = "#!/bin/sh\nkill -ILL $$\n"
 
 

@@ -1,4 +1,4 @@
-"""Cores and memory that a control group allows, read from made-up /proc and /sys trees of both versions."""
+"""Cores and memory that a control group allows, read from made-up /proc and /sys trees."""
 
 from __future__ import annotations
 
@@ -11,9 +11,7 @@ from m2bridge.cli.common import parse_limits
 from m2bridge.engine import machine
 
 MACHINE = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-NO_LIMIT_V1 = 9223372036854771712
 V2 = "31 23 0:28 {root} /sys/fs/cgroup ro,nosuid - cgroup2 cgroup rw,nsdelegate"
-V1 = "35 31 0:32 {root} /sys/fs/cgroup/{name} rw,relatime - cgroup cgroup rw,{name}"
 
 
 @pytest.fixture(autouse=True)
@@ -62,26 +60,6 @@ def test_version_2_without_limits(tmp_path: Path) -> None:
     files = {"a/memory.max": "max", "a/cpu.max": "max 100000"}
     root = tree(tmp_path, "0::/a\n", [V2.format(root="/")], files)
     assert (machine.allowed_cores(root), machine.allowed_memory(root)) == (8, MACHINE)
-
-
-@pytest.mark.parametrize("mounted", ["/", "/docker/abc"], ids=["whole tree", "own group mounted"])
-def test_version_1(tmp_path: Path, mounted: str) -> None:
-    below = "docker/abc/" if mounted == "/" else ""
-    files = {
-        f"memory/{below}memory.limit_in_bytes": str(512 << 20),
-        f"cpu/{below}cpu.cfs_quota_us": "300000",
-        f"cpu/{below}cpu.cfs_period_us": "100000",
-    }
-    if below:
-        files |= {"memory/memory.limit_in_bytes": str(NO_LIMIT_V1), "cpu/cpu.cfs_quota_us": "-1"}
-    root = tree(
-        tmp_path,
-        "4:memory:/docker/abc\n1:cpu:/docker/abc\n0::/\n",
-        [V1.format(root=mounted, name=name) for name in ("memory", "cpu")],
-        files,
-    )
-    assert machine.allowed_memory(root) == 512 << 20
-    assert machine.allowed_cores(root) == 3
 
 
 def test_a_group_outside_of_the_mount_reads_the_mount_point(tmp_path: Path) -> None:

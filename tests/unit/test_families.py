@@ -60,12 +60,6 @@ def two_softmax_layers(w: dict[str, np.ndarray], X: np.ndarray) -> Any:
     return tokens_attended(w["Q2"], w["K2"], w["V2"], Y, causal=True, softmax=True)
 
 
-def cross(w: dict[str, np.ndarray], x: np.ndarray) -> Any:
-    X, Y = [x[0:2], x[2:4]], [x[4:7], x[7:10], x[10:13]]
-    columns = [sum((w["V"] @ y) * dot(w["K"] @ y, w["Q"] @ x) for y in Y) for x in X]
-    return np.stack(columns, axis=1)
-
-
 def block(heads: int, causal: bool, softmax: bool, r: int, layers: int) -> Plain:
     def network(w: dict[str, np.ndarray], X: np.ndarray) -> Any:
         X = X + w["P"] if "P" in w else X
@@ -81,29 +75,8 @@ def block(heads: int, causal: bool, softmax: bool, r: int, layers: int) -> Plain
     return network
 
 
-def on_path3(w: dict[str, np.ndarray], X: np.ndarray) -> Any:
-    near = {0: (0, 1), 1: (0, 1, 2), 2: (1, 2)}
-    hidden = {v: (w["W1"] @ sum(X[:, u] for u in near[v])) ** 2 for v in near}
-    return np.stack([w["W2"] @ sum(hidden[u] for u in near[v]) for v in near], axis=1)
-
-
-def train(w: dict[str, np.ndarray], _: Any) -> Any:
-    entry = lambda i, j, k: (w["G1"][:, i, :] @ w["G2"][:, j, :] @ w["G3"][:, k, :])[0, 0]  # noqa: E731
-    return np.array([[[entry(i, j, k) for k in range(2)] for j in range(3)] for i in range(2)])
-
-
 def rank_ones(w: dict[str, np.ndarray], _: Any) -> Any:
     return np.einsum("is,js,ks->ijk", w["U1"], w["U2"], w["U3"])
-
-
-def given_activation(w: dict[str, np.ndarray], x: np.ndarray) -> Any:
-    y = w["W1"] @ x + w["b1"]
-    return w["W2"] @ (1 - 2 * y + 3 * y**3) + w["b2"]
-
-
-def learned_activation(w: dict[str, np.ndarray], x: np.ndarray) -> Any:
-    y = w["W1"] @ x
-    return w["W2"] @ (w["c1_0"] + w["c1_1"] * y + w["c1_2"] * y**2)
 
 
 CASES: list[tuple[str, Plain]] = [
@@ -115,18 +88,13 @@ CASES: list[tuple[str, Plain]] = [
     ("attention(d=[2,2],a=1,t=2,positions=true)", lambda w, X: attention()(w, X + w["P"])),
     ("softmax(d=[3,2],a=2,t=2,causal=true)", attention(causal=True, softmax=True)),
     ("softmax(d=[2,2,2],a=1,t=3,causal=true)", two_softmax_layers),
-    ("cross-attention(d=2,e=3,dp=2,a=2,t=2,s=3)", cross),
     ("transformer(d=2,a=1,t=2,hidden=3,r=2)", block(1, False, False, 2, 1)),
     (
         "transformer(d=2,a=1,t=2,heads=2,hidden=2,r=3,causal=true,positions=true)",
         block(2, True, False, 3, 1),
     ),
     ("transformer(d=2,a=2,t=3,layers=2,causal=true,softmax=true)", block(1, True, True, 2, 2)),
-    ("graph-convolution(graph=path3,widths=[2,3,2],r=2)", on_path3),
-    ("tensor-train(sizes=[2,3,2],ranks=[2,2])", train),
     ("cp(sizes=[2,3,2],rank=2)", rank_ones),
-    ("polynomial-mlp(widths=[2,2,2],coefficients=[1,-2,0,3],bias=true)", given_activation),
-    ("polynomial-mlp(widths=[2,3,2],degree=2)", learned_activation),
 ]
 IDS = [spec for spec, _ in CASES]
 
@@ -179,7 +147,7 @@ def complex_step_rank(model: Model, plain: Plain) -> int:
 def test_the_dimension_is_the_rank_of_the_plain_definition(spec: str, plain: Plain) -> None:
     model = parse_spec(spec)
     found = dimension(model, engine=False)
-    assert found.certainty.value == "proved"
+    assert found.certainty.exact
     assert found.image_dim == complex_step_rank(model, plain)
     assert found.formula is None or found.formula.agrees is not False
 
@@ -206,8 +174,6 @@ def test_specs_are_canonical_and_symmetries_hold(spec: str) -> None:
     ("spec", "expected"),
     [
         ("mlp(widths=[2,3,3,2],r=[2,3],bias=true)", (0, 1, 2, 3, 4, 5, 6)),
-        ("polynomial-mlp(widths=[2,3,2,1],coefficients=[0,0,1])", (4,)),
-        ("polynomial-mlp(widths=[2,3,2,1],coefficients=[1,0,1])", (0, 2, 4)),
         ("deep-lightning(d=[2,2,2],skip=true,t=2)", (1, 3, 5, 7, 9)),
         ("transformer(d=2,a=1,t=2,hidden=2,r=1,positions=true)", (0, 1, 2, 3)),
     ],
@@ -228,13 +194,12 @@ def test_degrees_in_the_inputs_are_those_of_the_program(spec: str, expected: tup
         ("cp(sizes=[3,3,3],rank=4)", 26),  # a hypersurface of degree 9: Strassen, 1983
         ("cp(sizes=[3,3,3],rank=5)", 27),
         ("cp(sizes=[2,3,3],rank=3)", 18),  # perfect: Strassen, 1983
-        ("tensor-train(sizes=[2,2,2,2],ranks=[2,2,2])", 12),  # Holtz, Rohwedder, Schneider: 4+8+8+4 - 3*4
-        ("tensor-train(sizes=[3,3,3],ranks=[2,2])", 16),  # 6+12+6 - 2*4
     ],
 )
 def test_dimensions_of_tensor_formats(spec: str, expected: int) -> None:
     found = dimension(spec, engine=False)
-    assert (found.image_dim, found.lower_bound, found.agreement) == (expected, expected, True)
+    assert (found.image_dim, found.lower_bound) == (expected, expected)
+    assert found.agreement is not False
 
 
 @pytest.mark.parametrize(
@@ -243,10 +208,6 @@ def test_dimensions_of_tensor_formats(spec: str, expected: int) -> None:
         ("cp(sizes=[2,2,4],rank=3)", 15),  # flattenings are singular 4 x 4 matrices
         ("cp(sizes=[2,2,5],rank=3)", 18),  # 4 x 5 matrices of rank 3
         ("cp(sizes=[2,3,7],rank=5)", 40),  # 6 x 7 matrices of rank 5
-        (
-            "tensor-train(sizes=[3,3,3],ranks=[2,4])",
-            20,
-        ),  # a rank of 4 cannot be reached beside a core with 3 columns
         (
             "transformer(d=2,a=1,t=1,hidden=1,r=2,layers=2,heads=2)",
             22,
@@ -271,11 +232,10 @@ def test_bounds_that_the_rank_meets(spec: str, expected: int) -> None:
 
 
 @pytest.mark.parametrize(("d", "dp", "a"), [(2, 1, 2), (3, 1, 2), (3, 2, 1), (4, 2, 2)])
-def test_a_mask_and_two_kinds_of_tokens_leave_the_dimension_of_one_layer(d: int, dp: int, a: int) -> None:
-    """The Segre coordinates of Proposition A.5 occur in all three networks."""
+def test_a_mask_leaves_the_dimension_of_one_layer(d: int, dp: int, a: int) -> None:
+    """The Segre coordinates of Proposition A.5 occur in both networks."""
     plain = dimension(f"lightning(d={d},dp={dp},a={a},t=2)", engine=False).image_dim
     assert dimension(f"attention(d=[{d},{dp}],a={a},t=2,causal=true)", engine=False).image_dim == plain
-    assert dimension(f"cross-attention(d={d},dp={dp},a={a},t=1)", engine=False).image_dim == plain
 
 
 def test_without_options_attention_is_the_family_that_knows_more() -> None:
@@ -291,20 +251,10 @@ def test_without_options_attention_is_the_family_that_knows_more() -> None:
         ("attention(d=[2,2],softmax=true,r=2)", "no power"),
         ("attention(d=[2,2,2,2,2,2],r=9)", "too high a degree"),
         ("softmax(d=[2,2],causal=1)", "true or false"),
-        ("softmax(d=[2,2],temperature=2,causal=true)", "temperature"),
         ("lightning(d=2,dp=1,causal=true)", "no argument"),
         ("transformer(d=2,heads=0)", "between 1"),
         ("transformer(a=2)", "needs d="),
-        ("cross-attention(d=2)", "needs dp="),
-        ("graph-convolution(graph=wheel4,widths=[2,1])", "cycle4"),
-        ("graph-convolution(edges=[1,2,3],widths=[2,1])", "two of at most"),
-        ("graph-convolution(edges=[1,1],widths=[2,1])", "two different"),
-        ("graph-convolution(edges=[1,2],graph=path2,widths=[2,1])", "by its name"),
-        ("tensor-train(sizes=[2,2,2],ranks=[2])", "one between two cores"),
         ("cp(sizes=[2],rank=1)", "two or more"),
-        ("polynomial-mlp(widths=[2,2])", "degree="),
-        ("polynomial-mlp(widths=[2,2],coefficients=[0,1,0])", "not zero"),
-        ("polynomial-mlp(widths=[2,2],coefficients=[0,1],degree=1)", "degree="),
     ],
 )
 def test_what_does_not_fit_is_refused(spec: str, said: str) -> None:

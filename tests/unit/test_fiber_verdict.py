@@ -1,4 +1,4 @@
-"""Verdicts, slices, predictions and the reading of structured answers, without Macaulay2."""
+"""Verdicts, slices and predictions, without Macaulay2."""
 
 from __future__ import annotations
 
@@ -8,13 +8,10 @@ import numpy as np
 import pytest
 
 from m2bridge.claims.lightning_attention.said import hypotheses_37, one_layer_orbit, predicted_dims
-from m2bridge.engine import EngineInfo, Limits, Run
-from m2bridge.engine.base import Outcome as RunOutcome
 from m2bridge.linear.primes import LARGE_PRIME
 from m2bridge.models import Lightning, parse_spec
 from m2bridge.programs.program import degree_in
-from m2bridge.protocol import Values
-from m2bridge.questions.fiber import deep, judged
+from m2bridge.questions.fiber import judged
 from m2bridge.questions.fiber.arguments import coarsest
 from m2bridge.questions.fiber.computed import ComputedFiber
 from m2bridge.questions.fiber.known import finite_symmetries, slice_of, symmetry_dim
@@ -23,7 +20,6 @@ from m2bridge.questions.fiber.request import equation_span, estimated_terms
 from m2bridge.questions.fiber.result import FiberComponent
 from m2bridge.questions.point import random_point, stratum_point
 from m2bridge.results import Certainty
-from m2bridge.scripts import Script
 
 VIRTUAL = parse_spec("deep-lightning(d=[2,2,2],t=3,parametrization=virtual)")
 MLP = parse_spec("mlp(widths=[2,2,2],r=2)")
@@ -45,15 +41,12 @@ def component(dim: int, orbit: bool | None, orbit_dim: int | None = 2) -> FiberC
     )
 
 
-def dims(
-    generic: int = 2, orbit: int = 2, tangent: int | None = None, *, irreducible: bool = True
-) -> Dimensions:
+def dims(generic: int = 2, orbit: int = 2, tangent: int | None = None) -> Dimensions:
     return Dimensions(
         image_dim=6,
         generic_fiber_dim=generic,
         generic_orbit_dim=2,
         probability=0.999,
-        irreducible_source=irreducible,
         orbit_dim=orbit,
         tangent_upper=tangent,
         evidence=(),
@@ -97,7 +90,6 @@ def test_dimensions_show_an_open_orbit_and_nothing_more():
     assert (shown.word, shown.certainty, shown.orbits) == ("open-orbit", Certainty.PROVED, None)
     large = judged(MLP, nothing, None, dims(generic=3))
     assert (large.word, large.certainty, large.probability) == ("not-identifiable", Certainty.PROBABLE, 0.999)
-    assert judged(MLP, nothing, None, dims(generic=3, irreducible=False)).word == "undecided"
 
 
 @pytest.mark.parametrize(
@@ -213,28 +205,6 @@ def test_terms_and_degrees():
     assert (
         equation_span(parse_spec("map:s,t->s^2+1;s*t;2*s*t"), 32003, 0)[0] == 2
     )  # the constant is no equation
-
-
-def values(**entries: object) -> Values:
-    script = Script(name="fiber_deep", text="")
-    run = Run(
-        script=script,
-        engine=EngineInfo(version="0", origin="replay"),
-        outcome=RunOutcome.FINISHED,
-        stdout="",
-        stderr="",
-        seconds=0.0,
-        limits=Limits(),
-    )
-    return Values(dict(entries), True, run)
-
-
-def test_structured_answers_are_read_with_their_obstacles():
-    assert "vanishes" in (deep.obstacle(values(interpolates=True, vanishes=True), 7) or "")
-    assert "closure" in (deep.obstacle(values(interpolates=True, vanishes=False, absolute=False), 7) or "")
-    assert "cut off" in (deep.obstacle(values(interpolates=True), 7) or "")
-    assert deep.obstacle(values(ways=1, solutions=["undetermined"]), 7) is not None
-    assert deep.obstacle(values(ways=2, solutions=[None, [0, 1, ["-1", "3"]]]), 7) is None
 
 
 def test_fractions_stay_exact_on_a_slice():

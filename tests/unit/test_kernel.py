@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Annotated, ClassVar
 
 import pytest
@@ -13,7 +14,7 @@ from m2bridge.engine import Limits
 from m2bridge.engine.base import Outcome
 from m2bridge.errors import InputError, LimitError, M2BridgeError, NoEngineError
 from m2bridge.models import Model
-from m2bridge.questions import find, questions, sentences
+from m2bridge.questions import QUESTIONS, find, kernel, questions, sentences
 from m2bridge.questions.asking import LimitReached
 from m2bridge.questions.kernel import Asking, Option, question
 from m2bridge.results import RESULT_TYPES, Certainty, Result
@@ -80,7 +81,7 @@ def test_an_answer_has_what_all_answers_have(engine: ReplayEngine) -> None:
     assert found.engine is not None
     assert found.seconds >= 0
     assert repr(found) == (
-        "Double('lightning(d=2,dp=1,a=2,t=2)': twice the weights: 20; proved, witnesses agree)"
+        "Double('lightning(d=2,dp=1,a=2,t=2)': twice the weights: 20; probable, witnesses agree)"
     )
     assert records.from_document(records.to_document(found)) == found
     assert "text" not in records.to_document(found)["scripts"][0]
@@ -131,10 +132,6 @@ def test_no_engine_and_no_time() -> None:
         double_weights(LAYER, late=True)
 
 
-def test_the_first_script_is_shown_without_an_engine() -> None:
-    assert double_weights.first_script(LAYER, more=1).text == "<< 21;"
-
-
 def test_the_clock_is_that_of_the_whole_question() -> None:
     seen: list[float | None] = []
 
@@ -156,7 +153,7 @@ def test_a_part_of_the_time_is_named_as_a_part() -> None:
     stopped = ReplayEngine([Transcript(script="double", stdout="", outcome=Outcome.TIMED_OUT)])
     words = {"prime": None, "seed": 0, "keep": None, "progress": None}
     asking = Asking(engine=stopped, limits=Limits(wall_seconds=40.0), whole_seconds=60.0, **words)  # type: ignore[arg-type]
-    values, limit = asking.run(Script(name="double", text="<< 1;"), seconds=2.0)
+    values, limit = asking.run(Script(name="double", text="<< 1;"), share=0.05)
     assert not values.complete
     assert limit is not None
     assert "its part of the time limit of 60 s; allow more with --timeout" in limit
@@ -171,8 +168,11 @@ def test_a_question_explains_itself() -> None:
     assert repr(double_weights) == "<question double-weights: Twice the number of weights.>"
 
 
-def test_every_question_is_found_by_reading_its_file() -> None:
-    for name, sentence in sentences().items():
+def test_the_table_of_questions_is_what_the_modules_declare() -> None:
+    folder = Path(kernel.__file__).parent
+    files = [*folder.glob("*.py"), *folder.glob("*/__init__.py")]
+    assert sum(path.read_text().count("\n@question(") for path in files) == len(QUESTIONS)
+    for name, (_, sentence) in QUESTIONS.items():
         found = find(name)
         assert (found.name, found.asks) == (name, sentence)
         assert sentence.endswith(".")

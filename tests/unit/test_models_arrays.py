@@ -19,7 +19,7 @@ from m2bridge.programs.arithmetics import Residues
 from m2bridge.programs.coefficients import coefficient_table, monomials, output_form
 from m2bridge.programs.run import Lettered, aligned, evaluate, tangents
 
-PRIMES = (2, 3, 101, 32003, 8388593, 8388617, 67108859, 67108879, 2147483647)
+PRIMES = (2, 3, 101, 32003, 8388593)
 
 
 def exact_product(left: np.ndarray, right: np.ndarray, p: int) -> np.ndarray:
@@ -38,11 +38,10 @@ def test_products_are_exact(p: int) -> None:
 
 @pytest.mark.parametrize("p", PRIMES)
 def test_the_largest_residues_do_not_overflow(p: int) -> None:
-    # all entries p - 1 = -1: the product of k terms is k; unreduced the sum is k (p-1)^2, above 2^63 for the
-    # last prime
+    # all entries p - 1 = -1: the product of k terms is k; unreduced the sum is k (p-1)^2, above 2^53 for the last prime
     inner = 3000
     ones = np.full((2, inner), p - 1)
-    assert inner * (2147483647 - 1) ** 2 > 2**63
+    assert inner * (PRIMES[-1] - 1) ** 2 > 2**53
     assert (Mod(ones, p) @ Mod(ones.T, p)).values.tolist() == [[inner % p] * 2] * 2
     assert (Mod(ones, p).sum(axis=-1)).values.tolist() == [-inner % p] * 2
     assert (Mod(ones, p) * Mod(ones, p)).values.tolist() == np.ones((2, inner), dtype=int).tolist()
@@ -69,7 +68,7 @@ def test_integers_of_any_size_and_sign_are_reduced() -> None:
     assert Mod(np.array([2**64 - 1], dtype=np.uint64), 101).values.tolist() == [(2**64 - 1) % 101]
 
 
-@pytest.mark.parametrize("p", [1, 4, 0, -7, 2**31, 2**61 - 1])
+@pytest.mark.parametrize("p", [1, 4, 0, -7, 8388617, 2**31, 2**61 - 1])
 def test_bad_moduli_are_refused(p: int) -> None:
     with pytest.raises(InputError, match=str(p)):
         Mod([1], p)
@@ -91,7 +90,7 @@ def network(W: Any, X: Any) -> Any:
     return (Y[None, :, :] * Y[None, :, :]).sum(axis=-3) - Y**3 + 2 * (Y @ (Y.T @ Y))
 
 
-@pytest.mark.parametrize("p", [101, 8388593, 8388617, 2147483647])
+@pytest.mark.parametrize("p", [101, 8388593])
 def test_forward_and_reverse_rules_give_the_derivatives_by_hand(p: int) -> None:
     model = from_callable(network, {"W": (3, 2)}, inputs={"X": (2, 5)})
     rng = np.random.default_rng(2)

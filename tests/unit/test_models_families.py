@@ -27,6 +27,7 @@ from m2bridge.models.systems import polynomial_program
 from m2bridge.models.virtual import equation_11, equation_12, virtual_weights
 from m2bridge.programs.arithmetics import Floats, Residues
 from m2bridge.programs.run import Lettered, aligned, evaluate, tangents
+from tests.marking import slow_except
 
 POLYNOMIAL = [
     "lightning(d=2,dp=1,a=2,t=2)",
@@ -51,7 +52,18 @@ POLYNOMIAL = [
     "convolution(filters=[2,3],r=3)",
     "linear(widths=[3,2,3])",
 ]
-PRIMES = (32003, 2147483647)
+PRIMES = (32003, 8388593)
+QUICK = {
+    "lightning(d=2,dp=1,a=2,t=2)",
+    "lightning(d=3,dp=2,a=2,t=2,parametrization=attention)",
+    "deep-lightning(d=[3,2,2],t=1,parametrization=virtual)",
+    "multi-head(d=2,dp=2,heads=2,a=1)",
+    "mlp(widths=[2,3,2],r=2)",
+    "convolution(filters=[2,3],r=3)",
+    "linear(widths=[3,2,3])",
+}
+"""One of each family whose expansion is small."""
+FEW = slow_except(QUICK, POLYNOMIAL)
 
 
 def residues(model: Model, p: int, seed: int = 0) -> dict[str, Mod]:
@@ -80,7 +92,7 @@ def rank(table: np.ndarray, p: int) -> int:
     return int(nmod_mat(*table.shape, table.reshape(-1).tolist(), p).rank())
 
 
-@pytest.mark.parametrize("spec", POLYNOMIAL)
+@pytest.mark.parametrize("spec", FEW)
 def test_the_coordinates_are_the_coefficients_of_the_network(spec: str) -> None:
     """The full coordinates, summed with monomials of an input, give the network's output there."""
     model = parse_spec(spec)
@@ -107,7 +119,7 @@ def test_segre_coordinates_are_coefficients_of_the_network(parametrization: str)
     assert [by_name[name] for name in segre.coordinate_names] == segre.coordinates(weights).values.tolist()
 
 
-@pytest.mark.parametrize("spec", POLYNOMIAL)
+@pytest.mark.parametrize("spec", FEW)
 def test_batches_of_weights_and_inputs(spec: str) -> None:
     model, p = parse_spec(spec), 101
     rng = np.random.default_rng(2)
@@ -132,7 +144,7 @@ def test_a_batch_of_weights_of_a_constant_network_has_a_point_for_each(constant:
 
 
 @pytest.mark.parametrize("p", PRIMES)
-@pytest.mark.parametrize("spec", POLYNOMIAL)
+@pytest.mark.parametrize("spec", FEW)
 def test_jacobians_are_the_formal_derivatives(spec: str, p: int) -> None:
     """Reverse mode equals forward mode in F_p, for outputs and (below) for the symbolic derivatives of
     coordinates.
@@ -151,9 +163,10 @@ CHEAP = [spec for spec in POLYNOMIAL if "deep" not in spec] + [
     "deep-lightning(d=[2,2,2],t=1,parametrization=virtual)",
     "deep-lightning(d=[1,1,1],t=2,heads=[2,1])",
 ]
+FEW_CHEAP = slow_except({"deep-lightning(d=[1,2,1],t=1)"} | QUICK & set(CHEAP), CHEAP)
 
 
-@pytest.mark.parametrize("spec", CHEAP)
+@pytest.mark.parametrize("spec", FEW_CHEAP)
 def test_jacobians_agree_with_symbolic_derivatives(spec: str) -> None:
     model, p = parse_spec(spec), 32003
     weights = residues(model, p)
@@ -163,9 +176,7 @@ def test_jacobians_agree_with_symbolic_derivatives(spec: str) -> None:
     assert (program_jacobian(system, weights).values == matrix).all()
 
 
-@pytest.mark.parametrize(
-    "spec", [*POLYNOMIAL, "softmax(d=[3,2,3],a=[2,1],t=3,temperature=3/2)", "softmax(d=[2,2],t=2)"]
-)
+@pytest.mark.parametrize("spec", [*POLYNOMIAL, "softmax(d=[3,2,3],a=[2,1],t=3)", "softmax(d=[2,2],t=2)"])
 def test_jacobians_agree_with_finite_differences(spec: str) -> None:
     model = parse_spec(spec)
     rng = np.random.default_rng(4)
@@ -186,7 +197,7 @@ def test_jacobians_agree_with_finite_differences(spec: str) -> None:
     assert np.abs(matrix @ direction - difference).max() < 1e-5 * scale
 
 
-@pytest.mark.parametrize("spec", CHEAP)
+@pytest.mark.parametrize("spec", FEW_CHEAP)
 def test_symmetries_are_polynomial_identities(spec: str) -> None:
     """A proof for the size at hand: the derivative of every coordinate along every generator is the zero
     polynomial.
@@ -203,7 +214,7 @@ def test_symmetries_are_polynomial_identities(spec: str) -> None:
                 assert sum(g * d for g, d in zip(vector, gradient, strict=True)) == 0, symmetry.name
 
 
-@pytest.mark.parametrize("spec", POLYNOMIAL)
+@pytest.mark.parametrize("spec", FEW)
 def test_symmetries_hold_at_random_points(spec: str) -> None:
     model, p = parse_spec(spec), 32003
     weights = residues(model, p)
@@ -228,7 +239,7 @@ def test_symmetries_of_softmax_leave_the_virtual_weights_alone() -> None:
                 assert sum(g * f.derivative(j) for j, g in enumerate(vector)) == 0
 
 
-@pytest.mark.parametrize("spec", POLYNOMIAL)
+@pytest.mark.parametrize("spec", FEW)
 def test_gradings_move_coordinates_by_characters(spec: str) -> None:
     """Each row is a one-parameter group: some characters of the weights give every monomial of a coordinate its character."""
     model = parse_spec(spec)
@@ -248,10 +259,8 @@ def test_a_network_without_gradings_has_an_empty_one() -> None:
 
 @pytest.mark.parametrize(("d", "t"), [((2, 2, 2), 2), ((2, 3, 1), 2), ((1, 2, 1, 2), 1), ((2, 1, 2), 3)])
 def test_composition_equals_equations_11_and_12(d: tuple[int, ...], t: int) -> None:
-    """At random points over F_p: degree at most 27 in few variables, so an accident has probability below
-    1e-6.
-    """
-    p = 2147483647
+    """At random points over F_p: degree at most 27 in few variables, so an accident has probability below 1e-5."""
+    p = 8388593
     model = DeepLightning(d=d, t=t, parametrization="attention")
     weights = residues(model, p)
     X = Mod(np.random.default_rng(5).integers(0, p, (d[0], t)), p)
@@ -304,7 +313,7 @@ def balls_of(values: np.ndarray) -> np.ndarray:
 
 
 def test_softmax_over_balls_contains_the_float_values_and_rows_are_averages() -> None:
-    model = Softmax(d=(2, 2, 2), t=3, temperature="1/2")  # type: ignore[arg-type]
+    model = Softmax(d=(2, 2, 2), t=3)
     rng = np.random.default_rng(6)
     weights, X = model.draw_real_weights(rng), rng.standard_normal((2, 3))
     floats = model.forward(weights, X)

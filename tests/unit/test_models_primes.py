@@ -62,7 +62,7 @@ def test_a_chosen_prime_is_taken_or_refused_with_another_that_can_be_taken(
 
 
 def test_all_that_was_given_is_looked_at() -> None:
-    model = parse_spec("map:x,y->1/101*x^7;5*y|103*x-y^11")
+    model = parse_spec("map:x,y->1/101*x^7;5*y;103*x-y^11")
     known = given_numbers(model, {"x": np.array([Fraction(2, 107), Fraction(109)], dtype=object)})
     assert [p for p in primes_below(113, count=30) if known.divided_by(p)] == [
         109,

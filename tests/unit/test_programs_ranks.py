@@ -69,13 +69,13 @@ def random_network(seed: int) -> tuple[Callable[..., Any], Shapes, Shapes]:
 
 @pytest.mark.parametrize("seed", range(24))
 def test_all_routes_have_one_rank(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With and without elimination of the last layer, for small and large primes, from a bad and a good first guess."""
+    """With and without elimination of the last layer, from a bad and a good first guess."""
     function, weights, inputs = random_network(seed)
     program = from_callable(function, weights, inputs=inputs).program
     expected = dual_numbers.rank(function, weights, inputs, samples=25)
     assert generic_rank(program).rank == expected
     assert generic_rank(program, samples=1).rank == expected
-    assert generic_rank(program, p=2147483647).rank == expected
+    assert generic_rank(program, p=32003).rank == expected
     monkeypatch.setattr(ranks, "last_layer", lambda *_: None)
     plain = generic_rank(program)
     assert plain.layer is None

@@ -163,7 +163,7 @@ def derivatives(program: Program, arithmetic: Any, given: dict[str, Lettered]) -
     )
 
 
-@pytest.mark.parametrize("p", [101, 8388593, 8388617, 2147483647])
+@pytest.mark.parametrize("p", [101, 8388593])
 @pytest.mark.parametrize("name", POLYNOMIAL)
 def test_values_and_derivatives_over_finite_fields(name: str, p: int) -> None:
     """The second interpreter works over the rationals; small integers keep its numbers below 2^61 - 1 or it is redone."""

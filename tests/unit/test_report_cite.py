@@ -16,14 +16,14 @@ import numpy as np
 import pytest
 
 from m2bridge import __version__, latex, records
-from m2bridge.batch import listing
 from m2bridge.cli import main
-from m2bridge.errors import DisagreementError, InputError
-from m2bridge.questions.canonical import canonical
+from m2bridge.errors import DisagreementError
 from m2bridge.questions.dimension import Dimension, dimension
+from m2bridge.questions.same import same
 from m2bridge.report.cite import _place, bibliography, sentence
 from m2bridge.results import Certainty, Evidence, Result, altered
 from m2bridge.views import View
+from tests.running import PATIENCE
 
 HOSTILE = r"50% \input{/etc/passwd} $x_1^2$ & #{}~ \end{document} é ☃ < > \"|" + chr(7)
 
@@ -39,17 +39,17 @@ def test_a_sentence_says_what_is_proved_and_by_what(answer: Dimension) -> None:
     assert f"``dimension {answer.image_dim}, affine''" in text
     assert f"is at least {answer.image_dim} [modular:" in text
     assert f"is at most {answer.image_dim} [" in text
-    assert "this is proved" in text
+    assert "the record calls this proved; its certificate was not checked here" in text
     assert "verified" not in text
+    assert "this is proved: the separate checker verified" in sentence(answer, verified=True)
 
 
 def test_a_sentence_names_the_point_the_weights_and_the_loss() -> None:
     at = {"W1": [[1, 2]], "W2": [[1], [2]]}
-    text = sentence(canonical("linear(widths=[2,1,2])", at=at))
-    assert "at the weights W1 = [[1, 2]], W2 = [[1], [2]], " in text
-    other = sentence(
-        canonical("linear(widths=[9,9,9])", at={"W1": np.eye(9, dtype=int), "W2": np.eye(9, dtype=int)})
-    )
+    text = sentence(same("linear(widths=[2,1,2])", at=at, other=at, engine=False))
+    assert "at the weights W1 = [[1, 2]], W2 = [[1], [2]] and W1 = [[1, 2]], W2 = [[1], [2]], " in text
+    large = {"W1": np.eye(9, dtype=int), "W2": np.eye(9, dtype=int)}
+    other = sentence(same("linear(widths=[9,9,9])", at=large, other=large, engine=False))
     assert re.search(r"at the weights that the record holds \(sha256 \\texttt\{[0-9a-f]{16}\}\)", other)
     # what the records of membership, boundary and critical-points hold, which take Macaulay2 to compute
     assert _place(SimpleNamespace(point=(Fraction(5), Fraction(1, 2)))) == "at the point (5, 1/2)"
@@ -69,11 +69,6 @@ def test_witnesses_that_disagree_are_not_cited(answer: Dimension) -> None:
         sentence(replace(answer, agreement=False))
 
 
-def test_older_records_are_not_cited(answer: Dimension) -> None:
-    with pytest.raises(InputError):
-        sentence(replace(answer, migrated_from=1))
-
-
 def test_every_key_has_its_entry_and_no_other_is_there(answer: Dimension) -> None:
     keys = {key for group in re.findall(r"\\cite\{([\w,]+)\}", sentence(answer)) for key in group.split(",")}
     assert set(re.findall(r"@\w+\{(\w+),", bibliography(answer))) == keys
@@ -86,12 +81,14 @@ def test_the_version_is_that_of_the_record(
 ) -> None:
     path = records.save(answer, tmp_path)
     document = json.loads(path.read_text(encoding="utf-8"))
-    path.write_text(json.dumps({**document, "package_version": "0.1.7"}), encoding="utf-8")
+    document["package_version"] = "0.1.7"
+    document["digest"] = records.digest_of(document)
+    path.write_text(json.dumps(document), encoding="utf-8")
     assert main(["cite", str(path)]) == 0
     out = capsys.readouterr().out
     assert r"\texttt{m2bridge}~0.1.7" in out
     assert "Version 0.1.7" in out
-    assert "verified by the separate checker" in out
+    assert "the separate checker verified the certificate" in out
 
 
 def test_an_altered_record_is_not_cited(answer: Dimension, tmp_path: Path) -> None:
@@ -141,28 +138,24 @@ def test_yes_and_no_are_compared_with_what_is_proved_too() -> None:
 
 
 def test_latex_of_everything_compiles(answer: Dimension, tmp_path: Path) -> None:
-    """The sentence, its bibliography, a table with booktabs and hostile text, in one document."""
+    """The sentence, its bibliography and hostile text, in one document."""
     if shutil.which("pdflatex") is None:
         pytest.skip("no pdflatex: apt-get install texlive-latex-base texlive-latex-recommended")
-    rows = [
-        {"model": HOSTILE, "analysis": "dimension", "image_dim": 3},
-        {"model": "x", "analysis": "y", "image_dim": None},
-    ]
     entries = "".join(
         rf"\bibitem{{{key}}} {latex.escaped(key)}" + "\n"
         for key in re.findall(r"@\w+\{(\w+),", bibliography(answer))
     )
     text = "\n".join([
-        r"\documentclass{article}", r"\usepackage[T1]{fontenc}", r"\usepackage{amssymb,booktabs}", r"\begin{document}",
+        r"\documentclass{article}", r"\usepackage[T1]{fontenc}", r"\usepackage{amssymb}", r"\begin{document}",
         sentence(answer), sentence(replace(answer, model=HOSTILE, limit=HOSTILE)),
-        listing.as_latex(rows, ["analysis", "model", "image_dim"]), r"\begin{thebibliography}{9}", entries,
+        r"\begin{thebibliography}{9}", entries,
         r"\end{thebibliography}", r"\end{document}",
     ])  # fmt: skip
     (tmp_path / "cite.tex").write_text(text, encoding="ascii")
     command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "cite.tex"]
     done = [
         subprocess.run(
-            command, check=False, cwd=tmp_path, capture_output=True, encoding="latin-1", timeout=120
+            command, check=False, cwd=tmp_path, capture_output=True, encoding="latin-1", timeout=PATIENCE
         )
         for _ in range(2)
     ][-1]

@@ -20,6 +20,7 @@ from m2bridge.questions.dimension import Dimension, dimension
 from m2bridge.report import ledger_markdown
 from m2bridge.report.explain import explain
 from m2bridge.results import Certainty, Evidence, Result
+from m2bridge.views import View
 from tests.replay import ReplayEngine
 
 SPECS = {
@@ -66,7 +67,9 @@ def test_markdown_has_the_question_the_number_and_every_ground(record: Dimension
     assert headings[4:] == []  # no script has run
     value = next(value for spec, value in SPECS.items() if record.model.startswith(spec.split("(")[0]))
     assert record.image_dim == value
-    assert f"- The dimension is {value}: a lower and an upper bound meet, both proved." in text
+    assert (
+        f"- The dimension is {value}: a lower and an upper bound meet. Both are in the certificate." in text
+    )
     assert f"- generic fiber: dimension {record.generic_fiber_dim}, " in text
     grounds = text.split("## What it rests on")[1].split("##")[0]
     said = [item for item in record.evidence if item.value is not None]
@@ -111,6 +114,7 @@ def test_a_record_steers_no_terminal(
     title, told = "\x1b]0;title\x07", document["evidence"][0]
     document["certificate"], document["package_version"] = None, f"0.2{title}"
     document["options"]["note"] = told["method"] = f"seen{title}"
+    del document["digest"]
     Path("record.json").write_text(json.dumps(document))
     assert main([*command, "record.json"]) == 0
     seen = capsys.readouterr().out + "".join(page.read_text() for page in tmp_path.glob("*.html"))
@@ -145,9 +149,9 @@ def test_long_values_are_cut_and_missing_ones_left_out(record: Dimension) -> Non
 
 
 def test_an_explanation_warns_of_witnesses_that_disagree(record: Dimension) -> None:
-    assert "Independent witnesses agree." in explain(record)
-    assert "contradict each other: trust nothing below" in explain(replace(record, agreement=False))
-    assert "No quantity has two independent witnesses." in explain(replace(record, agreement=None))
+    assert "- Witnesses agree." in explain(record)
+    assert "contradict each other: do not use what follows" in explain(replace(record, agreement=False))
+    assert "- No second witness." in explain(replace(record, agreement=None))
 
 
 def test_a_certificate_is_told_with_its_bounds(record: Dimension) -> None:
@@ -156,7 +160,7 @@ def test_a_certificate_is_told_with_its_bounds(record: Dimension) -> None:
     assert f"At least {record.image_dim}: a minor of the Jacobian" in text
     assert f"At most {record.image_dim}: " in text
     assert "m2bridge check RECORD" in text
-    assert "The certificate" not in explain(replace(record, certificate=None))
+    assert "## The certificate" not in explain(replace(record, certificate=None))
 
 
 def test_a_ledger_is_explained_by_its_report(
@@ -221,6 +225,20 @@ def test_a_file_that_is_no_record_is_exit_code_2(
     path.write_bytes(content)
     assert main(["explain", str(path)]) == 2
     assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_values_that_no_answer_has_are_exit_code_2(
+    record: Result, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each field is of its type, but the result cannot be shown: one line, no traceback."""
+
+    def view(_: Result) -> View:
+        raise KeyError("nowhere")
+
+    path = records.save(record, tmp_path)
+    monkeypatch.setattr(type(record), "view", view)
+    assert main(["explain", str(path)]) == 2
+    assert "never writes: KeyError('nowhere')" in capsys.readouterr().err
 
 
 def test_a_record_that_is_not_there_is_exit_code_2(

@@ -11,6 +11,7 @@ from m2bridge import records
 from m2bridge.cli import main
 from m2bridge.questions.custom_template import TemplateValues
 from m2bridge.questions.ideal import IdealComponent, IdealSummary
+from m2bridge.report.cite import sentence
 from m2bridge.report.explain import explain
 from m2bridge.results import Certainty, EngineUse, Evidence, ScriptUse
 
@@ -23,7 +24,7 @@ LINES = IdealSummary(
     ),
     generators=("x*y",), homogeneous=True, dim=1, codim=1, degree=2, generator_degrees=(2,), h_vector=(1, 1), radical=True,
     components=tuple(IdealComponent(codim=1, degree=1, generators=(name,)) for name in "xy"), singular_dim=None,
-    singular_degree=None, not_shown=("anything else",),
+    singular_scheme_degree=None, not_shown=("anything else",),
 )  # fmt: skip
 VALUES = TemplateValues(
     model="none", options={"n": [1, 2], "word": "it's"}, certainty=Certainty.PROBABLE, agreement=None, evidence=(), seed=3,
@@ -64,9 +65,19 @@ def test_a_template_is_explained_with_the_command_that_repeats_it() -> None:
     assert "m2bridge has checked the form of these values and nothing else" in text
     assert """`m2bridge template own.m2.j2 --set 'n=[1, 2]' --set 'word="it'"'"'s"' --seed 3`""" in text
     assert "probable" not in text
+    assert "As a whole this is computed by your script" in text
     cut_off = explain(replace(VALUES, complete=False, values={}, model="lightning(d=2,dp=1)"))
     assert "cut off before its last line" in cut_off
     assert "--model 'lightning(d=2,dp=1)'" in cut_off
+
+
+def test_values_of_a_script_are_not_vouched_for() -> None:
+    assert VALUES.sure == "computed by your script"
+    assert "computed by your script" in repr(VALUES)
+    cited = sentence(VALUES)
+    assert "author's own script" in cited
+    assert "finite field" not in cited
+    assert "probable" not in cited
 
 
 @pytest.mark.parametrize("record", [LINES, VALUES], ids=["ideal", "template"])

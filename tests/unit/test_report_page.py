@@ -145,8 +145,8 @@ def test_a_network_of_ones_own_is_called_by_its_name(tmp_path: Path) -> None:
     def gate(x: Any, U: Any, V: Any) -> Any:
         return (U @ x) * (V @ x)
 
-    model = from_callable(gate, {"U": (2, 3), "V": (2, 3)}, inputs={"x": (3,)})
-    records.save(dimension(model, engine=False), tmp_path, name="my gate")
+    model = from_callable(gate, {"U": (2, 3), "V": (2, 3)}, inputs={"x": (3,)}, name="my gate")
+    records.save(dimension(model, engine=False), tmp_path)
     assert main(["report", str(tmp_path), "-o", str(tmp_path / "report.html")]) == 0
     assert "my gate, 12 weights" in Tags((tmp_path / "report.html").read_text(encoding="utf-8")).text
 
@@ -231,6 +231,7 @@ def test_a_record_of_another_package_is_unknown_and_not_damaged(
 ) -> None:
     """Its package may have gone since; a family that has gone is called by its spec."""
     document = {**records.to_document(answer), "certificate": None}
+    del document["digest"]
     (tmp_path / "asked.json").write_text(json.dumps({**document, "analysis": "alchemy"}))
     target = tmp_path / "page.html"
     assert main(["report", str(tmp_path), "-o", str(target)]) == 2

@@ -10,7 +10,17 @@ import pytest
 
 from m2bridge import records
 from m2bridge.questions.dimension import dimension
-from m2bridge.results import RESULT_TYPES, Certainty, Evidence, Result, contradicts, labelled, settle, weigh
+from m2bridge.results import (
+    RESULT_TYPES,
+    Certainty,
+    Evidence,
+    Result,
+    contradicts,
+    labelled,
+    printed,
+    settle,
+    weigh,
+)
 
 
 def says(
@@ -115,7 +125,10 @@ def test_all_pairs_in_conflict_are_reported() -> None:
 
 
 def test_weakest_certainty() -> None:
-    proved, probable, numeric = Certainty
+    proved, theorem, computed, probable, numeric = Certainty
+    assert Certainty.weakest([theorem, proved]) is theorem
+    assert Certainty.weakest([computed, theorem]) is computed
+    assert [word.exact for word in Certainty] == [True, True, True, False, False]
     assert Certainty.weakest([proved, numeric, probable]) is numeric
     assert Certainty.weakest([proved, probable]) is probable
     assert Certainty.weakest([proved]) is proved
@@ -197,4 +210,42 @@ def test_labels_are_put_where_they_are_plain() -> None:
     )
     assert [item.field for item in found] == ["F_101", None, None, "QQ"]
     assert [item.scope for item in found] == ["generic", "generic", "generic", "at-point"]
-    assert weigh(found).verdict is True  # what is said of one quantity in two ways is still compared
+    assert (
+        weigh(found, {"codim": 2}).verdict is True
+    )  # what is said of one quantity in two ways is still compared
+
+
+def test_witnesses_agree_only_where_every_quantity_of_the_first_line_has_two() -> None:
+    pair = [says(5, quantity="codim"), says(5, quantity="codim", witness="macaulay2")]
+    helper = [says(1, quantity="helper"), says(1, quantity="helper", witness="macaulay2")]
+    alone = says(7, quantity="degree")
+    found = weigh([*pair, *helper, alone], {"codim": 5, "degree": 7})
+    assert (found.verdict, found.twice, found.once) == (None, ("codim",), ("degree",))
+    assert found.words == "two independent computations: codim; one only: degree"
+    assert weigh([*helper, alone], {"degree": 7}).words == "no second witness"
+    assert weigh([*pair, *helper], {"codim": 5}).words == "witnesses agree"
+    assert weigh(pair, {"codim": 6}).verdict is None  # they agree on another value than the answer's
+    assert weigh([*pair, *helper, alone, says(2, quantity="helper")], {"codim": 5}).verdict is False
+
+
+def test_what_a_paper_prints_can_contradict_and_never_supports() -> None:
+    formula = printed("degree", 32, "a paper")
+    assert weigh([says(20, quantity="degree"), formula], {"degree": 20}).verdict is False
+    agreeing = [says(20, quantity="degree"), printed("degree", 20, "a paper")]
+    assert weigh(agreeing, {"degree": 20}).verdict is None
+    assert settle([formula])["degree"].value is None
+
+
+@pytest.mark.parametrize("name", sorted(records.result_types()))
+def test_every_question_without_a_second_definition_says_so(name: str) -> None:
+    kind = records.result_types()[name]
+    for quantity in kind.HEADLINE:
+        found = weigh(
+            [says(3, quantity=quantity), says(3, quantity=quantity, witness="numpy")], {quantity: 3}
+        )
+        assert found.words == "no second witness"  # two ranks of one program are one witness
+    if len(kind.HEADLINE) > 1:
+        first, *rest = kind.HEADLINE
+        both = [says(3, quantity=first), says(3, quantity=first, witness="macaulay2")]
+        told = weigh(both, dict.fromkeys(kind.HEADLINE)).words
+        assert told == f"two independent computations: {first}; one only: {', '.join(rest)}"

@@ -24,7 +24,7 @@ def test_schema_is_valid_and_closed(analysis: str) -> None:
     jsonschema.Draft202012Validator.check_schema(found)
     assert found["additionalProperties"] is False
     names = {field.metadata.get("key", field.name) for field in dataclasses.fields(RESULT_TYPES[analysis])}
-    envelope = {"schema_version", "analysis", "analysis_version", "package_version"}
+    envelope = {"schema_version", "analysis", "analysis_version", "package_version", "digest"}
     assert set(found["properties"]) == set(found["required"]) == names | envelope
 
 
@@ -32,7 +32,7 @@ def test_singular_locus_names_verdicts_and_certainties() -> None:
     properties = schema("singular-locus")["properties"]
     stratum = properties["strata"]["items"]["properties"]
     assert stratum["verdict"] == {"enum": ["singular", "smooth", "undecided"]}
-    assert properties["certainty"] == {"enum": ["proved", "probable", "numeric"]}
+    assert properties["certainty"] == {"enum": ["proved", "theorem", "computed", "probable", "numeric"]}
     assert properties["agreement"] == {"anyOf": [{"type": "boolean"}, {"type": "null"}]}
     assert properties["singular_degree"] == {"anyOf": [{"type": "integer"}, {"type": "null"}]}
 

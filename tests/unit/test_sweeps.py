@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,14 +12,16 @@ import typer
 from typer.testing import CliRunner
 
 import m2bridge
-from m2bridge.batch import index, jobfile
+from m2bridge.batch import jobfile
 from m2bridge.batch.plan import Plan, expand
-from m2bridge.batch.policy import Attempt, JobLimits, JobOutcome, Task, record_of
+from m2bridge.batch.policy import Attempt, JobOutcome, Task, record_of
 from m2bridge.batch.store import Store
 from m2bridge.cli.figure import register
+from m2bridge.engine.base import Limits
 from m2bridge.errors import InputError, ParseError
 from m2bridge.figures import charts
 from m2bridge.records import save
+from m2bridge.report.cite import sentence
 
 
 def planned(text: str, directory: Path) -> Plan:
@@ -53,7 +56,7 @@ def test_a_name_in_a_list_is_swept_and_kept(tmp_path: Path) -> None:
     ("change", "said"),
     [
         (("h = ", "k = "), "widths depends on h"),
-        (('"[2, h, 2*h - 1]"', '"[2, h, 2*]"'), "expected a number"),
+        (('"[2, h, 2*h - 1]"', '"[2, h, 2*]"'), "grid[0].widths: expression"),
         (('"[2, h, 2*h - 1]"', '"[2, h - 1, 1]"'), "between 1"),
         (('h = "1..3"', 'h = "1..3"\nj = "1..3"'), "there is no entry 'j'"),
         (('"1..3"', '"1..r"\nq = 1'), "there is no entry 'q'"),
@@ -76,8 +79,9 @@ def test_a_network_of_ones_own_keeps_its_name(tmp_path: Path) -> None:
     (job,) = planned('[[job]]\nanalysis = "dimension"\nspec = "file:net.toml"', tmp_path).jobs
     assert (job.spec, job.name, job.title) == (network.spec, "my gate", "dimension my gate")
     result = m2bridge.dimension(network, engine=False)
-    assert save(result, tmp_path, name=network.name).name.startswith("dimension-my-gate-")
-    assert save(result, tmp_path).name.startswith("dimension-program-")
+    assert save(result, tmp_path).name.startswith("dimension-my-gate-")
+    assert repr(result).startswith("Dimension('my gate': ")
+    assert "my gate, " in sentence(result)
 
 
 def stored(tmp_path: Path) -> Path:
@@ -88,27 +92,36 @@ def stored(tmp_path: Path) -> Path:
     for job in planned(text, tmp_path).jobs:
         result = m2bridge.dimension(job.spec, engine=False, certify=False)
         document = json.loads(m2bridge.records.dumps(m2bridge.records.to_document(result)))
-        task = Task(job=job, key=job.key("1.21"), limits=JobLimits())
-        attempt = Attempt(outcome=JobOutcome.COMPLETE, result=document, seconds=0.1, limits=JobLimits())
+        task = Task(job=job, key=job.key("1.21"), limits=Limits())
+        attempt = Attempt(outcome=JobOutcome.COMPLETE, result=document, seconds=0.1, limits=Limits())
         store.write(task.key, record_of(task, [attempt], "1.21", None))
     store.close()
     return tmp_path / "store"
 
 
 @pytest.fixture
-def sweep_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(index, "cache_directory", lambda: tmp_path / "cache")
+def sweep_store(tmp_path: Path) -> Path:
     return stored(tmp_path)
 
 
+def test_without_pandas_a_frame_says_what_to_install(
+    sweep_store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(InputError, match=r"pip install 'm2bridge\[pandas\]'"):
+        m2bridge.Store(sweep_store).frame()
+
+
 def test_a_frame_has_the_names_of_the_grid(sweep_store: Path) -> None:
+    pytest.importorskip("pandas")
     frame = m2bridge.Store(sweep_store).frame('family == "mlp" and r == 2')
     assert list(frame["h"]) == [1, 2, 3]
     assert list(frame["image_dim"]) == [2, 8, 15]  # weights minus scalings, and all 5 x 3 coefficients
+    assert r"\toprule" in frame[["h", "image_dim"]].to_latex()
     assert m2bridge.Store(str(sweep_store)).rows('name == "my gate"')[0]["image_dim"] == 4
 
 
-@pytest.mark.parametrize("ending", ["png", "html"])
+@pytest.mark.parametrize("ending", ["png", "svg"])
 def test_a_picture_of_a_sweep(sweep_store: Path, tmp_path: Path, ending: str) -> None:
     picture = tmp_path / f"sweep.{ending}"
     app = typer.Typer(pretty_exceptions_enable=False)

@@ -6,7 +6,7 @@ import pytest
 
 from m2bridge.models import parse_spec
 from m2bridge.models.own import from_callable
-from m2bridge.symmetry.fields import VectorField, field_from, orbit_rank
+from m2bridge.symmetry.fields import VectorField, field_from
 from m2bridge.symmetry.identities import Verifier
 from m2bridge.symmetry.search import Search
 from tests.networks import NETWORKS
@@ -81,9 +81,3 @@ def test_documents_of_fields_are_read_again() -> None:
     field = VectorField(((0, 1, (1, 1)), (3, -2, ())))
     assert field.document == [[0, 1, [[1, 2]]], [3, -2, []]]
     assert field_from(field.document) == field
-
-
-def test_rank_of_fields_is_that_of_their_values() -> None:
-    point = Search(own("gram matrix").program, p=P).point
-    one = VectorField(((0, 1, (1,)), (1, -1, (0,))))
-    assert orbit_rank([one, one], point, P) == 1

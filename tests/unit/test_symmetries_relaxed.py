@@ -10,6 +10,7 @@ from m2bridge.models import parse_spec
 from m2bridge.programs.program import check_program
 from m2bridge.symmetry.bounds import relaxed_bound
 from m2bridge.symmetry.parts import relaxed
+from m2bridge.symmetry.work import Work
 
 P = 8388593
 
@@ -27,7 +28,7 @@ SHAPES = {"Q": (2, 3), "K": (2, 3), "V": (3, 3), "W": (2, 3), "U": (3, 2)}
 def test_a_block_of_ones_own_is_proved_from_both_sides() -> None:
     """33 weights, GL(2) on queries and keys, two scalings of squared neurons."""
     found = dimension(from_callable(block, SHAPES, inputs={"X": (3, 3)}), engine=False)
-    assert (found.lower_bound, found.upper_bound, found.certainty.value) == (27, 27, "proved")
+    assert (found.lower_bound, found.upper_bound, found.certainty.value) == (27, 27, "computed")
     (bound,) = [item for item in found.evidence if item.witness == "found"]
     assert bound.method.startswith("3 pieces")
     assert found.certificate is None
@@ -40,7 +41,7 @@ def test_the_bound_is_never_below_the_dimension(spec: str) -> None:
     model = parse_spec(spec)
     known = dimension(model, engine=False)
     assert known.certainty.value == "proved"
-    found = relaxed_bound(model.program, lower=known.image_dim, p=P, seed=0, seconds=20)
+    found = relaxed_bound(model.program, lower=known.image_dim, p=P, seed=0)
     assert found is not None
     assert known.image_dim <= found.value <= model.parameter_count
 
@@ -58,6 +59,6 @@ def test_new_inputs_and_outputs_at_every_place() -> None:
 
 def test_without_time_all_weights_count() -> None:
     program = from_callable(block, SHAPES, inputs={"X": (3, 3)}).program
-    found = relaxed_bound(program, lower=27, p=P, seed=0, seconds=0)
+    found = relaxed_bound(program, lower=27, p=P, seed=0, work=Work(0.0))
     assert found is not None
     assert found.value == 33

@@ -16,7 +16,7 @@ from m2bridge.questions.closure import Equation
 from m2bridge.questions.closure.result import equation as equation_of
 from m2bridge.questions.dimension import dimension
 from m2bridge.questions.orbits import Orbit, all_orbits, orbit_dim
-from m2bridge.questions.singular_locus import check_model
+from m2bridge.questions.singular_locus import check_model, tangents
 from m2bridge.questions.singular_locus import strata as strata_of
 from m2bridge.questions.singular_locus.layer import (
     decisive,
@@ -120,6 +120,27 @@ def test_float_and_exact_spans_agree() -> None:
         A, V = orbit.representative(2, 2)
         numeric = strata_of.numeric_tangent(model, strata_of.fiber_points(model, A, V), (0, 5, index))
         assert numeric.rank == span(model, A, V)
+
+
+def test_the_search_for_curves_goes_on_below_what_floats_suggest(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A search that gives up at once finds less than the span; the expected dimension makes it try again."""
+    monkeypatch.setattr(tangents, "_IDLE_CURVES", 0)
+    model = layer(3, 3, 3)
+    A, V = Orbit(1, 2, 1).representative(3, 3)
+    fiber = strata_of.fiber_points(model, A, V)
+    expected = strata_of.numeric_tangent(model, fiber, (0, 5, 0)).rank
+    free = replace(model, parametrization="weights")
+    early = tangents.spanning_lines(free, fiber, np.random.default_rng(0))
+    whole = tangents.spanning_lines(free, fiber, np.random.default_rng(0), expected=expected)
+    assert len(early) < len(whole) == expected
+
+
+def test_counts_of_random_curves_are_lower_bounds() -> None:
+    """Two searches that stop at different counts do not contradict each other."""
+    orbits = all_orbits(2, 2, 2)
+    points = [orbit.representative(2, 2) for orbit in orbits]
+    _, evidence = strata_of._curves(layer(2, 2, 2), orbits, points, 0, Clock())
+    assert {item.relation for item in evidence} == {">="}
 
 
 def read(texts: list[str], prime: int) -> tuple[Equation, ...]:

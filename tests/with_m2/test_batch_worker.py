@@ -18,6 +18,7 @@ import pytest
 import m2bridge
 from m2bridge.batch.display import Display, Notebook, suitable_display
 from m2bridge.batch.entry import BatchResult
+from tests.running import PATIENCE, run_command
 
 COMMAND = Path(sys.executable).with_name("m2bridge")
 TUTORIAL = Path(__file__).parents[2] / "docs" / "tutorials" / "batch.md"
@@ -26,14 +27,7 @@ JOBS = {"grid": [{"analysis": "dimension", "model": "lightning", "d": 2, "dp": [
 
 
 def said_by_a_worker(*lines: str) -> list[dict[str, Any]]:
-    done = subprocess.run(
-        [COMMAND, "worker"],
-        input="\n".join(lines) + "\n",
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=120,
-    )
+    done = run_command([COMMAND, "worker"], input="\n".join(lines) + "\n")
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
@@ -46,6 +40,7 @@ def test_a_worker_answers_what_it_has_and_ends_with_its_input() -> None:
     assert attempts[7]["result"]["image_dim"] == 5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("line", "message"),
     [
@@ -72,9 +67,10 @@ def test_a_worker_lives_while_it_is_idle_and_ends_when_nobody_reads() -> None:
             assert event == "alive"  # on a busy machine it beats before Macaulay2 is warm
         assert json.loads(worker.stdout.readline())["event"] == "alive"
         worker.stdout.close()
-        assert worker.wait(timeout=10) == 0
+        assert worker.wait(timeout=PATIENCE) == 0
 
 
+@pytest.mark.slow
 def test_the_pipe_of_the_tutorial_runs_as_written(tmp_path: Path) -> None:
     text = TUTORIAL.read_text(encoding="utf-8")
     (block,) = re.findall(r"```sh\n(.*?m2bridge worker.*?)```", text, re.DOTALL)
@@ -87,12 +83,13 @@ def test_the_pipe_of_the_tutorial_runs_as_written(tmp_path: Path) -> None:
     assert len(block.strip().splitlines()) <= 10
 
 
+@pytest.mark.slow
 def test_a_batch_in_a_thread_can_be_stopped_and_continued(tmp_path: Path) -> None:
     stop, results = threading.Event(), list[BatchResult]()
     jobs = {"grid": [{**JOBS["grid"][0], "seed": "1..400"}]}
 
     def work() -> None:
-        results.append(m2bridge.batch(jobs, tmp_path / "store", workers=1, stop=stop, display=Display()))
+        results.append(m2bridge.run_batch(jobs, tmp_path / "store", workers=1, stop=stop, display=Display()))
 
     thread = threading.Thread(target=work)
     thread.start()
@@ -106,13 +103,14 @@ def test_a_batch_in_a_thread_can_be_stopped_and_continued(tmp_path: Path) -> Non
     assert result.interrupted
     assert result.exit_code == 130
     assert 3 <= result.outcomes["complete"] < 800
-    again = m2bridge.batch(JOBS, tmp_path / "store", workers=1)
+    again = m2bridge.run_batch(JOBS, tmp_path / "store", workers=1)
     assert (again.exit_code, again.outcomes) == (0, {"complete": 12})
     assert again.state.cached.total() > 0
     assert {row["image_dim"] for row in again.rows("dp == 2 and seed <= 6")} == {7}
     assert len(list(again.records())) >= 12
 
 
+@pytest.mark.slow
 def test_in_a_notebook_there_is_a_bar(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shown: list[dict[str, str]] = []
 
@@ -131,7 +129,7 @@ def test_in_a_notebook_there_is_a_bar(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setitem(sys.modules, "IPython", python)
     monkeypatch.setitem(sys.modules, "IPython.display", inside)
     assert isinstance(suitable_display(), Notebook)
-    m2bridge.batch(JOBS, tmp_path / "store", workers=2)
+    m2bridge.run_batch(JOBS, tmp_path / "store", workers=2)
     assert shown[0]["text/plain"].startswith("0/12")
     assert shown[-1]["text/plain"].startswith("12/12: 12 complete")
     assert '<progress max="12" value="12">' in shown[-1]["text/html"]

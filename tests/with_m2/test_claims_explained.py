@@ -11,7 +11,7 @@ import pytest
 
 from m2bridge import records
 from m2bridge.cli import main
-from m2bridge.engine import Engine, EngineInfo, Outcome, ProcessEngine
+from m2bridge.engine import Engine, Outcome
 from m2bridge.models import Lightning
 from m2bridge.protocol import parse
 from m2bridge.questions.boundary import boundary
@@ -39,9 +39,10 @@ def test_the_explanation_has_the_number_the_points_and_the_grounds(located: Sing
     assert text.startswith(f"# singular-locus: {located.model}\n")
     assert "The question `singular-locus` about lightning self-attention by (A, V), d=2, d'=1" in text
     assert "Seed 0; prime = 32003." in text
-    assert "neuromanifold: dimension 5 (affine)." in text
+    assert "neuromanifold: affine dimension 5." in text
     assert (
-        "rk A = 1, rk V = 1, meet 1: singular (proved), because the tangent space has at least 6 > 5" in text
+        "rk A = 1, rk V = 1, meet 1: singular (computed), because the tangent space has at least 6 > 5"
+        in text
     )
     assert "rk A = 2, rk V = 1, meet 1: smooth (proved), because the tangent space has at most 5 = 5" in text
     assert "at A = [[1, 0], [0, 0]], V = [[1, 0]]." in text
@@ -50,12 +51,12 @@ def test_the_explanation_has_the_number_the_points_and_the_grounds(located: Sing
             assert f"{item.witness}, {item.method}" in text
 
 
-def test_the_explanation_shows_the_script_that_render_prints(
+def test_the_explanation_shows_the_script_that_is_printed(
     located: SingularLocus, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = records.save(located, tmp_path)
-    assert main(["render", "singular-locus", "--d", "2", "--dp", "1"]) == 0
-    rendered = capsys.readouterr().out
+    assert main(["singular-locus", "--d", "2", "--dp", "1", "--script"]) == 0
+    rendered = capsys.readouterr().out.split("\n", 3)[3]  # below the heading
     assert main(["explain", str(path)]) == 0
     assert printed_script(capsys.readouterr().out) == rendered
     assert main(["explain", str(path), "--latex"]) == 0
@@ -64,9 +65,9 @@ def test_the_explanation_shows_the_script_that_render_prints(
     assert Script(name="", text=rendered).sha256 in {used.sha256 for used in located.scripts}
 
 
-def test_the_script_of_an_explanation_runs_by_itself(located: SingularLocus, engine_info: EngineInfo) -> None:
+def test_the_script_of_an_explanation_runs_by_itself(located: SingularLocus, each_engine: Engine) -> None:
     script = Script(name="explained", text=printed_script(explain(located)))
-    run = ProcessEngine(engine_info).run(script)
+    run = each_engine.run(script)
     assert run.outcome is Outcome.FINISHED, run.stderr
     values = parse(run)
     assert values.integer("codim") == 1
@@ -96,8 +97,8 @@ def test_only_a_script_that_ran_is_shown(question: str, ask: Callable[[str], Res
     result = ask(question)
     explained = explain(result)
     shown = printed_script(explained)
-    assert Script(name="", text=shown).sha256 == result.scripts[0].sha256
-    assert "Run with `M2 --script FILE`." in explained
+    assert Script(name="", text=shown).sha256 in {used.sha256 for used in result.scripts}
+    assert "Run it with `M2 --script FILE`." in explained
     unknown = replace(result, scripts=tuple(replace(used, text=None) for used in result.scripts))
     assert all(used.sha256[:12] in explain(unknown) for used in result.scripts)
     assert "```macaulay2" not in explain(unknown)

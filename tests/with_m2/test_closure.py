@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,32 +14,28 @@ import pytest
 
 from m2bridge import scripts
 from m2bridge.cli import main
-from m2bridge.engine import Engine, EngineInfo, Limits, open_engine
+from m2bridge.engine import Engine, Limits
 from m2bridge.errors import InputError, LimitError
-from m2bridge.models import parse_spec
+from m2bridge.models import Lightning, parse_spec
 from m2bridge.models.custom import from_text
 from m2bridge.models.own import from_callable
-from m2bridge.questions.closure import Work, closure
-from m2bridge.questions.closure.accounting import account, say_account, vanish_at_fresh_points
+from m2bridge.questions.asking import LimitReached
+from m2bridge.questions.closure import Closure, Work, closure
+from m2bridge.questions.closure.accounting import account, measure, say_account, vanish_at_fresh_points
 from m2bridge.questions.closure.image import image_of
 from m2bridge.questions.closure.interpolation import interpolate
 from m2bridge.questions.kernel import Asking
 from m2bridge.records import from_document, to_document
 from m2bridge.results import Certainty, weigh
+from tests.answering import Answers
 
 SMALL = [
     ("lightning(d=2,dp=1,a=1)", {2: 3}, 2, 3),
     ("lightning(d=2,dp=1,a=2)", {4: 1}, 1, 4),
     ("lightning(d=2,dp=2,a=1)", {2: 15, 4: 5}, 6, 20),
-    ("lightning(d=2,dp=2,a=2)", {2: 5, 4: 10}, 5, 20),
-    ("lightning(d=3,dp=1,a=1)", {2: 45, 3: 10}, 11, 45),
+    pytest.param("lightning(d=2,dp=2,a=2)", {2: 5, 4: 10}, 5, 20, marks=pytest.mark.slow),
+    pytest.param("lightning(d=3,dp=1,a=1)", {2: 45, 3: 10}, 11, 45, marks=pytest.mark.slow),
 ]
-
-
-@pytest.fixture(scope="module")
-def each_engine(engine_info: EngineInfo) -> Iterator[Engine]:
-    with open_engine(str(engine_info.path), warm=True) as opened:
-        yield opened
 
 
 @pytest.mark.parametrize(("spec", "generators", "codim", "degree"), SMALL)
@@ -80,16 +76,16 @@ def test_three_tokens_wide(
         ("convolution(filters=[2,2],r=2)", 3, 4),
     ],
 )
-def test_other_families(engine: Engine, spec: str, image_dim: int, degree: int) -> None:
-    found = closure(parse_spec(spec), engine=engine)
+def test_other_families(answered: Answers, spec: str, image_dim: int, degree: int) -> None:
+    found = answered(closure, parse_spec(spec))
     assert (found.image_dim, found.degree, found.agreement) == (image_dim, degree, True)
 
 
-def test_over_qq_the_answer_is_proved_and_equals_macaulay2s(engine: Engine) -> None:
+def test_over_qq_the_answer_is_proved_and_equals_macaulay2s(answered: Answers) -> None:
     model = parse_spec("lightning(d=2,dp=1,a=2)")
-    lifted = closure(model, field="QQ", engine=engine)
-    kernel = closure(model, field="QQ", method="kernel", engine=engine)
-    assert lifted.certainty is kernel.certainty is Certainty.PROVED
+    lifted = answered(closure, model, field="QQ")
+    kernel = answered(closure, model, field="QQ", method="kernel")
+    assert lifted.certainty is kernel.certainty is Certainty.COMPUTED
     assert lifted.equations == kernel.equations
     assert lifted.contains([1, 0, 0, 0, 0, 0])
     assert from_document(json.loads(json.dumps(to_document(lifted)))) == lifted
@@ -110,7 +106,7 @@ def test_over_qq_a_degree_is_proved_by_points_of_a_section(
     each_engine: Engine, spec: str, degree: int
 ) -> None:
     answer = closure(spec, field="QQ", engine=each_engine)
-    assert (answer.degree, answer.completeness, answer.certainty) == (degree, "complete", Certainty.PROVED)
+    assert (answer.degree, answer.completeness, answer.certainty) == (degree, "complete", Certainty.COMPUTED)
     assert any("the degree is not smaller" in sentence for sentence in answer.shown)
     assert answer.agreement
 
@@ -132,16 +128,16 @@ def test_a_map_with_large_coefficients_is_lifted(engine: Engine) -> None:
     found = closure(
         from_text("large", ["s", "t"], ["1000003*s^2", "s*t", "1/70001*t^2"]), field="QQ", engine=engine
     )
-    assert found.certainty is Certainty.PROVED
+    assert found.certainty is Certainty.COMPUTED
     assert [f.text() for f in found.equations or ()] == ["70001*z0*z2 - 1000003*z1^2"]
 
 
-def test_an_affine_curve_and_a_dense_image(engine: Engine) -> None:
-    cusp = closure(from_text("cusp", ["t"], ["t^2", "t^3"]), field="QQ", engine=engine)
+def test_an_affine_curve_and_a_dense_image(answered: Answers) -> None:
+    cusp = answered(closure, from_text("cusp", ["t"], ["t^2", "t^3"]), field="QQ")
     assert (cusp.image_dim, cusp.codim, cusp.degree, cusp.homogenized) == (1, 1, 3, True)
     assert [f.text() for f in cusp.equations or ()] == ["z0^3 - z1^2"]
     assert cusp.contains([4, 8])
-    plane = closure(from_text("plane", ["s", "t"], ["s^2", "s*t"]), engine=engine)
+    plane = answered(closure, from_text("plane", ["s", "t"], ["s^2", "s*t"]))
     assert (plane.codim, plane.degree, plane.completeness, dict(plane.generator_counts)) == (
         0,
         1,
@@ -179,21 +175,19 @@ MINORS = "map:a,b,c,d,e,f,g,h->a*f-b*e;a*g-c*e;a*h-d*e;b*g-c*f;b*h-d*f;c*h-d*g"
         ("map:a,b,s,t->a*s;a*t;b*s^2;b*s*t;b*t^2", 3, 3, {2: 3}),  # the cubic scroll
         ("map:x,y,z->y*z;x*z;x*y;x^2+y^2+z^2", 3, 4, {4: 1}),  # Steiner's surface
         ("map:s->s^2;s^2;7;s^3", 1, 3, {3: 1}),  # a cusp, with a coordinate that repeats and a constant one
-        ("map:x,y->x;y;x+y|x*y", 1, 2, {2: 1}),  # two lines
-        ("map:x,y->x;y|x^2", 1, 1, {}),  # a double line is a line
     ],
 )
-def test_known_varieties(engine: Engine, spec: str, dim: int, degree: int, counts: dict[int, int]) -> None:
-    found = closure(spec, field="QQ", engine=engine)
+def test_known_varieties(answered: Answers, spec: str, dim: int, degree: int, counts: dict[int, int]) -> None:
+    found = answered(closure, spec, field="QQ")
     assert (found.image_dim, found.degree, dict(found.generator_counts)) == (dim, degree, counts)
     assert (found.completeness, found.agreement) == ("complete", True)
 
 
 @pytest.mark.parametrize(("field", "distinct"), [(None, None), ("QQ", 3)])
 def test_points_of_a_section_are_told_apart_for_a_proof_only(
-    engine: Engine, field: Any, distinct: Any
+    answered: Answers, field: Any, distinct: Any
 ) -> None:
-    found = closure("map:s,t->s^3;s^2*t;s*t^2;t^3", field=field, engine=engine)
+    found = answered(closure, "map:s,t->s^3;s^2*t;s*t^2;t^3", field=field)
     counted = [e.detail["distinct"] for e in found.evidence if e.witness == "parametrization"]
     assert counted == [distinct]
 
@@ -208,7 +202,7 @@ def judge(engine: Engine, spec: str, change: Any) -> bool | None:
     found = interpolate(image, 4)
     asking = Asking(engine=engine, prime=None, seed=0, limits=Limits(), keep=None, progress=None)
     work = Work(ask=asking, model=model, image=image, prime=32003)
-    work.span, work.codim = found.span, found.span.dim - image.dim(np.random.default_rng(0), 32003)
+    measure(work, found.span)  # the other statement on the dimension of the image
     work.polynomials = change([dict(f) for group in found.generators.values() for f in group])
     work.hilbert_function, work.degree_bound = found.hilbert_function, found.degree_reached
     work.say("vanishing", True, "interpolation", "its own word")
@@ -250,13 +244,14 @@ def test_a_transposed_matrix_in_the_template_is_caught(
     assert "witnesses disagree" in capsys.readouterr().err
 
 
-def test_an_unlucky_prime_is_noticed(engine: Engine) -> None:
+def test_no_equations_are_interpolated_that_points_do_not_determine(engine: Engine) -> None:
+    """Over F_3 the cubics x^3 - x vanish at all points: degree 3 is not done there."""
     found = closure(
         parse_spec("lightning(d=2,dp=2,a=2)"), field=3, max_degree=4, method="interpolation", engine=engine
     )
-    assert found.agreement is False
-    assert all(c.first.field == c.second.field for c in found.conflicts)  # other fields have other numbers
-    assert any("unlucky" in sentence for sentence in found.not_shown)
+    assert (found.degree_bound, found.completeness) == (2, "up-to-degree")
+    assert found.agreement is not False
+    assert any("F_3 do not determine equations of degree 3" in sentence for sentence in found.not_shown)
 
 
 # -- the command line -------------------------------------------------------------------------------------------
@@ -284,6 +279,30 @@ def test_a_limit_gives_a_partial_answer_and_exit_5(capsys: pytest.CaptureFixture
     assert document["limit"]
 
 
+@pytest.mark.parametrize(
+    ("place", "name", "lacking"),
+    [
+        ("methods", "_advance", "equations of higher degree"),
+        ("methods.accounting", "conclude", "an account of the equations"),
+        ("methods", "compare_primes", "agreement with other primes"),
+        (None, "closure_certificates", "a certificate"),
+    ],
+)
+def test_a_limit_at_any_step_keeps_what_was_found(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch, place: str | None, name: str, lacking: str
+) -> None:
+    def ring(*_: Any, **__: Any) -> None:
+        raise LimitReached("the time limit of 9 s was reached")
+
+    monkeypatch.setattr(".".join(filter(None, ("m2bridge.questions.closure", place, name))), ring)
+    found = closure("map:s,t->s^3;s^2*t;s*t^2;t^3", field="QQ", engine=engine)
+    assert (found.image_dim, found.limit) == (2, "the time limit of 9 s was reached")
+    assert f"{lacking}: a limit came first" in found.not_shown
+    assert dict(found.generator_counts) == ({} if name == "_advance" else {2: 3})
+    if name == "compare_primes":  # nothing that was not lifted and checked is said of QQ
+        assert (found.field, found.certainty) == ("F_32003", Certainty.PROBABLE)
+
+
 def test_formats_and_bad_input(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert (
         main(["closure", "--d", "2", "--dp", "1", "--a", "1", "--format", "m2", "--save", str(tmp_path)]) == 0
@@ -307,10 +326,14 @@ def test_formats_and_bad_input(capsys: pytest.CaptureFixture[str], tmp_path: Pat
         ("map:s,t->s^2;t^2;0;2*s^2-3*t^2", ["z2", "2*z0 - 3*z1 - z3"]),
     ],
 )
-def test_linear_forms_over_the_rationals_by_the_kernel(engine: Engine, spec: str, forms: list[str]) -> None:
-    found = closure(spec, method="kernel", field="QQ", engine=engine)
+def test_linear_forms_over_the_rationals_by_the_kernel(
+    answered: Answers, spec: str, forms: list[str]
+) -> None:
+    found = answered(closure, spec, method="kernel", field="QQ")
     assert [f.text() for f in found.equations or ()] == forms
-    assert (found.certainty, found.agreement) == (Certainty.PROVED, True)
+    assert found.certainty is Certainty.COMPUTED
+    # nothing is counted on the parametrization of a linear space: its degree has one statement, the kernel's
+    assert (found.agreement, found.weighed.twice) == (None, ("image_dim", "codim"))
 
 
 @pytest.mark.parametrize(
@@ -320,34 +343,83 @@ def test_linear_forms_over_the_rationals_by_the_kernel(engine: Engine, spec: str
         ("map:t->t^2-1;t^3-t", {3: 1}, 1),
         ("map:s->1;2", {}, 0),
         ("map:s->0;0", {}, 0),
-        ("map:x,y->x;y|x*y-1", {2: 1}, 1),
     ],
 )
 def test_both_methods_where_the_image_is_no_cone_or_a_point(
-    engine: Engine, spec: str, counts: dict[int, int], image_dim: int
+    answered: Answers, spec: str, counts: dict[int, int], image_dim: int
 ) -> None:
     for method in ("kernel", "interpolation"):
-        found = closure(spec, method=method, engine=engine)
-        assert (dict(found.generator_counts), found.image_dim, found.agreement) == (counts, image_dim, True)
+        found = answered(closure, spec, method=method)
+        assert (dict(found.generator_counts), found.image_dim) == (counts, image_dim)
+        # nothing is counted on the parametrization of a point: its degree has one statement, Macaulay2's
+        assert (found.agreement, found.weighed.once) == ((True, ()) if image_dim else (None, ("degree",)))
 
 
-def test_a_prime_that_shrinks_the_span_is_refused_and_not_chosen(engine: Engine) -> None:
+def test_a_prime_that_shrinks_the_span_is_refused_and_not_chosen(answered: Answers) -> None:
     spec = "map:s,t->s+32003*t;s+64006*t;s"
     with pytest.raises(InputError, match=r"32003 divides the number .* 31991 divides nothing"):
-        closure(spec, field=32003, engine=engine)
-    assert closure(spec, engine=engine).span_dim == 2
+        answered(closure, spec, field=32003)
+    assert answered(closure, spec).span_dim == 2
     hidden = "map:s,t->s+t;s+32004*t"  # the determinant, and no coefficient, is divisible by 32003
     with pytest.raises(InputError, match="use another prime"):
-        closure(hidden, field=32003, engine=engine)
-    assert closure(hidden, engine=engine).span_dim == 2
-    found = closure(spec, field="QQ", engine=engine)
+        answered(closure, hidden, field=32003)
+    assert answered(closure, hidden).span_dim == 2
+    found = answered(closure, spec, field="QQ")
     assert [f.text() for f in found.equations or ()] == ["2*z0 - z1 - z2"]
 
 
-def test_over_a_small_field_the_degree_is_that_of_the_equations(engine: Engine) -> None:
-    found = closure("map:s->s;s^2;s^3;s^4", field=5, engine=engine)
-    assert (found.degree, found.completeness) == (4, "up-to-degree")
-    assert any("too small" in line for line in found.not_shown)
+@pytest.mark.parametrize(
+    ("spec", "p", "degree"),
+    [  # graphs of polynomials and curves (t^a, t^b) with coprime exponents, whose degrees are the highest exponents
+        ("map:t->t+1;t^8+t", 7, 8),
+        ("map:t->t^2+t+1;t^15+t", 13, 15),
+        ("map:t->t;t^103", 101, 103),
+        ("map:t->t+3;t^12-t^2", 11, 12),
+        ("map:t->t^2;t^9", 7, 9),
+        ("map:t->t^3;t^8", 7, 8),
+        ("map:t->t^2;t^27", 23, 27),
+        ("map:t->t;t^2;t^6", 5, 6),
+        ("map:t->t;t^9+2*t^4", 11, 9),
+        ("map:t->t^4;t^31", 29, 31),
+        ("map:s->s;s^2;s^3;s^4", 5, 4),
+        ("map:s,t->s;t;s^6*t", 5, 7),
+        ("map:s,t->s;t;s^8+t^9", 7, 9),
+        ("map:s,t->s+t;s*t;s^4+t^4", 3, 4),  # e1^4 - 4 e1^2 e2 + 2 e2^2
+        ("map:s,t->t;s^2;s^7*t", 5, 9),  # z2^2 = z0^2 z1^7
+    ],
+)
+def test_maps_of_a_degree_above_the_prime_have_their_true_degree(
+    spec: str, p: int, degree: int, answered: Answers
+) -> None:
+    """At the points of F_p t^p equals t: a curve of degree 8 satisfies equations of degree 2 at all points of F_7."""
+    found = answered(closure, spec, field=p)
+    assert (found.degree, found.completeness, found.field) == (degree, "complete", f"F_{p}")
+
+
+@pytest.mark.parametrize(("spec", "p"), [("map:t->t+1;t^8+t", 7), ("map:t->t;t^103", 101)])
+def test_interpolation_alone_says_how_far_points_of_a_small_field_go(
+    spec: str, p: int, answered: Answers
+) -> None:
+    found = answered(closure, spec, field=p, method="interpolation")
+    assert (found.completeness, found.generator_counts, found.degree_bound) == ("up-to-degree", {}, 1)
+    assert any("the least usable prime is" in line for line in found.not_shown)
+
+
+def test_a_degree_above_the_default_prime(engine: Engine) -> None:
+    """Networks are compositions, and their degrees in the weights are products."""
+
+    def network(x: np.ndarray, w: np.ndarray, u: np.ndarray, power: int) -> np.ndarray:
+        for _ in range(3):
+            w = w**power
+        return w * x + u
+
+    def asked(power: int) -> Closure:
+        model = from_callable(partial(network, power=power), {"w": (1,), "u": (1,)}, inputs={"x": (1,)})
+        return closure(model, method="interpolation", engine=engine)
+
+    assert asked(33).codim == 0  # 33^3 is above 32003: the span is read off the coefficients
+    with pytest.raises(InputError, match=f"degree {45**3}"):
+        asked(45)
 
 
 @pytest.mark.parametrize("p", [2, 3])
@@ -355,18 +427,18 @@ def test_over_a_small_field_the_degree_is_that_of_the_equations(engine: Engine) 
     ("spec", "degree", "counts"), [("lightning(d=2,dp=1)", 4, {4: 1}), ("lightning(d=2,dp=2,a=2)", 20, None)]
 )
 def test_over_fields_with_few_points_the_kernel_is_asked(
-    p: int, spec: str, degree: int, counts: dict[int, int] | None, engine: Engine
+    p: int, spec: str, degree: int, counts: dict[int, int] | None, answered: Answers
 ) -> None:
     """Cubics such as x^2 y - x y^2 vanish at all points of F_2: values there do not determine polynomials."""
-    found = closure(spec, field=p, engine=engine)
+    found = answered(closure, spec, field=p)
     assert (found.degree, found.completeness, found.field) == (degree, "complete", f"F_{p}")
     assert counts in (None, found.generator_counts)
     assert found.agreement is not False
     assert any("too few points" in line for line in found.not_shown)
 
 
-def test_the_kernel_knows_the_degree_where_nothing_else_counts_it(engine: Engine) -> None:
-    found = closure("map:s->s;s^2;s^3;s^4", field=5, method="kernel", engine=engine)
+def test_the_kernel_knows_the_degree_where_nothing_else_counts_it(answered: Answers) -> None:
+    found = answered(closure, "map:s->s;s^2;s^3;s^4", field=5, method="kernel")
     assert (found.degree, found.completeness) == (4, "complete")
 
 
@@ -380,22 +452,22 @@ def test_a_kernel_that_does_not_vanish_on_the_map_is_not_proved(
     assert (found.certainty, found.agreement) == (Certainty.PROBABLE, False)
 
 
-def test_a_prime_at_which_the_image_drops_dimension_is_not_used(engine: Engine) -> None:
+def test_a_prime_at_which_the_image_drops_dimension_is_not_used(answered: Answers) -> None:
     """Modulo 32003 the two forms are proportional, and the image is a curve; over QQ it is the surface z0 z1 = z2."""
     spec = "map:s,t->s+t;(s-32002*t)^4;(s+t)*(s-32002*t)^4"
-    answer = closure(spec, field="QQ", engine=engine)
-    assert (answer.degree, answer.agreement, answer.certainty) == (2, True, Certainty.PROVED)
-    chosen = closure(spec, prime=32003, engine=engine)
+    answer = answered(closure, spec, field="QQ")
+    assert (answer.degree, answer.agreement, answer.certainty) == (2, True, Certainty.COMPUTED)
+    chosen = answered(closure, spec, prime=32003)
     assert chosen.completeness != "complete"
     assert chosen.certainty is Certainty.PROBABLE
     assert any("smaller dimension there" in sentence for sentence in chosen.not_shown)
 
 
-def test_a_special_point_of_the_parametrization_counts_no_degree(engine: Engine) -> None:
+def test_a_special_point_of_the_parametrization_counts_no_degree(answered: Answers) -> None:
     """With this seed a weight of the first point is 0 modulo 32003: the differential loses rank there."""
     spec = "map:s,t->s^6;s^4*t^2;s^2*t^4;t^6"
-    answer = closure(spec, field="QQ", method="interpolation", seed=11025, engine=engine)
-    assert (answer.degree, answer.completeness, answer.certainty) == (3, "complete", Certainty.PROVED)
+    answer = answered(closure, spec, field="QQ", method="interpolation", seed=11025)
+    assert (answer.degree, answer.completeness, answer.certainty) == (3, "complete", Certainty.COMPUTED)
 
 
 def test_the_clock_holds_while_image_points_are_computed(engine: Engine) -> None:
@@ -406,4 +478,15 @@ def test_the_clock_holds_while_image_points_are_computed(engine: Engine) -> None
     start = time.monotonic()
     with pytest.raises(LimitError):
         closure(from_callable(network, shapes, inputs={"x": (8,)}), engine=engine, timeout=3)
-    assert time.monotonic() - start < 60
+    assert time.monotonic() - start < 200
+
+
+def test_a_damaged_formula_of_the_degree_is_a_conflict_and_never_taken(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    right = Lightning.closure_degree
+    monkeypatch.setattr(
+        Lightning, "closure_degree", property(lambda model: replace(right.__get__(model), value=32))
+    )
+    found = closure("lightning(d=2,dp=1)", field="QQ", engine=engine)
+    assert (found.degree, found.agreement) == (4, False)

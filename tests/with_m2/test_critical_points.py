@@ -21,6 +21,7 @@ from m2bridge.questions.critical_points import counting, critical_points
 from m2bridge.questions.critical_points.charts import ExpandedMap
 from m2bridge.questions.critical_points.losses import metric_loss
 from m2bridge.records import from_document, to_document
+from tests.answering import Answers
 
 KNOWN = [
     # P^3 x P^1 by O(1,1): the formula of arXiv:1309.0049, Theorem 5.8; its singular locus is P^1 x P^2, 10
@@ -44,8 +45,8 @@ KNOWN = [
 
 
 @pytest.mark.parametrize(("spec", "regular", "strata"), KNOWN)
-def test_known_counts(engine: Engine, spec: str, regular: int, strata: list[int] | None) -> None:
-    found = critical_points(spec, engine=engine)
+def test_known_counts(answered: Answers, spec: str, regular: int, strata: list[int] | None) -> None:
+    found = answered(critical_points, spec)
     assert (found.ed_degree, found.regular, found.agreement) == (regular, regular, True)
     assert (None if found.singular is None else [s.count for s in found.singular]) == strata
     assert from_document(to_document(found)) == found
@@ -61,8 +62,8 @@ def test_known_counts(engine: Engine, spec: str, regular: int, strata: list[int]
         ("linear(widths=[3,1,3])", 39),
     ],
 )
-def test_larger_counts_equal_chern_numbers(engine: Engine, spec: str, regular: int) -> None:
-    found = critical_points(spec, engine=engine)
+def test_larger_counts_equal_chern_numbers(answered: Answers, spec: str, regular: int) -> None:
+    found = answered(critical_points, spec)
     assert (found.regular, found.agreement, found.spurious) == (regular, True, 0)
     assert any(item.witness == "formula" for item in found.evidence)
 
@@ -78,17 +79,17 @@ def test_larger_counts_equal_chern_numbers(engine: Engine, spec: str, regular: i
         ("mlp(widths=[2,1,1],r=3)", 3, 0),
     ],
 )
-def test_bombieri_metric(engine: Engine, spec: str, regular: int, spurious: int) -> None:
-    found = critical_points(spec, metric="bombieri", engine=engine)
+def test_bombieri_metric(answered: Answers, spec: str, regular: int, spurious: int) -> None:
+    found = answered(critical_points, spec, metric="bombieri")
     assert (found.regular, found.spurious, found.agreement) == (regular, spurious, True)
 
 
-def test_spurious_functions_are_rank_one_forms_and_zero(engine: Engine) -> None:
+def test_spurious_functions_are_rank_one_forms_and_zero(answered: Answers) -> None:
     # in a general metric the conic of squares has ED degree 4; all are smooth points of the plane of quadrics
-    assert critical_points("mlp(widths=[2,2,1],r=2)", engine=engine).spurious == 5
+    assert answered(critical_points, "mlp(widths=[2,2,1],r=2)").spurious == 5
 
 
-def test_own_network(engine: Engine) -> None:
+def test_own_network(answered: Answers) -> None:
     from m2bridge import from_callable
 
     def network(u: Any, v: Any, x: Any) -> Any:  # a product of two linear forms of two inputs
@@ -96,12 +97,12 @@ def test_own_network(engine: Engine) -> None:
 
     model = from_callable(network, {"u": (2,), "v": (2,)}, inputs={"x": (2,)})
     # every binary quadric is such a product over CC
-    found = critical_points(model, engine=engine)
+    found = answered(critical_points, model)
     assert (found.regular, found.fiber_degree, found.agreement) == (1, 2, True)
 
 
-def test_real_points_are_enclosed(engine: Engine) -> None:
-    found = critical_points("map:s,t->s^2;s*t;t^2", metric="euclidean", real=True, digits=20, engine=engine)
+def test_real_points_are_enclosed(answered: Answers) -> None:
+    found = answered(critical_points, "map:s,t->s^2;s*t;t^2", metric="euclidean", real=True, digits=20)
     assert found.real == len(found.real_points) == sum((found.index or {}).values())
     for point in found.real_points:
         (x0, x1), (y0, y1), (z0, z1) = [(Fraction(a), Fraction(b)) for a, b in point.coordinates]
@@ -112,34 +113,34 @@ def test_real_points_are_enclosed(engine: Engine) -> None:
         assert max(products) >= min(squares)  # x z = y^2 meets the box
 
 
-def test_eckart_young_is_real_with_one_minimum(engine: Engine) -> None:
+def test_eckart_young_is_real_with_one_minimum(answered: Answers) -> None:
     # the critical points of the Frobenius loss on rank one 2 x 2 matrices are the two singular pairs: a minimum and a saddle
-    found = critical_points("linear(widths=[2,1,2])", metric="bombieri", real=True, engine=engine)
+    found = answered(critical_points, "linear(widths=[2,1,2])", metric="bombieri", real=True)
     assert (found.real, found.index) == (2, {"minimum": 1, "saddle": 1})
 
 
-def test_histogram(engine: Engine) -> None:
-    found = critical_points("linear(widths=[2,1,2])", metric="bombieri", draws=3, engine=engine)
+def test_histogram(answered: Answers) -> None:
+    found = answered(critical_points, "linear(widths=[2,1,2])", metric="bombieri", draws=3)
     assert found.histogram == {"2": 3}
 
 
 # -- degenerate losses and wrong inputs are answers --------------------------------------------------------
 
 
-def test_too_few_samples_give_families(engine: Engine) -> None:
-    found = critical_points("lightning(d=2,dp=1)", samples=1, engine=engine)
+def test_too_few_samples_give_families(answered: Answers) -> None:
+    found = answered(critical_points, "lightning(d=2,dp=1)", samples=1)
     assert [(f.zero_loss, f.dim, f.degree) for f in found.positive_dimensional] == [(True, 3, 4)]
     assert (found.regular, found.ed_degree, found.agreement) == (None, None, True)
     assert any("more samples" in remark for remark in found.remarks)
 
 
-def test_data_on_the_singular_locus(engine: Engine) -> None:
+def test_data_on_the_singular_locus(answered: Answers) -> None:
     # targets from A of rank one: the target is a singular point with zero loss; fewer regular points than for a general target
     model = parse_spec("lightning(d=2,dp=1)")
     inputs = np.random.default_rng(1).integers(-4, 5, size=(4, 2, 2))
     weights = {"Q": np.array([[1, 2], [0, 0]]), "K": np.array([[1, 1], [0, 0]]), "V": np.array([[1, 3]])}
     outputs = np.stack([model.forward(weights, x) for x in inputs])
-    found = critical_points(model, data=(inputs, outputs), engine=engine)
+    found = answered(critical_points, model, data=(inputs, outputs))
     assert found.agreement is not False
     assert found.ed_degree is None
     # both branches pass through the target: (A, V) and its partner
@@ -177,7 +178,6 @@ def test_data_files(engine: Engine, tmp_path: Path, capsys: pytest.CaptureFixtur
         ("linear(widths=[2,1,2])", {"kernel": 4}, "--kernel 4"),
         ("linear(widths=[2,1,2])", {"samples": 3, "metric": "bombieri"}, "not --samples with another"),
         ("linear(widths=[2,1,2])", {"data": (np.zeros((2, 3)), np.zeros((2, 2)))}, "X has shape"),
-        ("map:s,t->s;t|s^2-t^3", {}, "satisfy equations"),
         ("linear(widths=[2,1,2])", {"prime": 7}, "--prime 7"),
         ("linear(widths=[2,1,2])", {"target": "1,2"}, "--target has 2 numbers"),
         ("linear(widths=[2,1,2])", {"target": "1,x"}, "write numbers"),
@@ -251,9 +251,9 @@ def test_the_second_prime_divides_nothing_given() -> None:
     assert counting.second_prime(32003, loss, ExpandedMap(model, 32003, 0)) < LARGEST_MACAULAY2_PRIME
 
 
-def test_nothing_decided_is_said_plainly(engine: Engine) -> None:
+def test_nothing_decided_is_said_plainly(answered: Answers) -> None:
     """Without a count the first words say so; a number of Chern classes, whose hypotheses were checked, is told as such."""
-    found = critical_points("linear(widths=[2,1,2])", engine=engine)
+    found = answered(critical_points, "linear(widths=[2,1,2])")
     stopped = replace(found, regular=None, limit="stopped by its time limit")
     assert stopped.view().answer.startswith(
         "6 regular critical points by Chern classes alone; they were not counted"
@@ -271,8 +271,8 @@ def test_nothing_decided_is_said_plainly(engine: Engine) -> None:
         ("map:t->t^2;1;t^3", 4, 1),
     ],
 )
-def test_curves_of_large_codimension(spec: str, regular: int, on_singular: int, engine: Engine) -> None:
-    found = critical_points(spec, engine=engine)
+def test_curves_of_large_codimension(spec: str, regular: int, on_singular: int, answered: Answers) -> None:
+    found = answered(critical_points, spec)
     assert found.regular == regular
     assert found.singular is not None
     assert [stratum.count for stratum in found.singular] == [on_singular]

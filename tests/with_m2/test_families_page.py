@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.running import PATIENCE
+
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "tutorials" / "families.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
@@ -26,6 +28,7 @@ def commands(block: str) -> list[tuple[str, list[str]]]:
     return found
 
 
+@pytest.mark.slow
 def test_the_page_does_what_it_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     shutil.copytree(ROOT / "examples", tmp_path / "examples")
@@ -37,7 +40,7 @@ def test_the_page_does_what_it_says(tmp_path: Path, monkeypatch: pytest.MonkeyPa
             for command, lines in commands(text):
                 program = f"{sys.executable} -m {command}"
                 done = subprocess.run(
-                    program, shell=True, capture_output=True, text=True, timeout=300, check=False
+                    program, shell=True, capture_output=True, text=True, timeout=PATIENCE, check=False
                 )
                 assert done.returncode == 0, done.stderr
                 for line in (line for line in lines if line != "..."):

@@ -10,7 +10,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import jsonschema
-import numpy as np
 import pytest
 
 from m2bridge import records, scripts
@@ -79,7 +78,7 @@ def test_json_follows_the_schema_and_loads_back(command, capsys):
     ]
     assert document["known_symmetry_dim"] == 1
     assert document["verdict"] == "finite-up-to-symmetry"
-    assert document["certainty"] == "proved"
+    assert document["certainty"] == "theorem"
     assert document["agreement"] is True
     assert document["at"]["weights"] == {"A": [["1", "0"], ["0", "0"]], "V": [["0", "1"]]}
     result = records.from_document(document)
@@ -94,7 +93,7 @@ def test_for_people(command, capsys):
         "finite-up-to-symmetry",
         "M_1 is skew: these are the same function",
         "it FAILS",
-        "witnesses agree",
+        "no second witness",  # of the verdict: components show it alone
     ):
         assert words in text
 
@@ -169,19 +168,6 @@ def test_a_dropped_multiplicity_is_caught(engine, mutate):
     assert "component 1 is reduced" in quantities(result)
 
 
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [("sub(M1, T)", "sub(transpose M1, T)"), ("(M#i * X)", "(M#(layers-1-i) * X)")],
-    ids=["transposed M_1", "exchanged layers"],
-)
-def test_mistakes_in_the_structured_way_are_caught(engine, mutate, old, new):
-    assert ask(engine, VIRTUAL3).agreement is True
-    mutate("fiber_deep", old, new)
-    result = ask(engine, VIRTUAL3)
-    assert result.agreement is False
-    assert "the point is in its fiber" in quantities(result)
-
-
 def test_the_command_exits_3_when_witnesses_disagree(command, mutate, capsys):
     mutate("_lightning", "attentionMatrix W * X;", "transpose attentionMatrix W * X;")
     assert command(LAYER) == 3
@@ -214,9 +200,11 @@ def test_weights_of_another_stratum_give_another_fiber(engine):
 def test_overlooked_small_orbits_are_caught(engine, mutate):
     """W_2 W_1 = 0 with one number each has three orbits, and two components."""
     at = {"W1": [[1]], "W2": [[0]]}
-    assert ask(engine, "linear(widths=[1,1,1])", at).agreement is True
+    assert ask(engine, "linear(widths=[1,1,1])", at).agreement is not False
     mutate("fiber", "any(#moves, i -> fiber", "any(0, i -> fiber")
-    assert "orbits" in quantities(ask(engine, "linear(widths=[1,1,1])", at))
+    damaged = ask(engine, "linear(widths=[1,1,1])", at)
+    assert damaged.agreement is False
+    assert "orbits" in quantities(damaged)
 
 
 # -- limits --------------------------------------------------------------------------------------------------
@@ -238,7 +226,7 @@ def test_a_limit_gives_what_was_found_and_exit_5(engine, monkeypatch, capsys):
     assert result.limit is not None
     assert result.fiber_dim == 2
     assert result.components is None
-    assert (result.verdict, result.certainty.value) == ("identifiable-up-to-symmetry", "proved")
+    assert (result.verdict, result.certainty.value) == ("identifiable-up-to-symmetry", "theorem")
     monkeypatch.setattr("m2bridge.questions.kernel.open_engine", lambda **_: nullcontext(CutOff()))
     assert main(["fiber", VIRTUAL]) == 5
     assert "partial answer" in capsys.readouterr().err
@@ -252,29 +240,27 @@ def test_a_real_time_limit(engine_info: EngineInfo):
     assert result.components is None
 
 
-# -- both engines, render ------------------------------------------------------------------------------------
+# -- both engines, --script ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    ("spec", "at"), [(LAYER, "rank_a=1,rank_v=1,meet=1"), (VIRTUAL3, None), ("mlp(widths=[2,2,2])", None)]
+    ("spec", "at"),
+    [
+        (LAYER, "rank_a=1,rank_v=1,meet=1"),
+        pytest.param(VIRTUAL3, None, marks=pytest.mark.slow),
+        pytest.param("mlp(widths=[2,2,2])", None, marks=pytest.mark.slow),
+    ],
 )
 def test_every_engine_gives_the_same_answer(engine_info: EngineInfo, engine: Engine, spec, at):
     with ProcessEngine(engine_info) as other:
         first, second = ask(engine, spec, at), ask(other, spec, at)
-    assert first.agreement is second.agreement is True
+    assert first.agreement is second.agreement is not False
     assert first.components == second.components
     assert first.verdict == second.verdict
 
 
-@pytest.mark.parametrize("spec", [LAYER, VIRTUAL3, "convolution(filters=[2,2])", "map:s,t->s^2;s*t;t^2"])
-def test_the_rendered_script_runs(engine, spec):
-    run = engine.run(fiber.first_script(spec))
-    assert run.outcome is Outcome.FINISHED
-    assert "@m2b-end" in run.stdout
-
-
-def test_render_from_the_command_line(capsys):
-    assert main(["render", "fiber", LAYER]) == 0
+def test_the_script_from_the_command_line(capsys):
+    assert main(["fiber", LAYER, "--script"]) == 0
     assert "knownPoints = {{" in capsys.readouterr().out
 
 
@@ -286,7 +272,7 @@ def test_a_map_given_by_polynomials(engine):
     result = ask(engine, "map:s,t->s^2;s*t;t^2", {"x": [2, 3]})
     assert (result.fiber_dim, result.degree, result.known_symmetry_dim, result.orbits) == (0, 2, 0, 2)
     assert result.verdict == "identifiable-up-to-symmetry"
-    assert result.agreement is True
+    assert result.agreement is not False
 
 
 def test_a_map_with_larger_fibers(engine):
@@ -332,7 +318,7 @@ def test_a_large_model_has_dimensions_only_and_says_so(engine):
         None,
         6,
     )
-    assert (result.certainty.value, result.probability) == ("proved", None)
+    assert (result.certainty.value, result.probability) == ("computed", None)
     assert any("out of reach" in note for note in result.notes)
 
 
@@ -347,17 +333,6 @@ def test_a_given_point_of_a_large_model_is_examined_itself(engine):
     assert special.generic_fiber_dim == 6
 
 
-def test_real_points_are_evaluated_again(engine):
-    result = ask(engine, LAYER, "rank_a=1,rank_v=1,meet=0")
-    model = parse_spec(LAYER)
-    X = np.random.default_rng(5).standard_normal((4, 2, 2))
-    expected = model.forward({"A": np.array([[1.0, 0], [0, 0]]), "V": np.array([[0.0, 1]])}, X)
-    assert {point.same_orbit for point in result.real_points} == {True, False}
-    for point in result.real_points:
-        found = model.forward({name: np.array(w) for name, w in point.weights.items()}, X)
-        assert np.abs(found - expected).max() < 1e-7
-
-
 def test_reach_is_estimated(engine):
     assert in_reach(parse_spec(LAYER), 32003, 0)
     assert not in_reach(parse_spec(VIRTUAL3), 32003, 0)
@@ -365,7 +340,8 @@ def test_reach_is_estimated(engine):
 
 def test_a_cone_that_splits_over_one_prime_only_is_no_contradiction(engine: Engine) -> None:
     found = fiber("map:s,t->s^2+t^2", at={"s": 0, "t": 0}, engine=engine)
-    assert (found.fiber_dim, found.degree, found.agreement) == (1, 2, True)
+    assert (found.fiber_dim, found.degree) == (1, 2)
+    assert found.agreement is not False
 
 
 def test_a_name_is_printed_as_it_was_written(
@@ -377,25 +353,35 @@ def test_a_name_is_printed_as_it_was_written(
     assert "x [/foo] [bold]b[/bold], 2 polynomials" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize(("spec", "dim"), [("map:x->0;0", 1), ("map:x,y->1/2;x", 1), ("map:x,y->0|x-y^2", 1)])
-def test_constant_coordinates_have_fibers(engine_info: EngineInfo, spec: str, dim: int) -> None:
+@pytest.mark.parametrize(("spec", "dim"), [("map:x->0;0", 1), ("map:x,y->1/2;x", 1)])
+def test_constant_coordinates_have_fibers(each_engine: Engine, spec: str, dim: int) -> None:
     """Zero and constants are elements of the ring of the weights, on every engine."""
     model = parse_spec(spec)
     at = {"x": 4, "y": 2} if "|" in spec else None
-    result = fiber(model, engine=ProcessEngine(engine_info), at=at)
-    assert (result.fiber_dim, result.generic_fiber_dim, result.agreement) == (dim, dim, True)
+    result = fiber(model, engine=each_engine, at=at)
+    assert (result.fiber_dim, result.generic_fiber_dim) == (dim, dim)
+    assert result.agreement is not False
 
 
+@pytest.mark.parametrize(
+    ("spec", "right", "wrong", "agreement"),
+    [  # not identifiable: shown by components and, from the program, by ranks; biases are forgotten
+        ("mlp(widths=[1,2,1],r=[2],bias=true)", "y + W#(2*i+1)", "y", True),
+        # one orbit: shown by components alone; the filter does not move
+        ("convolution(filters=[2,2],r=2)", "* strides#i + j)", "* strides#i)", None),
+    ],
+)
 def test_a_family_is_read_from_its_partial_and_a_wrong_one_is_noticed(
-    engine: Engine, monkeypatch: pytest.MonkeyPatch
+    spec: str, right: str, wrong: str, agreement: bool | None, engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    spec = "graph-convolution(graph=path3,widths=[1,2,1],r=2)"
-    assert fiber(spec, engine=engine).agreement is True
+    found = fiber(spec, engine=engine)
+    assert found.agreement is agreement
+    assert found.weighed.once == (() if agreement else ("verdict",))
     original = scripts.render
 
     def damaged(template, *arguments, **more):
         script = original(template, *arguments, **more)
-        text = script.text.replace("i == j or edgeSets", "edgeSets")  # vertices forget their own columns
+        text = script.text.replace(right, wrong)
         assert template != "fiber" or text != script.text
         return type(script)(name=script.name, text=text)
 

@@ -16,6 +16,7 @@ from m2bridge.models import parse_spec
 from m2bridge.questions.critical_points import critical_points
 
 
+@pytest.mark.slow
 def test_slice_of_attention(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "landscape.png"
     assert main(["figure", "landscape", "lightning(d=2,dp=1)", "-o", str(path)]) == 0
@@ -44,8 +45,9 @@ def test_points_are_critical_and_lines_descend(engine: Engine) -> None:
         assert losses[-1] < losses[0]
 
 
-def test_plane_of_a_larger_network_as_a_page(tmp_path: Path) -> None:
-    path = tmp_path / "landscape.html"
+@pytest.mark.slow
+def test_plane_of_a_larger_network(tmp_path: Path) -> None:
+    path = tmp_path / "landscape.svg"
     assert main(["figure", "landscape", "mlp(widths=[2,2,1],r=2)", "-o", str(path), "--seed", "1"]) == 0
     assert "critical functions" in path.read_text()
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from m2bridge.cli import main
-from m2bridge.engine import Engine, EngineInfo, ProcessEngine
+from m2bridge.engine import Engine
 from m2bridge.errors import InputError
 from m2bridge.models import parse_spec
 from m2bridge.questions.custom_template import run_template
@@ -32,16 +33,23 @@ def test_two_quadrics_are_a_twisted_cubic_and_a_line(engine: Engine) -> None:
     assert (found.dim, found.codim, found.degree, found.h_vector) == (2, 2, 4, (1, 2, 1))
     assert found.components is not None
     assert sorted(part.degree for part in found.components) == [1, 3]
-    assert (found.radical, found.agreement, found.certainty) == (True, True, Certainty.PROVED)
+    assert (found.radical, found.agreement, found.certainty) == (True, None, Certainty.COMPUTED)
 
 
 def test_a_node_a_double_point_and_the_unit_ideal(engine: Engine) -> None:
     node = ideal("y^2*z - x^3 - x^2*z", engine=engine)
-    assert (node.singular_dim, node.singular_degree, node.radical) == (1, 1, True)
+    assert (node.singular_dim, node.singular_scheme_degree, node.radical) == (1, 1, True)
     double = ideal("ZZ/101[x,y] ideal(x^2, x*y)", engine=engine)
     assert (double.dim, double.degree, double.radical, double.field) == (1, 1, False, "F_101")
     unit = ideal("x - 1\nx", engine=engine)
     assert (unit.dim, unit.codim) == (-1, None)
+
+
+def test_a_lost_generator_is_caught(engine: Engine, damage: Callable[[str, str], list[str]]) -> None:
+    damaged = damage("I = idealIn(S, polynomials);", "I = idealIn(S, drop(polynomials, 1));")
+    found = ideal("QQ[x_0..x_3] ideal(x_0*x_3-x_1*x_2, x_0*x_2 - x_1^2)", engine=engine)
+    assert damaged
+    assert found.agreement is False
 
 
 def test_the_command_reads_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -49,7 +57,7 @@ def test_the_command_reads_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[
     file.write_text("x*y - z^2  # a conic\n")
     assert main(["ideal", str(file), "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
-    assert (document["degree"], document["singular_dim"], document["agreement"]) == (2, 0, True)
+    assert (document["degree"], document["singular_dim"], document["agreement"]) == (2, 0, None)
     assert main(["ideal", str(tmp_path / "missing.txt")]) == 2
     file.write_text("x*(y - z")
     assert main(["ideal", str(file)]) == 2
@@ -80,7 +88,7 @@ def test_the_zero_ideal_has_a_component_that_is_shown(
     assert main(["ideal", str(file)]) == 0
     printed = capsys.readouterr().out
     assert "ideal of 0 in x, y over F_32003" in printed
-    assert "component 1     codimension 0, degree 1: 0" in printed
+    assert "component 1 codimension 0, degree 1: 0" in " ".join(printed.split())
 
 
 def test_a_modulus_that_is_no_prime_is_named_as_it_was_given(
@@ -120,14 +128,14 @@ def test_a_template_of_ones_own(engine: Engine, tmp_path: Path, capsys: pytest.C
     ],
 )
 def test_a_mistake_in_a_template_is_bad_input(
-    old: str, new: str, line: int | None, says: str, engine_info: EngineInfo, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    old: str, new: str, line: int | None, says: str, each_engine: Engine, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:  # fmt: skip
     file = tmp_path / "own.m2.j2"
     file.write_text(TEMPLATE.replace(old, new))
-    with ProcessEngine(engine_info) as engine, pytest.raises(InputError) as caught:
-        run_template(file, engine=engine)
+    with pytest.raises(InputError) as caught:
+        run_template(file, engine=each_engine)
     assert caught.value.line == line
-    assert main(["template", str(file), "--engine", str(engine_info.path)]) == 2
+    assert main(["template", str(file), "--engine", str(each_engine.info.path)]) == 2
     message = capsys.readouterr().err
     assert says in message
     assert message.startswith("m2bridge: template own.m2.j2")
@@ -154,4 +162,4 @@ def test_singularities_of_smaller_components_are_not_overlooked(engine: Engine) 
 
 def test_a_leading_coefficient_that_vanishes_modulo_p(engine: Engine) -> None:
     found = ideal("variables: x, y\n3*x^2+y", field=3, engine=engine)
-    assert (found.dim, found.degree, found.agreement) == (1, 1, True)
+    assert (found.dim, found.degree, found.agreement) == (1, 1, None)

@@ -8,6 +8,7 @@ from pathlib import Path
 from m2bridge.engine import Engine, EngineInfo
 from m2bridge.questions.closure import closure
 from m2bridge.questions.ideal import ideal
+from tests.running import PATIENCE
 
 
 def test_an_ideal_is_asked_about_a_closure(engine: Engine) -> None:
@@ -28,7 +29,8 @@ def test_macaulay2_reads_an_mrdi_file_back(engine: Engine, engine_info: EngineIn
         "<< toString(sub(I, vars S) == J, degree I, codim I) << endl;\n"
     )
     done = subprocess.run(
-        [str(engine_info.path), "--script", "read.m2"], cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False
+        [str(engine_info.path), "--script", "read.m2"],
+        cwd=tmp_path, capture_output=True, text=True, timeout=PATIENCE, check=False,
     )  # fmt: skip
     if tuple(map(int, engine_info.version.split(".")[:2])) < (1, 26):
         assert "MRDI" in done.stderr

@@ -15,6 +15,7 @@ from m2bridge.cli import main
 from m2bridge.engine import Engine, Limits
 from m2bridge.models import OwnNetwork, from_callable, parse_spec
 from m2bridge.report.explain import explain
+from tests.marking import slow_except
 from tests.networks import NETWORKS
 
 SMALL = {
@@ -47,7 +48,7 @@ def test_a_record_holds_the_network(name: str, engine: Engine, tmp_path: Path) -
     assert model.recorded.sha256[:12] in text
 
 
-@pytest.mark.parametrize("name", sorted(SMALL))
+@pytest.mark.parametrize("name", slow_except({"biases", "gram matrix"}, sorted(SMALL)))
 def test_its_fibers_are_those_of_its_coordinates(name: str, engine: Engine) -> None:
     model = networks()[name]
     found = m2bridge.fiber(model, engine=engine, limits=Limits(wall_seconds=20))
@@ -73,6 +74,7 @@ def test_a_proved_one_has_a_certificate_that_is_verified(
     assert main(["check", str(path)]) == 7
 
 
+@pytest.mark.slow
 def test_it_goes_through_a_file_and_a_batch(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     model = networks()["biases"]
     file = tmp_path / "mine.toml"
@@ -86,6 +88,7 @@ def test_it_goes_through_a_file_and_a_batch(tmp_path: Path, capsys: pytest.Captu
     assert capsys.readouterr().out == model.recorded.text
 
 
+@pytest.mark.slow
 def test_matrices_of_fractions_are_constants_of_every_question(engine: Engine) -> None:
     """A rotation by a Pythagorean angle between keys and queries; its closure is the determinant of 3 x 3 matrices, rotated."""
     turn = np.array([[Fraction(3, 5), Fraction(-4, 5)], [Fraction(4, 5), Fraction(3, 5)]], dtype=object)

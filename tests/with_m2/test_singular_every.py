@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import subprocess
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,20 +17,22 @@ from m2bridge.questions.fiber.partners import partners
 from m2bridge.questions.singular_locus import general, singular_locus
 from m2bridge.questions.singular_locus.places import declared_strata
 from m2bridge.questions.singular_locus.tangents import exact_span
+from tests.answering import Answers
+from tests.running import run_command
 
 KNOWN = [
     # Generic determinantal varieties: Sing{rk <= r} = {rk <= r-1} (Bruns, Vetter, Determinantal Rings, Theorem 2.6). Rank <= 1 is
     # the cone over the Segre variety, of dimension m+n-1 and degree C(m+n-2, m-1) (Harris, Algebraic Geometry, Example 18.15).
     ("linear(widths=[2,1,2])", [(0, 1)]),
-    ("linear(widths=[3,2,3])", [(5, 6)]),
-    ("linear(widths=[3,1,3])", [(0, 1)]),
+    pytest.param("linear(widths=[3,2,3])", [(5, 6)], marks=pytest.mark.slow),
+    pytest.param("linear(widths=[3,1,3])", [(0, 1)], marks=pytest.mark.slow),
     pytest.param("linear(widths=[4,2,3])", [(6, 10)], marks=pytest.mark.slow),
     # The secant variety of the Veronese surface, symmetric 3 x 3 matrices of rank <= 2, is singular along the surface, whose cone
     # has dimension 3 and degree 4 (Harris, Exercise 11.28 and Example 18.13).
     ("mlp(widths=[3,2,1],r=2)", [(3, 4)]),
     # W2 (W1 x)^2: three binary quadrics in a plane that two squares span; every plane of binary quadrics is a limit of such, so
     # the closure is {3 x 3 matrices of rank <= 2}.
-    ("mlp(widths=[2,2,3],r=2)", [(5, 6)]),
+    pytest.param("mlp(widths=[2,2,3],r=2)", [(5, 6)], marks=pytest.mark.slow),
     # A smooth projective curve: the cone is singular at its vertex only (rational quartic in P^3, Hartshorne, Exercise I.3.18).
     ("map:s,t->s^4;s^3*t;s*t^3;t^4", [(0, 1)]),
     # Cubics with a double root: the discriminant, also the tangent developable of the twisted cubic, of degree 4. It is
@@ -42,10 +44,6 @@ KNOWN = [
     ("map:s,t->s;s*t;t^2", [(1, 1)]),
     ("map:t->t^2;t^3", [(0, 1)]),
     ("map:s,t->s^2;t^2", []),
-    # A source with two components, two lines through the origin: their union is singular where they meet.
-    ("map:x,y->x;y|x*y", [(0, 1)]),
-    # Three planes: singular along the three lines in which two of them meet.
-    ("map:x,y,z->x;y;z|x*y*z", [(1, 1), (1, 1), (1, 1)]),
     # 1/x + 1/y + 1/z + 1/w = 0, Cayley's cubic surface with four nodes: a cone over it has four singular lines.
     ("map:a,b,c->-b*c*(a+b+c);-a*c*(a+b+c);-a*b*(a+b+c);a*b*c", [(1, 1)] * 4),
     # Steiner's Roman surface has three double lines; in the cone over it they are planes.
@@ -63,8 +61,8 @@ KNOWN = [
 
 
 @pytest.mark.parametrize(("spec", "components"), KNOWN)
-def test_textbook_answers(engine: Engine, spec: str, components: list[tuple[int, int]]) -> None:
-    result = singular_locus(spec, engine=engine)
+def test_textbook_answers(answered: Answers, spec: str, components: list[tuple[int, int]]) -> None:
+    result = answered(singular_locus, spec)
     assert [(c.dim, c.degree) for c in result.components or ()] == components
     assert result.agreement is not False, result.conflicts
     assert result.completeness == "complete"
@@ -79,8 +77,6 @@ KINDS = [
     ("map:t->t^3;t^5", 3, 8, 4),
     ("map:t->t^3;t^4;t^5", 3, None, 2),  # a space curve: the gaps of the semigroup are 1 and 2
     ("map:t->t^2-1;t^3-t", 2, 1, 1),  # a node
-    ("map:x,y->x;y|y*(y-x^2)", 2, 3, 2),  # a tacnode: a parabola and its tangent meet twice
-    ("map:x,y->x;y|x*y*(x-y)", 3, 4, 3),  # three lines: mu = 2 delta - 3 + 1
     ("map:s,t->s^2;s*t;t^2", 2, 1, None),  # a surface: A_1
     ("map:s,t->s^3;t^3;s*t", 2, 2, None),  # A_2
 ]
@@ -88,15 +84,15 @@ KINDS = [
 
 @pytest.mark.parametrize(("spec", "multiplicity", "milnor", "delta"), KINDS)
 def test_kinds_of_isolated_singular_points(
-    engine: Engine, spec: str, multiplicity: int, milnor: int | None, delta: int | None
+    answered: Answers, spec: str, multiplicity: int, milnor: int | None, delta: int | None
 ) -> None:
-    (point,) = singular_locus(spec, engine=engine).components or ()
+    (point,) = answered(singular_locus, spec).components or ()
     assert (point.multiplicity, point.milnor_number, point.delta_invariant) == (multiplicity, milnor, delta)
 
 
-def test_conjugate_nodes_are_counted_one_by_one(engine: Engine) -> None:
+def test_conjugate_nodes_are_counted_one_by_one(answered: Answers) -> None:
     # a polynomial curve of degrees 4 and 3 has (4-1)(3-1)/2 = 3 double points; these three are conjugate over QQ
-    (nodes,) = singular_locus("map:t->t^4+t;t^3-2*t", engine=engine).components or ()
+    (nodes,) = answered(singular_locus, "map:t->t^4+t;t^3-2*t").components or ()
     assert (nodes.dim, nodes.degree, nodes.milnor_number, nodes.delta_invariant) == (0, 3, 1, 1)
 
 
@@ -107,37 +103,40 @@ def test_strata_that_the_time_did_not_suffice_for_are_said(engine: Engine) -> No
     assert "before all strata of the weights were asked" in result.limit
 
 
-def test_a_prime_of_bad_reduction_is_no_contradiction(engine: Engine) -> None:
+def test_a_prime_of_bad_reduction_is_no_contradiction(answered: Answers) -> None:
     # x = t^2, y = t (x - 1)(x - 32004): a node at x = 1 and one at x = 32004, which come together modulo 32003; no number of
     # the map, t^5 - 32005 t^3 + 32004 t, is divisible by 32003
-    result = singular_locus("map:t->t^2;t^5-32005*t^3+32004*t", engine=engine)
+    result = answered(singular_locus, "map:t->t^2;t^5-32005*t^3+32004*t")
     assert [(c.dim, c.degree, c.multiplicity) for c in result.components or ()] == [(0, 1, 2)] * 2
-    assert result.agreement is True, result.conflicts
+    assert result.agreement is None, result.conflicts  # dimension and degree over QQ have one definition
     sizes = {e.field: e.value for e in result.evidence if e.quantity == "singular components"}
     assert sizes == {None: [[0, 2]], "F_32003": [[0, 1]]}
 
 
-def test_the_convolution_is_singular_along_a_line_of_its_middle_coefficient(engine: Engine) -> None:
+def test_the_convolution_is_singular_along_a_line_of_its_middle_coefficient(answered: Answers) -> None:
     # (a x + b y)^2 c + (a y + b z)^2 d: dimension 3 in 5 coordinates. A multiple of y^2 comes from a = d = 0 and from b = c = 0:
     # on this line the closure has two sheets.
-    result = singular_locus("convolution(filters=[2,2],r=2)", engine=engine)
+    result = answered(singular_locus, "convolution(filters=[2,2],r=2)")
     (line,) = result.components or ()
     assert (line.dim, line.degree, line.multiplicity) == (1, 1, 2)
-    assert result.agreement is True
+    assert (
+        result.agreement is None
+    )  # dimension and degree have one definition; a contradiction would be False
     verdicts = {place.name: place.verdict for place in result.places}
     assert verdicts["random weights"] == "smooth"
     assert verdicts["w1 = 0"] == verdicts["all weights 0"] == "singular"
 
 
-def test_strata_of_the_weights_say_which_ranks_map_into_the_singular_locus(engine: Engine) -> None:
-    result = singular_locus("linear(widths=[3,2,3])", engine=engine)
+@pytest.mark.slow
+def test_strata_of_the_weights_say_which_ranks_map_into_the_singular_locus(answered: Answers) -> None:
+    result = answered(singular_locus, "linear(widths=[3,2,3])")
     places = {place.name: place for place in result.places}
     assert places["rk W1 = 1"].verdict == places["rk W2 = 1"].verdict == "singular"
     assert places["rk W1 = 1"].components == (1,)
     # the image of {rk W1 = 1} is dense in the singular locus: both have dimension 5
     assert places["rk W1 = 1"].image_dim == result.singular_dim == 5
     assert places["a zero row of W2"].verdict == places["random weights"].verdict == "smooth"
-    assert result.certainty.value == "proved"
+    assert result.certainty.value == "computed"
 
 
 @pytest.mark.parametrize(
@@ -150,9 +149,9 @@ def test_strata_of_the_weights_say_which_ranks_map_into_the_singular_locus(engin
         ("map:s,t->s;s*t;t^2", 2, None),  # not isolated
     ],
 )
-def test_the_kind_of_singularity(engine: Engine, spec: str, multiplicity: int, milnor: int | None) -> None:
+def test_the_kind_of_singularity(answered: Answers, spec: str, multiplicity: int, milnor: int | None) -> None:
     # Milnor numbers of x^a = y^b: (a-1)(b-1) (Milnor, Singular Points of Complex Hypersurfaces, Section 9)
-    (part,) = singular_locus(spec, engine=engine).components or ()
+    (part,) = answered(singular_locus, spec).components or ()
     assert (part.multiplicity, part.milnor_number) == (multiplicity, milnor)
 
 
@@ -184,20 +183,21 @@ sizes = (R, forms) -> (
 """
 
 
-def test_twelve_random_maps_agree_with_all_minors_over_q(engine: Engine) -> None:
+@pytest.mark.slow
+def test_twelve_random_maps_agree_with_all_minors_over_q(answered: Answers, tmp_path: Path) -> None:
     maps = random_maps()
     script = BRUTE
     for spec in maps:
         variables, _, polynomials = spec.removeprefix("map:").partition("->")
         script += f"R = QQ[{variables}]; << toString sizes(R, {{{polynomials.replace(';', ',')}}}) << endl;\n"
-    done = subprocess.run(
-        [str(find_engine().path), "--script", "/dev/stdin"], input=script, capture_output=True, text=True, timeout=600, check=True
-    )  # fmt: skip
+    path = tmp_path / "minors.m2"  # 1.26 does not read a script from a pipe
+    path.write_text(script)
+    done = run_command([str(find_engine().path), "--script", str(path)])
     expected = [eval_lists(line) for line in done.stdout.split("\n") if line]
     assert len(expected) == len(maps) == 12
     assert len({str(sizes) for sizes in expected}) >= 3
     for spec, sizes in zip(maps, expected, strict=True):
-        result = singular_locus(spec, engine=engine)
+        result = answered(singular_locus, spec)
         total: dict[int, int] = {}
         for part in result.components or ():
             total[part.dim] = total.get(part.dim, 0) + (part.degree or 0)
@@ -238,12 +238,13 @@ def test_without_equations_curves_show_singular_points_and_the_rest_is_undecided
     assert verdicts["random weights"] == ("undecided", None)
     assert result.components is result.span_dim is None
     # each singular place is proved by curves, the whole locus is not
-    assert {p.certainty.value for p in result.places if p.verdict == "singular"} == {"proved"}
+    assert {p.certainty.value for p in result.places if p.verdict == "singular"} == {"computed"}
     assert result.certainty.value == "probable"
     assert result.view().answer.startswith("not known as a whole; singular at the images of")
     assert any("--force" in sentence for sentence in result.undecided)
 
 
+@pytest.mark.slow
 def test_two_layers_of_attention_are_singular_where_the_first_is_skew() -> None:
     # (J, N, L) and (N, J, L / det N) are one function for J skew: the images of both differentials lie in the tangent space
     # there, and together they have more than the 10 dimensions of the image (12 weights, two scalings)
@@ -255,18 +256,18 @@ def test_two_layers_of_attention_are_singular_where_the_first_is_skew() -> None:
     assert exact_span(model, fiber, np.random.default_rng(0), enough=10) > 10
 
 
-def test_what_has_no_closure_is_refused_with_advice(engine: Engine) -> None:
+def test_what_has_no_closure_is_refused_with_advice(answered: Answers) -> None:
     with pytest.raises(NotPolynomialError, match="ask for its dimension"):
-        singular_locus("softmax(d=[2,2])", engine=engine)
+        answered(singular_locus, "softmax(d=[2,2])")
 
 
 @pytest.mark.parametrize(
     "spec", ["map:t->t^2-1;t^3-t", "map:t->t^3-3*t;t^4-2*t^2", "map:s,t->s^2-1;s^3-s;t"], ids=str
 )
 @pytest.mark.parametrize("seed", [0, 2])
-def test_random_weights_are_not_special(spec: str, seed: int, engine: Engine) -> None:
+def test_random_weights_are_not_special(spec: str, seed: int, answered: Answers) -> None:
     """Singular points of these curves have small integers as parameters; a random point is smooth."""
-    found = singular_locus(spec, engine=engine, seed=seed)
+    found = answered(singular_locus, spec, seed=seed)
     assert found.places[0].name == "random weights"
     assert (found.places[0].verdict, found.places[0].critical) == ("smooth", False)
 
@@ -285,7 +286,17 @@ def test_weights_that_are_single_numbers(engine):
     ("spec", "dim", "degree"),
     [("map:t->t^2;1;t^3", 0, 1), ("map:t->t^2;5;t^3;0", 0, 1), ("map:s,t->s;t;1;s*t", -1, 0)],
 )
-def test_constant_coordinates_change_nothing(engine, spec, dim, degree):
+def test_constant_coordinates_change_nothing(answered: Answers, spec, dim, degree):
     """A cusp, the same in another plane, and a smooth quadric, in an affine subspace."""
-    answer = singular_locus(spec, engine=engine)
-    assert (answer.singular_dim, answer.singular_degree, answer.certainty.value) == (dim, degree, "proved")
+    answer = answered(singular_locus, spec)
+    assert (answer.singular_dim, answer.singular_degree, answer.certainty.value) == (dim, degree, "computed")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("spec", "p", "milnor"), [("map:t->t^2;t^103", 101, 102), ("map:t->t^3;t^104", 101, 206)]
+)
+def test_cusps_of_a_degree_above_the_prime(spec: str, p: int, milnor: int, answered: Answers) -> None:
+    """The curve (t^a, t^b), a and b coprime, has the Milnor number (a - 1)(b - 1); over F_p that holds if p divides neither."""
+    found = answered(singular_locus, spec, prime=p)
+    assert [c.milnor_number for c in found.components or ()] == [milnor]

@@ -12,6 +12,8 @@ from pathlib import Path
 import jsonschema
 import pytest
 
+from tests.running import PATIENCE
+
 Run = Callable[..., subprocess.CompletedProcess[str]]
 CONTRIBUTING = Path(__file__).parents[2] / "CONTRIBUTING.md"
 JOBS = """\
@@ -48,7 +50,9 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
 
     def call(*arguments: object) -> subprocess.CompletedProcess[str]:
         words = [sys.executable, "-m", "m2bridge", *map(str, arguments)]
-        return subprocess.run(words, capture_output=True, text=True, timeout=120, check=False, cwd=tmp_path)
+        return subprocess.run(
+            words, capture_output=True, text=True, timeout=PATIENCE, check=False, cwd=tmp_path
+        )
 
     return call
 
@@ -64,6 +68,7 @@ def test_it_is_listed_described_and_answers(run: Run) -> None:
     assert "to prove it: the coefficients over QQ" in done.stdout
 
 
+@pytest.mark.slow
 def test_its_json_fits_the_schema_made_from_its_type(run: Run) -> None:
     schema = json.loads(run("schema", "linear-span").stdout)
     done = run("linear-span", "lightning(d=2,dp=2)", "--json", "--seed", 3)
@@ -72,9 +77,9 @@ def test_its_json_fits_the_schema_made_from_its_type(run: Run) -> None:
     assert (document["span_dim"], document["agreement"], document["seed"]) == (12, True, 3)
 
 
+@pytest.mark.slow
 def test_it_is_rendered_saved_and_explained(run: Run, tmp_path: Path) -> None:
-    script = run("render", "linear-span", "--d", 3, "--dp", 1).stdout
-    assert script == run("linear-span", "--d", 3, "--dp", 1, "--script").stdout
+    script = run("linear-span", "--d", 3, "--dp", 1, "--script").stdout
     assert "d = 3;" in script
     assert "rank lift(last coefficients coordinates, kk)" in script
     assert run("linear-span", "--d", 2, "--dp", 1, "--save", tmp_path / "records").returncode == 0
@@ -85,6 +90,7 @@ def test_it_is_rendered_saved_and_explained(run: Run, tmp_path: Path) -> None:
     assert "emit(" in explained.stdout
 
 
+@pytest.mark.slow
 def test_it_runs_in_a_batch_and_its_template_is_part_of_the_key(run: Run, tmp_path: Path) -> None:
     (tmp_path / "jobs.toml").write_text(JOBS)
     first = run("batch", "jobs.toml", "--store", "store", "--workers", 1)
@@ -97,6 +103,7 @@ def test_it_runs_in_a_batch_and_its_template_is_part_of_the_key(run: Run, tmp_pa
     assert "2 to run" in run("batch", "jobs.toml", "--store", "store", "--dry-run").stdout
 
 
+@pytest.mark.slow
 def test_limits_and_mistakes_have_their_exit_codes(run: Run, tmp_path: Path) -> None:
     large = run("linear-span", "--d", 9, "--dp", 9, "--timeout", "1s")
     assert large.returncode == 5, large.stdout + large.stderr
@@ -110,6 +117,7 @@ def test_limits_and_mistakes_have_their_exit_codes(run: Run, tmp_path: Path) -> 
     assert "witnesses disagree" in wrong.stderr
 
 
+@pytest.mark.slow
 def test_a_family_answers_every_question(run: Run, tmp_path: Path) -> None:
     assert "gated(d=3,h=1)" in run("models").stdout
     assert "did you mean gated?" in run("dimension", "gatd(d=3,h=1)").stderr
@@ -125,6 +133,7 @@ def test_a_family_answers_every_question(run: Run, tmp_path: Path) -> None:
     assert run("report", "records", "-o", "page.html").returncode == 0
 
 
+@pytest.mark.slow
 def test_a_family_runs_in_a_batch_and_its_two_files_are_part_of_the_key(run: Run, tmp_path: Path) -> None:
     (tmp_path / "jobs.toml").write_text(
         '[[grid]]\nanalysis = "dimension"\nmodel = "gated"\nd = [2, 3]\nh = 1\n'
@@ -145,7 +154,8 @@ def test_a_family_runs_in_a_batch_and_its_two_files_are_part_of_the_key(run: Run
     assert run("dimension", "gated(d=3,h=1)").returncode == 3
 
 
-def test_entry_points_are_listed_by_their_sentence_and_not_imported(run: Run, tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_entry_points_are_listed_by_their_package_and_not_imported(run: Run, tmp_path: Path) -> None:
     package = tmp_path / "site" / "spans"
     package.mkdir()
     (package / "__init__.py").write_text("raise RuntimeError('imported')\n")
@@ -158,7 +168,7 @@ def test_entry_points_are_listed_by_their_sentence_and_not_imported(run: Run, tm
     )
     listed = run("--help")
     assert listed.returncode == 0, listed.stderr
-    assert "The dimension of the linear span of the neuromanifold." in " ".join(listed.stdout.split())
+    assert "linear-span A question of the package spans." in " ".join(listed.stdout.split())
     broken = run("linear-span", "--d", 2, "--dp", 1)
     assert broken.returncode == 2
     assert "spans.linear_span, of another package, cannot be imported" in broken.stderr

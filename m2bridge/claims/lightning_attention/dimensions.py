@@ -101,7 +101,7 @@ def check_only_permutations(size: Size, context: Context) -> Verdict:
     )
     naive = min(heads * one.image_dim, many.span_dim or heads * one.image_dim)
     computed = {"one_head": one.image_dim, "all_heads": many.image_dim, "if_only_permuted": naive}
-    if many.image_dim == naive and many.certainty is Certainty.PROVED:
+    if many.image_dim == naive and many.certainty.exact:
         return holds(Certainty.PROVED, f"{heads} heads have dimension {naive}", **computed)
     if many.upper_bound < naive:
         reason = f"{heads} heads have dimension at most {many.upper_bound} < {naive}: there are continuous symmetries between heads"

@@ -9,7 +9,7 @@ closes, and the keeper kills everything below it and removes its directory. It i
 process that Macaulay2 started and lost is handed to the keeper and cannot outlive the job, even in a session
 of its own.
 
-A job waits at a gate (a FIFO that Macaulay2 reads before it loads the script) until its limits are in place.
+A job waits at the gate until its limits are in place: a FIFO, from which Macaulay2 reads the name of the script that it loads.
 """
 
 from __future__ import annotations
@@ -55,7 +55,6 @@ class Keeper:
         self.received = b""
         self.exits: dict[int, tuple[int, Any]] = {}
         self.deadline = math.inf
-        self.tend_until = 0.0
         self.warm = warm.WarmMacaulay2(self)
         self.group: int | None = None
         self.asked_to_kill = self.go = self.begun = False
@@ -64,7 +63,6 @@ class Keeper:
         self.work.mkdir()
         for name in warm.FIFOS:
             os.mkfifo(self.root / name, 0o600)
-        warm.write_quick_end(self.root / "end")
         self.lifeline, self.held = os.pipe()
         os.set_inheritable(self.lifeline, True)
         self.wake, wake_write = os.pipe()
@@ -109,11 +107,6 @@ class Keeper:
         self.reap()
         return job
 
-    def tend_or_wait(self, seconds: float | None) -> dict[str, Any] | None:
-        """Listen; for a while after a job began, see to spare children meanwhile."""
-        tending = self.warm.tend() and time.monotonic() < self.tend_until
-        return self.listen(warm.UNHURRIED if tending else seconds)
-
     # -- processes ------------------------------------------------------------------------------------------
 
     def reap(self) -> None:
@@ -128,8 +121,8 @@ class Keeper:
             self.warm.note_end(pid)
 
     def children(self) -> set[int]:
-        """The processes whose parent is the keeper, the warm Macaulay2 and its spare children left out."""
-        return set(warm.children_of(os.getpid())) - self.warm.processes if LINUX else set()
+        """The processes whose parent is the keeper, without the warm Macaulay2."""
+        return set(warm.children_of(os.getpid())) - {self.warm.server} if LINUX else set()
 
     def sweep(self) -> None:
         """Kill the job and all that it started; orphans come to the keeper and are killed in turn."""
@@ -179,7 +172,7 @@ class Keeper:
         try:
             self.report("hello", directory=str(self.root))
             while True:
-                job = self.tend_or_wait(None)
+                job = self.listen(None)
                 try:
                     if job is not None:
                         self.job(job)
@@ -213,10 +206,11 @@ class Keeper:
             self.report("ready", pid=pid)
             while not (self.go or self.must_end(pid)):
                 self.listen(self.time_left())
-            self.pass_gate(job, pid, gate)
-        self.tend_until = time.monotonic() + 5.0
+            os.write(gate, f"./{job['file']}".encode())
+            os.close(gate)
+            self.begun = True
         while not self.must_end(pid):
-            self.tend_or_wait(self.time_left())
+            self.listen(self.time_left())
         stopped = None if pid in self.exits else "asked" if self.asked_to_kill else "wall"
         seconds = time.monotonic() - begun
         self.sweep()
@@ -225,24 +219,6 @@ class Keeper:
             "done", status=status, stopped=stopped, seconds=seconds, cpu_limit=cpu_limit, passed_gate=gate is not None,
             cpu=usage and usage.ru_utime + usage.ru_stime, maxrss=usage and usage.ru_maxrss,
         )  # fmt: skip
-
-    def pass_gate(self, job: dict[str, Any], pid: int, gate: int) -> None:
-        """Let the job go. The warm Macaulay2's child is told its script now; one that does not take it is lost."""
-        if not job["warm"]:
-            os.close(gate)
-            self.begun = True
-            return
-        looking = os.open(self.root / self.warm.gate, os.O_RDONLY | os.O_NONBLOCK)
-        os.write(gate, f"./{job['file']}".encode())
-        os.close(gate)
-        patience = time.monotonic() + warm.SERVER_PATIENCE
-        while warm.unread(looking):
-            if pid in self.exits or time.monotonic() > patience:
-                os.close(looking)
-                raise warm.ServerLostError("the child of the warm Macaulay2 did not take its script")
-            self.listen(warm.UNHURRIED)
-        os.close(looking)
-        self.begun = True
 
     def time_left(self) -> float:
         return max(0.0, min(self.deadline - time.monotonic(), 60.0))
@@ -262,7 +238,7 @@ class Keeper:
         """Start a Macaulay2 of its own for the job; its gate held open, none when it ended before."""
         self.group = pid = self.spawn(job, None if LINUX else job["cpu_seconds"])
         while (gate := self.writing_end("gate")) is None and not self.must_end(pid):
-            self.listen(warm.UNHURRIED)
+            self.listen(warm.PAUSE)
         return gate
 
     def writing_end(self, fifo: str) -> int | None:

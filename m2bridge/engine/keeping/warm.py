@@ -1,6 +1,6 @@
-"""Engine stage, outside the caller's process: the warm Macaulay2 and the children that it forks ahead of jobs.
+"""Engine stage, outside the caller's process: the warm Macaulay2, which forks a child for each job.
 
-A job enters, the process identifier of a child at its gate leaves. Standard library only.
+A job enters, the process identifier of a child that waits at the gate leaves. Standard library only.
 """
 
 from __future__ import annotations
@@ -8,25 +8,18 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
-import platform
 import shutil
 import signal
-import struct
-import sys
 import tempfile
-import termios
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from m2bridge.engine.keeping.__main__ import Keeper
 
-FEW_SPARES, MOST_FORKED = 1, 8  # with so few left, so many more are forked
-GATES = ("gate", *(f"gate{number}" for number in range(FEW_SPARES + MOST_FORKED)))
-FIFOS = ("next", "acknowledge", *GATES)
-PAUSE = 0.0005  # seconds between two looks, when a job waits
-UNHURRIED = 4 * PAUSE
+FIFOS = ("next", "gate")
+PAUSE = 0.001  # seconds between two looks, when a job waits
 START_PATIENCE = 120.0  # seconds until a Macaulay2 that starts counts as stuck
 SERVER_PATIENCE = 10.0  # and one that is warm
 LISTS_OF_CHILDREN = Path(f"/proc/self/task/{os.getpid()}/children").exists()
@@ -105,135 +98,67 @@ def own_directory() -> tuple[Path, int]:
                 return own, lock
 
 
-def unread(descriptor: int) -> int:
-    """How many bytes in a pipe nobody has read yet."""
-    return int.from_bytes(fcntl.ioctl(descriptor, termios.FIONREAD, b"\0" * 4), sys.byteorder)
-
-
-def write_quick_end(path: Path) -> None:
-    """Write a program that does nothing but end, on x86-64: to load /bin/true takes a child half a millisecond."""
-    if platform.machine() == "x86_64":
-        code = bytes.fromhex("31ff b83c000000 0f05")  # exit(0)
-        header = struct.pack(
-            "<7s9x2HI3QI6H", b"\x7fELF\2\1\1", 2, 62, 1, 0x400078, 64, 0, 0, 64, 56, 1, 0, 0, 0
-        )
-        size = len(header) + 56 + len(code)
-        path.write_bytes(header + struct.pack("<2I6Q", 1, 5, 0, 0x400000, 0x400000, size, size, 4096) + code)
-        path.chmod(0o700)
-
-
-class Spare(NamedTuple):
-    """A child of the warm Macaulay2 that waits for a job: its process, its gate, the gate's writing end, its packages."""
-
-    pid: int
-    gate: str
-    writing_end: int
-    packages: frozenset[str]
-
-
 class WarmMacaulay2:
-    """A Macaulay2 that forks: its process, and the spare children that wait at their gates for the next jobs."""
+    """A Macaulay2 that has started and loaded packages, and forks a child for each job."""
 
     def __init__(self, keeper: Keeper) -> None:
         self.keeper = keeper
         self.server: int | None = None
         self.died = False
-        self.gate = GATES[0]  # of the job that runs
-        self.spares: list[Spare] = []
-        self.awaited: dict[str, int] = {}  # gates for children that are being forked, and the writing ends
-        self.acknowledge = -1  # the writing end for the process that forks them
-        self.litter = 1
-        self.dropped: set[int] = set()  # children of no use, not yet gone from their gates
-        self.packages: set[str] = set()  # that scripts have asked for
-        self.loaded: set[str] = set()  # before the last fork
+        self.loaded: set[str] = set()  # packages that scripts have asked for
 
     def start(self, job: dict[str, Any]) -> tuple[int, int]:
-        """A child of the warm Macaulay2, and its gate held open; both are made first if need be."""
-        deadline = time.monotonic() + (SERVER_PATIENCE if self.server is not None else START_PATIENCE)
-        self.packages.update(job["packages"])
+        """Let the warm Macaulay2 fork a child for the job; start it first if need be, and let it load missing packages.
+
+        Return the process identifier of the child, which waits at the gate, and the gate's writing end.
+        """
+        missing = sorted(set(job["packages"]) - self.loaded)
+        is_ready = self.server is not None and not missing
+        deadline = time.monotonic() + (SERVER_PATIENCE if is_ready else START_PATIENCE)
         if self.server is None and not self.died:
             self.server = self.keeper.spawn(job, None)
-        while time.monotonic() < deadline and not self.keeper.asked_to_kill:
-            self.tend()
-            if self.spares and os.getpgid(self.spares[0].pid) == self.spares[0].pid:
-                spare = self.spares.pop(0)
-                if self.packages <= spare.packages and state_of(spare.pid) in "SRD":
-                    self.gate = spare.gate
-                    return spare.pid, spare.writing_end
-                self.drop(spare)  # it was forked before a package was loaded, or somebody stopped it
-            elif self.died:
-                raise ServerLostError("the warm Macaulay2 died")
-            self.keeper.listen(PAUSE)
-        raise ServerLostError("the warm Macaulay2 does not answer")
+        # held open for reading too: the warm Macaulay2 opens the gate before it forks, and does not wait there
+        gate = os.open(self.keeper.root / "gate", os.O_RDWR)
+        try:
+            self.order(missing, deadline)
+            return self.new_child(deadline), gate
+        except BaseException:
+            os.close(gate)
+            raise
 
-    def tend(self) -> bool:
-        """One step towards spare children of the warm Macaulay2; whether there are more to take.
+    def order(self, packages: list[str], deadline: float) -> None:
+        """Tell the warm Macaulay2 to load packages and to fork."""
+        while (fifo := self.keeper.writing_end("next")) is None:
+            self.wait(deadline)
+        os.write(fifo, " ".join(packages).encode())
+        os.close(fifo)
+        self.loaded.update(packages)
 
-        The warm one is told to fork; it forks a process that forks the children and waits to be acknowledged, so that the
-        children are known by their ancestry; then the one in between goes and they are the keeper's. The one in between costs
-        more than a child, so it has several, each time twice as many; the first time one, for which a job is waiting. Packages
-        that scripts have asked for are loaded before the fork.
-        """
-        wanted = self.server is not None and len(self.spares) <= FEW_SPARES
-        if self.server is not None and self.awaited:
-            self.meet_newborn(self.server)
-        elif wanted and not self.dropped and (fifo := self.keeper.writing_end("next")) is not None:
-            os.write(fifo, self.order().encode())
-            os.close(fifo)
-        return wanted
+    def new_child(self, deadline: float) -> int:
+        """Wait for the child of the warm Macaulay2 to become the keeper's; it is the only one, because each job is swept away."""
+        while True:
+            for pid in self.keeper.children():
+                if os.getpgid(pid) == pid:
+                    return pid
+            self.wait(deadline)
 
-    def order(self) -> str:
-        """What the warm Macaulay2 is told: a gate for each child, and packages to load first."""
-        taken = {self.gate, *(spare.gate for spare in self.spares)}
-        gates = [gate for gate in GATES if gate not in taken][: self.litter]
-        self.awaited = {gate: self.held_open(gate) for gate in gates}
-        self.acknowledge = self.held_open("acknowledge")
-        self.litter = min(2 * self.litter, MOST_FORKED) if LISTS_OF_CHILDREN else 1
-        missing = sorted(self.packages - self.loaded)
-        self.loaded.update(missing)
-        return f"{' '.join(gates)};{' '.join(missing)}"
-
-    def held_open(self, fifo: str) -> int:
-        """A writing end of a FIFO that nobody reads yet; whoever opens it for reading does not wait."""
-        return os.open(self.keeper.root / fifo, os.O_RDWR)
-
-    def meet_newborn(self, server: int) -> None:
-        """The children were forked in the order of their gates; those that died meanwhile are in the list too."""
-        newborn = [child for between in children_of(server) for child in children_of(between)]
-        if len(newborn) == len(self.awaited):
-            packages = frozenset(self.loaded)
-            for pid, (gate, end) in zip(newborn, self.awaited.items(), strict=True):
-                self.spares.append(Spare(pid, gate, end, packages))
-            self.awaited = {}
-            os.close(self.acknowledge)
-
-    def drop(self, spare: Spare) -> None:
-        self.dropped.add(spare.pid)
-        os.close(spare.writing_end)
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(spare.pid, signal.SIGKILL)
+    def wait(self, deadline: float) -> None:
+        """Wait a little for the warm Macaulay2, unless there is nothing to wait for."""
+        if self.died:
+            raise ServerLostError("the warm Macaulay2 died")
+        if time.monotonic() >= deadline or self.keeper.asked_to_kill:
+            raise ServerLostError("the warm Macaulay2 does not answer")
+        self.keeper.listen(PAUSE)
 
     def note_end(self, pid: int) -> None:
         """A child of the keeper ended."""
         if pid == self.server:
             self.server, self.died = None, True
-        self.dropped.discard(pid)
-        for spare in [spare for spare in self.spares if spare.pid == pid]:
-            os.close(spare.writing_end)
-            self.spares.remove(spare)
 
     def kill(self) -> None:
-        """End the warm Macaulay2; its children are left to the keeper's sweep."""
+        """End the warm Macaulay2; a child that it forked is left to the keeper's sweep."""
         if self.server is not None:
             for kill in (os.killpg, os.kill):
                 with contextlib.suppress(ProcessLookupError, PermissionError):
                     kill(self.server, signal.SIGKILL)
             self.server = None
-        for spare in self.spares:
-            os.close(spare.writing_end)
-        self.spares = []
-
-    @property
-    def processes(self) -> set[int | None]:
-        """What belongs to the warm Macaulay2 and not to the job."""
-        return {self.server, *(spare.pid for spare in self.spares)}

@@ -35,8 +35,13 @@ _MOST_COORDINATES = 400
 _IDEAL_COORDINATES = 60
 _KERNEL_COORDINATES = 12
 """Up to so many, the closure's own equations take Macaulay2 a moment."""
-_EXAMPLE_SECONDS = 20.0
-"""For the weights of one example; where they are not enough, how it was built and the criterion place it."""
+_SHARE = 0.25
+"""Of the time left, for the fibers of all points at once; those that are not finished are asked again one by one."""
+CRITERION: dict[str, Any] = {
+    "ancestry": "formula", "certainty": Certainty.THEOREM,
+    "detail": {"theorem": "ranks of flattenings and the sign of e2 place a point (m2bridge.questions.boundary.criterion)"},
+}  # fmt: skip
+"""What all evidence of the criterion has."""
 _REPORTED = ("image_dim", "boundary_dim", "closure_only_dim", "where: point")
 
 
@@ -100,13 +105,14 @@ def boundary(
         )
     # one script for all fibers, among networks with any A: rk A is the rank of a flattening
     any_rank = replace(checked, a=checked.d)
-    known = known_fibers(ask, any_rank, list(asked.values()), seconds=_EXAMPLE_SECONDS)
+    known = known_fibers(ask, any_rank, list(asked.values()), share=_SHARE)
     placed: dict[str, PlacedPoint] = {}
     try:
         # what was asked about comes first
         for i, name in sorted(enumerate(asked), key=lambda item: item[1] != "point"):
             ask.clock.check()
-            placed[name] = _placed(ask, checked, name, values, i, known[i])
+            share = 1 / (len(asked) - len(placed))
+            placed[name] = _placed(ask, checked, name, values, i, known[i], share)
     except LimitReached as reached:
         limit = limit or reached.reason
     settled = settle(ask.evidence)
@@ -131,14 +137,13 @@ def _closure_values(ask: Asking, model: Lightning, points: Sequence[Coordinates]
 
 
 def _placed(
-    ask: Asking, model: Lightning, name: str, values: Mapping[str, Any], index: int, known: KnownFiber
-) -> PlacedPoint:
+    ask: Asking, model: Lightning, name: str, values: Mapping[str, Any], index: int, known: KnownFiber, share: float
+) -> PlacedPoint:  # fmt: skip
     """A point placed by the criterion, and by membership among networks with any A."""
     coordinates: Coordinates = known.point
     ours = decide(model, coordinates)
     ask.announce(f"weights of {name}")
-    seconds = None if name == "point" else _EXAMPLE_SECONDS
-    answer = ask.also(membership, replace(model, a=model.d), point=known, seconds=seconds)
+    answer = ask.also(membership, replace(model, a=model.d), point=known, share=share)
     theirs, method = place_of(answer), "ranks of flattenings and the sign of e2"
     if ours.rank_a <= model.attention_rank:
         word = {"ancestry": "template", "certainty": answer.certainty}
@@ -147,9 +152,9 @@ def _placed(
         if ours.where == "undecided" and theirs is not None:
             quantity, real = f"real weights where there are complex ones: {name}", theirs != "closure-only"
             ask.say(quantity, real, "membership", how, **word)
-            ask.prove(quantity, True, "criterion", ours.reason, ancestry="formula")
+            ask.say(quantity, True, "criterion", ours.reason, **CRITERION)
     if ours.where != "undecided":
-        ask.prove(f"where: {name}", _coarse(ours.where), "criterion", method, ancestry="formula")
+        ask.say(f"where: {name}", _coarse(ours.where), "criterion", method, **CRITERION)
     where: Where = (theirs or "undecided") if ours.where == "undecided" else ours.where
     rank_one = ours.where in ("image", "boundary", "closure-only")
     for tag, what, found in (

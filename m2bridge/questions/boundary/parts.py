@@ -24,7 +24,7 @@ from m2bridge.questions.boundary.points import separated
 from m2bridge.questions.boundary.result import OrbitPlace, Region
 from m2bridge.questions.orbits import Orbit, all_orbits, differential
 from m2bridge.questions.singular_locus.strata import orbit_closure
-from m2bridge.results import Evidence, proves
+from m2bridge.results import Certainty, Evidence, proves, said
 
 _MOST_LISTED = 60
 
@@ -95,7 +95,7 @@ def dimensions(
         tag = "boundary_dim" if quantity == "boundary_dim" else "rank_one_dim"
         if tag in values:
             method = "dimension of the ideal of minors of flattenings, over QQ"
-            evidence.append(proves(quantity, values[tag], "macaulay2", method))
+            evidence.append(said(quantity, values[tag], "macaulay2", method, certainty=Certainty.COMPUTED))
     return dims, evidence
 
 

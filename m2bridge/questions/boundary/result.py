@@ -88,6 +88,7 @@ class Boundary(Result):
 
     ANALYSIS: ClassVar[str] = "boundary"
     VERSION: ClassVar[int] = 2
+    HEADLINE: ClassVar[tuple[str, ...]] = ("image_dim", "boundary_dim", "closure_only_dim")
 
     image_dim: int
     boundary_dim: int
@@ -98,6 +99,13 @@ class Boundary(Result):
     orbits: tuple[OrbitPlace, ...]
     theorem: TheoremCheck | None = None
     corollary: TheoremCheck | None = None
+
+    @property
+    def headline(self) -> tuple[str, ...]:
+        """Where the user's point lies, or the three dimensions; sets that are empty by definition have no evidence."""
+        if self.point is not None:
+            return ("where: point",)
+        return tuple(name for name in self.HEADLINE if getattr(self, name) >= 0)
 
     def view(self) -> View:
         dims = (self.image_dim, self.boundary_dim, self.closure_only_dim)

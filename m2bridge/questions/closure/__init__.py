@@ -7,7 +7,8 @@ completeness could not be shown otherwise and the kernel may be in reach.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from dataclasses import field as dataclass_field
 from functools import partial
@@ -27,19 +28,18 @@ from m2bridge.linear.primes import (
 )
 from m2bridge.models.base import Model
 from m2bridge.models.polynomials import Polynomial
+from m2bridge.protocol import Values
+from m2bridge.questions.asking import LimitReached, silence
 from m2bridge.questions.closure import methods
-from m2bridge.questions.closure.accounting import PATIENCE
 from m2bridge.questions.closure.formats import FORMATS
 from m2bridge.questions.closure.image import Image, Span, image_of
 from m2bridge.questions.closure.interpolation import Interpolation, interpolate
-from m2bridge.questions.closure.names import named_generators
-from m2bridge.questions.closure.result import Closure, Completeness, Equation, ImageComponent, equation
-from m2bridge.questions.closure.union import with_source_equations
-from m2bridge.questions.cost import from_coordinates
+from m2bridge.questions.closure.result import Closure, Completeness, Equation, equation
+from m2bridge.questions.closure.series import HilbertSeries, expanded
 from m2bridge.questions.kernel import Asking, Option, question
-from m2bridge.results import Certainty, Evidence, said
+from m2bridge.results import Certainty, Evidence, Relation, said
 
-__all__ = ["FORMATS", "Closure", "Equation", "Work", "closure", "interpolate", "read_field"]
+__all__ = ["FORMATS", "Closure", "Equation", "HilbertSeries", "Work", "closure", "interpolate", "read_field"]
 
 Method = Literal["auto", "interpolation", "kernel"]
 _KERNEL_SPAN = 20
@@ -60,16 +60,10 @@ def read_field(text: str) -> int | Literal["QQ"]:
     return check_prime(p, "--field")
 
 
-_TEMPLATES = (
-    "closure_kernel", "closure_accounting", "closure_unmixed", "closure_section", "closure_union",
-    "source_components", "source_points",
-)  # fmt: skip
-
-
 @question(
     asks="The equations of the Zariski closure of a network's functions, with what is shown about them.",
     primes=(2, LARGE_PRIME),
-    templates=_TEMPLATES,
+    templates=("closure_kernel", "closure_accounting", "closure_unmixed", "closure_section"),
     quantities={
         "image_dim": "the dimension of the image, affine",
         "codim": "the codimension of the closure in its linear span",
@@ -79,7 +73,6 @@ _TEMPLATES = (
     example="m2bridge closure --d 2 --dp 1 --equations",
     warm=True,
     formats=FORMATS,
-    cost=from_coordinates,
 )
 def closure(
     ask: Asking,
@@ -100,7 +93,7 @@ def closure(
     """The ideal of the Zariski closure of the image of a polynomial model.
 
     Over ``"QQ"`` equations are lifted and checked by exact substitution. When limits are reached, the degrees finished before are
-    returned. `cross_check` also counts the degree on the parametrization.
+    returned.
 
     Examples
     --------
@@ -116,16 +109,13 @@ def closure(
     chosen = None if field is None or field == "QQ" else int(read_field(str(field)))
     image = image_of(model)
     prime = prime_for(image.numbers, chosen=chosen, default=MACAULAY2_PRIME)
-    equations_of_source = bool(image.source.constraints)
-    if chosen is None and not equations_of_source:
+    if chosen is None:
         with image.watched(ask.clock.check):
             prime = _lucky_prime(image, prime, ask.seed)
     ask.require_engine()
-    begin = partial(Work, ask=ask, model=model, image=image, rational=field == "QQ", thorough=cross_check)
+    begin = partial(Work, ask=ask, model=model, image=image, rational=field == "QQ")
     work = begin(prime=prime)
-    if equations_of_source:
-        with_source_equations(work, method, max_degree, chosen=chosen is not None)
-    elif method != "interpolation" and prime < _FEW_POINTS:
+    if method != "interpolation" and prime < _FEW_POINTS:
         methods.by_kernel(work, max_degree, alone=True)
         work.lacks(f"agreement with interpolation: F_{prime} has too few points to tell polynomials apart")
     elif method == "kernel":
@@ -135,21 +125,22 @@ def closure(
         if work.unlucky and chosen is None:  # once more with another prime, for a user who has chosen none
             work = begin(prime=primes_below(prime - 1, count=1, numbers=image.numbers)[0])
             methods.by_interpolation(work, max_degree)
-        if cross_check or (method == "auto" and _kernel_may_settle(work)):
-            methods.compare_with_kernel(work, None if cross_check else PATIENCE)
+        if work.few_points and method == "auto" and not work.complete:
+            work = _kernel_instead(work, begin(prime=work.prime), max_degree)
+        elif cross_check or (method == "auto" and _kernel_may_settle(work)):
+            methods.compare_with_kernel(work)
     done: str = method
     if method == "auto":
-        done = "interpolation+kernel" if work.kernel_used else "interpolation"
-        done = "kernel" if work.components is not None else done
+        used = {"interpolation": work.interpolated, "kernel": work.kernel_used}
+        done = "+".join(name for name, was_used in used.items() if was_used)
     over = "QQ" if field == "QQ" else f"F_{work.prime}"
     options = {"method": method, "max_degree": max_degree, "field": over, "cross_check": cross_check}
-    result = work.result(method=done, equations=equations, options=options)
-    if equations_of_source:
-        return result
-    found, p = work.equations(), result.characteristic
-    certificate = closure_certificates(model, found, p, work.degree_bound, seed=ask.seed)
-    names = () if result.homogenized else named_generators(model, found, work.counts, work.prime, ask.seed)
-    return replace(result, names=names, certificate=certificate)
+    p = 0 if work.over_q else work.prime
+    certificate: tuple[Mapping[str, Any], ...] = ()
+    with work.keeping("a certificate"):
+        certificate = closure_certificates(model, work.equations(), p, work.degree_bound, seed=ask.seed)
+    with silence():  # what is known is written down, also when time is over
+        return work.result(method=done, equations=equations, options=options, certificate=certificate)
 
 
 def _lucky_prime(image: Image, prime: int, seed: int) -> int:
@@ -167,10 +158,23 @@ def _lucky_prime(image: Image, prime: int, seed: int) -> int:
     return next((p for p in tried if spans(p) == wanted), prime)
 
 
+def _kernel_instead(work: Work, other: Work, max_degree: int | None) -> Work:
+    """The kernel of the ring map, where points over F_p do not determine equations; `work` as it is if that takes too long."""
+    methods.by_kernel(other, max_degree, alone=True)
+    if not other.complete:
+        work.limit = work.limit or other.limit
+        work.lacks("the kernel of the ring map: Macaulay2 did not finish it in time")
+        return work
+    other.lacks(
+        f"agreement with interpolation: {work.image.too_few_points(work.degree_bound + 1, work.prime)}"
+    )
+    return other
+
+
 def _kernel_may_settle(work: Work) -> bool:
     """Whether completeness is still open and the kernel may be in reach."""
     open_ = not work.complete and work.limit is None
-    return open_ and work.span.dim <= _KERNEL_SPAN and not work.image.homogenized
+    return open_ and work.span.dim <= _KERNEL_SPAN and not work.image.padded
 
 
 # -- what is known so far, and the answer ----------------------------------------------------------------------
@@ -182,8 +186,9 @@ class Work:
 
     `cone_dim`, `codim` and `degree` are those of the image made a cone; `polynomials` are in the coordinates of the span, over
     F_p; `lifted` and `lifted_forms` (the linear ones, in all coordinates) are over QQ. `drops`: over F_p the rank at a random
-    point is smaller than over QQ; `unlucky`: the prime should be another one. `thorough`: count the degree on the
-    parametrization even where a formula gives it.
+    point is smaller than over QQ; `unlucky`: the prime should be another one; `few_points`: points over F_p do not determine
+    equations of the next degree. `series` is Macaulay2's Hilbert series of the
+    equations' ideal: the numerator, the exponent of 1 - T for the cone, and the characteristic.
     """
 
     ask: Asking
@@ -191,7 +196,6 @@ class Work:
     image: Image
     prime: int
     rational: bool = False
-    thorough: bool = False
 
     evidence: list[Evidence] = dataclass_field(default_factory=list)
     shown: list[str] = dataclass_field(default_factory=list)
@@ -205,15 +209,16 @@ class Work:
     degree: int | None = None
     counts: Mapping[int, int] = dataclass_field(default_factory=dict)
     hilbert_function: tuple[int, ...] = ()
+    series: tuple[tuple[int, ...], int, int] | None = None
     degree_bound: int = 1
     complete: bool = False
     proved: bool = False
     limit: str | None = None
+    interpolated: bool = False
     kernel_used: bool = False
-    components: tuple[ImageComponent, ...] | None = None
-    seen_part_only: bool = False
     unlucky: bool = False
     drops: bool = False
+    few_points: bool = False
 
     def say(self, quantity: str, value: Any, witness: str, method: str, **more: Any) -> None:
         """Add a witness's word over the prime of the computation, unless said otherwise, about the field of that prime.
@@ -234,6 +239,17 @@ class Work:
     def lacks(self, sentence: str) -> None:
         self.not_shown.append(sentence)
 
+    @contextmanager
+    def keeping(self, step: str) -> Iterator[None]:
+        """Run a step that a limit may end: what was found before it is the answer, which says what is missing."""
+        with self.ask.keeping(step):
+            try:
+                yield
+            except LimitReached as reached:
+                self.limit = self.limit or reached.reason
+                self.lacks(f"{step}: a limit came first")
+                raise
+
     def other_primes(self, count: int) -> list[int]:
         """Large primes that divide nothing that was given, other than the one of the computation."""
         large, numbers = self.image.large_prime, self.image.numbers
@@ -245,46 +261,102 @@ class Work:
 
     @property
     def known_degree(self) -> int | None:
-        """The degree that was counted without equations, when the counts agree."""
-        independent = ("formula", "parametrization")
-        counted = {e.value for e in self.evidence if e.quantity == "degree" and e.witness in independent}
-        return int(counted.pop()) if len(counted) == 1 else None
+        """The degree that was counted on the parametrization, without equations."""
+        counted = (
+            e.value for e in self.evidence if e.quantity == "degree" and e.witness == "parametrization"
+        )
+        return next(map(int, counted), None)
 
     @property
     def dense(self) -> bool:
         """Whether the image is dense in the whole space, which ranks modulo p show over QQ."""
-        return self.codim == 0 and not self.span.linear_forms and not self.image.constrained
+        return self.codim == 0 and not self.span.linear_forms
+
+    def take_series(self, values: Values, p: int) -> None:
+        """Keep Macaulay2's Hilbert series of an ideal in the coordinates of the span, over F_p or, for p = 0, over QQ."""
+        if "h_vector" in values:
+            self.series = values.integers("h_vector"), self.span.dim - values.integer("codim"), p
+
+    def hilbert_series(self, *, exact: bool) -> HilbertSeries | None:
+        """The Hilbert series of the closure; None unless the equations are complete and Macaulay2 computed it.
+
+        Its first coefficients are compared with the ranks of monomials at points of the image. `exact`: the equations are
+        complete over QQ, where the Hilbert function then is the same as over F_p (:mod:`lifting`).
+        """
+        if not self.complete or self.series is None:
+            return None
+        numerator, cone_dim, p = self.series
+        if self.hilbert_function:
+            first = list(expanded(numerator, cone_dim, len(self.hilbert_function) - 1))
+            self.say(
+                "hilbert_function",
+                first,
+                "macaulay2",
+                "Hilbert series of the equations' ideal",
+                prime=p or None,
+            )
+        return HilbertSeries(
+            numerator=numerator,
+            denominator_exponent=cone_dim - self.image.homogenized,
+            certainty=Certainty.COMPUTED if exact else Certainty.PROBABLE,
+        )
+
+    @property
+    def over_q(self) -> bool:
+        """Whether what is known holds over QQ."""
+        return self.dense or (self.rational and self.lifted is not None)
+
+    def codims(self) -> list[Evidence]:
+        """What is said of the image's dimension, said of its codimension in the span."""
+        turned: dict[Relation, Relation] = {"=": "=", ">=": "<=", "<=": ">="}
+        span = self.span.dim - self.image.homogenized
+        return [
+            replace(e, quantity="codim", value=span - e.value, relation=turned[e.relation])
+            for e in self.evidence
+            if e.quantity == "image_dim" and e.value is not None
+        ]
 
     # -- the answer -------------------------------------------------------------------------------------------
 
-    def result(self, *, method: str, equations: bool, options: dict[str, Any]) -> Closure:
+    def result(
+        self, *, method: str, equations: bool, options: dict[str, Any], certificate: tuple[Mapping[str, Any], ...]
+    ) -> Closure:  # fmt: skip
         """The answer; without `equations` it carries only a single short one."""
         completeness: Completeness = (
-            "seen-part" if self.seen_part_only
-            else "complete" if self.complete
-            else "partial" if self.limit
+            "complete" if self.complete
+            else "partial" if self.limit or self.ask.cut_short
             else "up-to-degree"
         )  # fmt: skip
-        lifted = self.dense or (self.rational and self.lifted is not None)
+        lifted = self.over_q
+        exact = self.proved and lifted and self.complete
+        if self.dense:  # the rank is the number of coordinates
+            exact_over_q = {"certainty": Certainty.COMPUTED, "prime": None, "field": "QQ"}
+            dim = self.cone_dim - self.image.homogenized
+            self.say("image_dim", dim, "ambient", "number of coordinates", relation="<=", **exact_over_q)
+            self.say("degree", 1, "ambient", "the closure is the whole space", **exact_over_q)
         found = self.equations()
         curved = [f for f in found if f.degree > 1]
         kept = equations or (len(curved) == 1 and len(curved[0].text()) <= _SHORT_EQUATION)
-        components = self.components
-        if components is not None and not equations:
-            components = tuple(replace(c, equations=None) for c in components)
+        series = self.hilbert_series(exact=exact)
         return self.ask.answer(
             Closure, model=self.model.spec, options=options,
-            certainty=Certainty.PROVED if self.proved and lifted and self.complete else Certainty.PROBABLE,
-            evidence=self.evidence, limit=self.limit,
+            certainty=Certainty.COMPUTED if exact else Certainty.PROBABLE,
+            evidence=[*self.evidence, *self.codims()], limit=self.limit, certificate=certificate,
             ambient_dim=self.model.ambient_dim, coordinate_count=self.model.coordinate_count,
             span_dim=self.span.dim - self.image.homogenized, linear_forms=len(self.span.linear_forms),
             image_dim=self.cone_dim - self.image.homogenized, codim=self.codim, degree=self.degree,
             generator_counts=dict(sorted(self.counts.items())), hilbert_function=self.hilbert_function,
+            hilbert_series=series, coordinates=self.model.coordinate_description,
             completeness=completeness, degree_bound=self.degree_bound, method=method,
             field="QQ" if lifted else f"F_{self.prime}", homogenized=self.image.homogenized,
-            shown=tuple(self.shown), not_shown=tuple(self.not_shown), equations=found if kept else None, components=components,
-            variables=tuple(self.image.source.coordinate_names)[: self.model.coordinate_count] if kept else None,
+            shown=tuple(self.shown), not_shown=tuple(self.not_shown), equations=found if kept else None,
+            variables=self._variables() if kept else None,
         )  # fmt: skip
+
+    def _variables(self) -> tuple[str, ...]:
+        """What the coordinates are, in the model's own words."""
+        named = self.image.source if self.model.polynomial else self.model
+        return tuple(named.coordinate_names)[: self.model.coordinate_count]
 
     def equations(self) -> tuple[Equation, ...]:
         """Linear forms, then generators: over QQ where that was asked and reached, else over F_p."""

@@ -26,13 +26,14 @@ from m2bridge.models.polynomials import Polynomial, derivative, for_macaulay2
 from m2bridge.protocol import Values
 from m2bridge.questions.closure.image import Matrix, Span
 from m2bridge.questions.closure.interpolation import evaluate
-from m2bridge.results import Certainty
+from m2bridge.results import Certainty, printed
 
 if TYPE_CHECKING:
     from m2bridge.questions.closure import Work
 
-PATIENCE = 20.0
-"""Seconds for what Macaulay2 may leave out: a second count of the degree, unmixedness, a kernel beside interpolation."""
+_SHARE_FOR_DEGREE = 0.25
+_SHARE_FOR_UNMIXEDNESS = 0.5
+"""Shares of the time left. Completeness may rest on either, so what comes after needs time too."""
 MONOMIAL_RANKS = "ranks of all monomials at random image points"
 _SMALL_SPAN = 14
 _POINTS = 2
@@ -40,6 +41,7 @@ _FRESH_POINTS = 20
 _DRAWS = 3
 _SMALLEST_SECTION_PRIME = 1000
 """Over a smaller field a random section is often special."""
+
 
 Account = tuple[Values, str | None]
 """Macaulay2's word on equations, and the limit that cut it off, if one did."""
@@ -49,7 +51,7 @@ Account = tuple[Values, str | None]
 
 
 def measure(work: Work, span: Span) -> None:
-    """The dimension of the image: ranks at random points bound it from below; the literature may have a formula.
+    """The dimension of the image: ranks at random points bound it from below; a formula of the literature is compared.
 
     Raises
     ------
@@ -63,13 +65,21 @@ def measure(work: Work, span: Span) -> None:
     work.span, work.cone_dim = span, ranks[best]
     work.drops = ranks[own] < work.cone_dim
     method = "rank of the parametrization's Jacobian at a random point"
-    sure = Certainty.PROBABLE if image.constrained else Certainty.PROVED
     for p, over in ((best, "QQ"), (own, f"F_{own}")):
         dim = ranks[p] - image.homogenized
-        work.say("image_dim", dim, "modular", method, relation=">=", certainty=sure, prime=p, field=over)
+        work.say(
+            "image_dim",
+            dim,
+            "modular",
+            method,
+            relation=">=",
+            certainty=Certainty.PROVED,
+            prime=p,
+            field=over,
+        )
     formula = work.model.formula
     if formula is not None and formula.applies and formula.value is not None:
-        work.say("image_dim", formula.value, "formula", formula.citation, prime=None)
+        work.evidence.append(printed("image_dim", formula.value, formula.citation, field="QQ"))
     if span.dim < work.cone_dim:
         raise InputError(
             f"modulo {own} the image spans {span.dim} dimensions, over QQ it has {work.cone_dim}: use another prime"
@@ -78,24 +88,21 @@ def measure(work: Work, span: Span) -> None:
 
 
 def count_degree(work: Work) -> None:
-    """The degree, counted without equations: by a formula, which holds over every field, else on the parametrization.
+    """The degree, counted without equations on the parametrization; a formula of the literature is compared and never taken.
 
     Not where nothing is to be counted: the span itself, a point.
     """
     if not work.codim or work.cone_dim == 0:
         return
     formula = work.model.closure_degree
-    if known := formula is not None and formula.value is not None:
+    if formula is not None and formula.value is not None:
         for over in ("QQ", f"F_{work.prime}"):
-            more = {"certainty": Certainty.PROVED, "prime": None, "field": over}
-            work.say("degree", formula.value, "formula", formula.citation, **more)
-    if not known or work.thorough:
-        if work.prime < _SMALLEST_SECTION_PRIME:
-            work.lacks(f"an independent count of the degree: {work.prime} is too small for random sections")
-        elif not _count_on_parametrization(work) and not known:
-            work.lacks(
-                "an independent count of the degree: no formula, and no section of the parametrization in time"
-            )
+            work.evidence.append(printed("degree", formula.value, formula.citation, field=over))
+    if work.prime < _SMALLEST_SECTION_PRIME:
+        work.lacks(f"an independent count of the degree: {work.prime} is too small for random sections")
+    elif not _count_on_parametrization(work):
+        why = work.ask.cut_short or "every random section of the parametrization was special"
+        work.lacks(f"an independent count of the degree: {why}")
     work.degree = work.known_degree
 
 
@@ -133,31 +140,28 @@ def _count_on_parametrization(work: Work) -> bool:
     """The degree as the number of points in a random linear section of the parametrization, over that of the map.
 
     The linear space contains :func:`random_section` as a hyperplane. `distinct` in the detail is the number of image points that
-    were told apart in it, which a proof over QQ needs. False when Macaulay2 reached its limit, the random choice was special, or
-    the weights satisfy constraints.
+    were told apart in it, which a proof over QQ needs. False when Macaulay2 reached its limit or the random choice was special.
     """
     work.ask.announce("degree of the parametrization")
     image, p = work.image, work.prime
-    if image.constrained:
-        return False
     rng, count, forms = (
         np.random.default_rng(work.ask.seed + 1),
         image.source.parameter_count,
         random_section(work)[1],
     )
     for _ in range(_DRAWS):
-        weights = {name: w[0] for name, w in image.draw(rng, 1, p).items()}
+        weights = image.source.draw_weights(rng, p)
         moving = moving_weights(image.tangents_at(weights, p)[1][:count].T, p)
-        if len(moving) == len(forms) - image.homogenized:
+        if len(moving) == len(forms) - image.padded:
             break
     else:  # every point was special, or the image has a smaller dimension over F_p
         return False
     request = {
         "p": p, "point": [int(x) for w in weights.values() for x in w.reshape(-1)],
         "fixed": sorted(set(range(count)) - set(moving)), "chosen": list(work.span.basis),
-        "forms": forms[: len(moving)].tolist(), "homogenized": image.homogenized, "wantDistinct": work.rational,
+        "forms": forms[: len(moving)].tolist(), "homogenized": image.padded, "wantDistinct": work.rational,
     }  # fmt: skip
-    values, _ = work.ask.ask("closure_section", request, image.source, seconds=PATIENCE)
+    values, _ = work.ask.ask("closure_section", request, image.source, share=_SHARE_FOR_DEGREE)
     met, fiber = values.get("section"), values.get("fiber")
     if not met or not fiber or met % fiber:
         return False
@@ -210,7 +214,7 @@ def account(work: Work) -> Account:
 
 
 def _tested_weights(work: Work) -> dict[str, Matrix]:
-    return work.image.draw(np.random.default_rng([work.ask.seed, 5]), _POINTS, work.prime)
+    return work.image.source.draw_weights(np.random.default_rng([work.ask.seed, 5]), work.prime, _POINTS)
 
 
 def _balanced(work: Work) -> list[list[list[object]]]:
@@ -267,6 +271,7 @@ def conclude(work: Work, found: Account | None) -> None:
         work.lacks("codimension and degree of the equations' ideal: Macaulay2 reached a limit")
         return
     _conclude_from_numbers(work, values, values.integer("codim"), values.integer("degree"))
+    work.take_series(values, work.prime)
 
 
 def _conclude_from_numbers(work: Work, values: Values, codim: int, degree: int) -> None:
@@ -325,27 +330,24 @@ def _settle_unmixedness(work: Work, *, cohen_macaulay: bool) -> None:
         )
         work.complete = True
         return
-    verdict = None
+    verdict, why = None, f"the general test was not attempted: {work.span.dim} coordinates > {_SMALL_SPAN}"
     if work.span.dim <= _SMALL_SPAN:
         work.ask.announce("unmixedness")
         request = {"p": work.prime, "variableCount": work.span.dim, "equations": _balanced(work)}
-        verdict = work.ask.ask("closure_unmixed", request, seconds=PATIENCE)[0].get("unmixed")
+        values, stopped = work.ask.ask("closure_unmixed", request, share=_SHARE_FOR_UNMIXEDNESS)
+        verdict, why = values.get("unmixed"), stopped or "Macaulay2 gave no verdict"
     if verdict:
         work.shows("the ideal is unmixed (topComponents), so it equals the prime ideal of the closure")
         work.complete = True
     elif verdict is False:
         work.lacks("the ideal has embedded or smaller components: equations of higher degree exist")
     else:
-        work.lacks(
-            "that the ideal is unmixed (not Cohen-Macaulay; the general test was not tried or took too long)"
-        )
+        work.lacks(f"that the ideal is unmixed (not Cohen-Macaulay; {why})")
 
 
 def _degree_is_shown(work: Work, degree: int, *, finite_section: bool) -> bool:
-    """Whether the closure has the degree of the equations' ideal: by a proved formula, or by as many points of a section."""
+    """Whether the closure has the degree of the equations' ideal: by as many points of a section."""
     counted = [e for e in work.evidence if e.quantity == "degree"]
-    if any(e.certainty is Certainty.PROVED for e in counted):
-        return True
     if not finite_section or degree not in [e.detail.get("distinct") for e in counted]:
         return False
     work.shows(

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
-from math import lcm
+from math import ceil, lcm, sqrt
 from typing import Any
 
 import flint
@@ -20,18 +20,26 @@ import numpy as np
 import numpy.typing as npt
 
 from m2bridge.errors import InputError, NotPolynomialError, SpecError
-from m2bridge.linear.modular import kernel_mod, rank_mod, rank_over_q
-from m2bridge.linear.primes import LARGE_PRIME, given_numbers, primes_below
-from m2bridge.linear.residues import Mod, rational
+from m2bridge.linear.modular import kernel_mod, rank_mod
+from m2bridge.linear.primes import LARGE_PRIME, given_numbers, is_prime, primes_below
+from m2bridge.linear.residues import Mod, rational, residue
 from m2bridge.models.base import Model
 from m2bridge.models.custom import PolynomialMap
-from m2bridge.models.symbolic import symbolic_map
+from m2bridge.models.rational import cone_map, is_rational_map
+from m2bridge.models.symbolic import sparse, symbolic_map
+from m2bridge.programs.program import degree_in
 
 Matrix = npt.NDArray[np.int64]
 _SEED = 7
 _MOST_TERMS = 200_000
 _MOST_AXES = 8
 _LARGEST_WEIGHT = 100
+EXTRA_POINTS = 12
+"""Points beyond the number of unknowns, where almost every point gives an independent condition."""
+_MOST_ENTRIES = 5_000_000
+"""Entries of a matrix of values at points over a small field, of which many give no new condition."""
+_SMALL_FIELD = 1000
+_POINTS_OVER_SMALL_FIELDS = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +69,7 @@ class Image:
     """The image of a model, made a cone.
 
     `large_prime` and `second_prime` are for facts that do not depend on the user's prime; they divide nothing that was given.
-    Points and tangent spaces of a source with equations are those of the components that solving in turn happens to meet.
+    `homogenized`: the last coordinate is 1 on the image, which is no cone; `padded`: the source does not compute that coordinate.
     """
 
     def __init__(self, model: Model) -> None:
@@ -69,33 +77,26 @@ class Image:
             raise NotPolynomialError(f"{model} is not polynomial: its image has no ideal of this kind")
         self.model = model
         self.source = model.free
-        self.constrained = bool(model.constraints) or self.source.parameter_dim < self.source.parameter_count
         self.numbers = given_numbers(model)
         self.large_prime, self.second_prime = primes_below(LARGE_PRIME, count=2, numbers=self.numbers)
         self._check: Callable[[], None] = lambda: None
-        self.homogenized = False
-        cone = (
-            graded_cone(model) if isinstance(model, PolynomialMap) and model.constraints else self._is_cone()
-        )
-        self.homogenized = not cone
+        if 100 * self.weight_degrees[1] > self.second_prime:
+            raise InputError(
+                f"{model} has degree {self.weight_degrees[1]} in its weights: points over F_p, p below 2^23, do not determine "
+                "polynomials of so high a degree"
+            )
+        self.homogenized = self.padded = False
+        self.homogenized = self.padded = not self._is_cone()
 
     @property
     def count(self) -> int:
         """Number of coordinates, the homogenizing one included."""
-        return self.source.coordinate_count + self.homogenized
-
-    def draw(self, rng: np.random.Generator, count: int, p: int) -> dict[str, Matrix]:
-        """Random weights over F_p: arrays with a leading axis of length `count`."""
-        shapes = self.source.parameters
-        if self.constrained:
-            drawn = [self.source.draw_weights(rng, p) for _ in range(count)]
-            return {n: np.stack([w[n] for w in drawn]) for n in shapes}
-        return {n: rng.integers(0, p, size=(count, *s), dtype=np.int64) for n, s in shapes.items()}
+        return self.source.coordinate_count + self.padded
 
     def at(self, weights: dict[str, Matrix], p: int) -> Matrix:
         """Image points of a batch of weights, mod p."""
         values: Matrix = self.source.coordinates({n: Mod(w, p) for n, w in weights.items()}).values
-        return np.pad(values, ((0, 0), (0, self.homogenized)), constant_values=1)
+        return np.pad(values, ((0, 0), (0, self.padded)), constant_values=1)
 
     @contextmanager
     def watched(self, check: Callable[[], None]) -> Iterator[None]:
@@ -112,22 +113,66 @@ class Image:
         parts = []
         for start in range(0, count, chunk):
             self._check()
-            parts.append(self.at(self.draw(rng, min(chunk, count - start), p), p))
+            parts.append(self.at(self.source.draw_weights(rng, p, min(chunk, count - start)), p))
         return np.concatenate(parts) if parts else np.zeros((0, self.count), dtype=np.int64)
+
+    @cached_property
+    def weight_degrees(self) -> tuple[int, int]:
+        """Upper bounds of the degree of the coordinates in a single weight, and in all weights together."""
+        if isinstance(self.source, PolynomialMap):
+            exponents = [m for f in self.source.polynomials for m in dict(f)]
+            return max((max(m, default=0) for m in exponents), default=0), max(map(sum, exponents), default=0)
+        program = self.source.program
+        each = (degree_in(program, "weight", only=name) for name in self.source.parameters)
+        return max(each, default=0), degree_in(program, "weight")
+
+    def points_needed(self, unknowns: int, degree: int, p: int) -> int | None:
+        """The number of random points over F_p that determine the equations of a degree among `unknowns` monomials.
+
+        None where points over F_p do not determine them: t^p - t vanishes at all of them. A polynomial in the weights of degree
+        below p in each weight and of total degree a (p - 1) + b, b < p - 1, is non-zero at no less than (1 - b/p) / p^a of all
+        points (the distance of generalized Reed-Muller codes). As long as the rank is smaller than it can be, each point raises
+        it with at least this probability. The number suffices except with a probability below 10^-8; None also where it is so
+        large that the matrix of values does not fit.
+        """
+        each, total = self.weight_degrees
+        powers, rest = divmod(degree * total, p - 1)
+        if degree * each >= p or p**powers > _MOST_ENTRIES:
+            return None
+        share = (1 - rest / p) / p**powers
+        if (1 - share) * (unknowns + EXTRA_POINTS) <= 1:
+            return unknowns + EXTRA_POINTS
+        needed = ceil((unknowns + 20 + sqrt(400 + 40 * unknowns)) / share)
+        small = needed <= 2 * (unknowns + 40) + 200 or needed * unknowns <= _MOST_ENTRIES
+        return needed if small else None
+
+    def too_few_points(self, degree: int, p: int) -> str:
+        """Why equations of a degree are not found from points over F_p, and the least prime over which they are."""
+        each, _ = self.weight_degrees
+        usable = (
+            q for q in range(degree * each + 1, LARGE_PRIME)
+            if is_prime(q) and self.numbers.divided_by(q) is None and self.points_needed(self.count, degree, q)
+        )  # fmt: skip
+        least = next(usable, None)
+        return (
+            f"points over F_{p} do not determine equations of degree {degree}, because the map has degree {each} in a weight; "
+            + (f"the least usable prime is {least}" if least else "no prime below 2^23 is usable")
+        )
+
+    def affine_points(self, rng: np.random.Generator, count: int, p: int) -> Matrix:
+        """Random points of the image over F_p, one a row, on which the homogenizing coordinate is 1."""
+        return self.points(rng, count, p)
 
     def tangents(self, rng: np.random.Generator, p: int) -> tuple[Matrix, Matrix]:
         """A random point of the image cone over F_p and vectors (rows) that span the tangent space there."""
-        return self.tangents_at({n: w[0] for n, w in self.draw(rng, 1, p).items()}, p)
+        return self.tangents_at(self.source.draw_weights(rng, p), p)
 
     def tangents_at(self, weights: dict[str, Matrix], p: int) -> tuple[Matrix, Matrix]:
-        """The image point of given weights and the derivatives by each weight (rows); last the point itself when homogenized."""
+        """The image point of given weights and the derivatives by each weight (rows); last the point itself when padded."""
         residues = {n: Mod(w, p) for n, w in weights.items()}
         point = self.source.coordinates(residues).values
         rows = self.source.coordinate_jacobian(residues).values.T
-        if self.constrained:
-            directions, _, _ = kernel_mod(self.source.constraint_jacobian(residues).values, p)
-            rows = (Mod(directions, p) @ Mod(rows, p)).values
-        if self.homogenized:
+        if self.padded:
             point = np.append(point, 1)
             rows = np.concatenate([np.pad(rows, ((0, 0), (0, 1))), point[None]])
         return point, rows
@@ -141,26 +186,34 @@ class Image:
         return True
 
     def dim(self, rng: np.random.Generator, p: int) -> int:
-        """Rank of the tangent space at a random point over F_p: a lower bound of the dimension of the cone over QQ."""
-        return rank_mod(self.tangents(rng, p)[1], p)
+        """Rank of the tangent space at a random point over F_p: a lower bound of the dimension of the cone over QQ.
+
+        Over a small field many points are special, and the largest rank at several is taken.
+        """
+        points = 1 if p > _SMALL_FIELD else _POINTS_OVER_SMALL_FIELDS
+        return max(rank_mod(self.tangents(rng, p)[1], p) for _ in range(points))
 
     @cached_property
     def polynomials(self) -> tuple[Any, ...] | None:
-        """The coordinates as polynomials in the weights (python-flint), or None: too many terms, or weights with constraints."""
+        """The coordinates as polynomials in the weights (python-flint), or None if they have too many terms."""
         count = self.source.parameter_count
-        if self.constrained or self.count * count > _MOST_TERMS:
+        if self.count * count > _MOST_TERMS:
             return None
         context = flint.fmpq_mpoly_ctx.get([f"w{i}" for i in range(count)], "degrevlex")
         found = [
             context.from_dict({m: flint.fmpq(c.numerator, c.denominator) for m, c in f.items()})
             for f in symbolic_map(self.source)
         ]
-        return (*found, *[context.constant(1)] * self.homogenized)
+        return (*found, *[context.constant(1)] * self.padded)
 
     def span(self, rng: np.random.Generator, p: int) -> Span:
-        """The linear span of the image, with coordinates of few terms preferred as its basis."""
+        """The linear span of the image, with coordinates of few terms preferred as its basis.
+
+        From points, or from the coefficients of the coordinates where points over F_p do not determine it.
+        """
         order = np.arange(self.count)
-        points = self.points(rng, self.count + 12, p)
+        needed = self.points_needed(self.count, 1, p)
+        points = self._coefficients(p) if needed is None else self.points(rng, needed, p)
         basis, pivots, free = kernel_mod(points, p)
         if free and self.polynomials is not None:
             lengths = [len(f.monoms()) for f in self.polynomials]
@@ -172,21 +225,49 @@ class Image:
         chosen = tuple(sorted(int(order[i]) for i in pivots))
         return Span(basis=chosen, linear_forms=forms, ambient=self.count)
 
+    def _coefficients(self, p: int) -> Matrix:
+        """The coefficients of the coordinates modulo p, one column a coordinate, one row a monomial in the weights."""
+        if self.polynomials is None:
+            raise InputError(f"--prime {p}: {self.too_few_points(1, p)}", argument="prime")
+        columns = [sparse(f) for f in self.polynomials]
+        rows = {m: i for i, m in enumerate(dict.fromkeys(m for f in columns for m in f))}
+        table = np.zeros((len(rows), self.count), dtype=np.int64)
+        for column, f in enumerate(columns):
+            for m, c in f.items():
+                table[rows[m], column] = residue(c, p)
+        return table
 
-def graded_cone(source: PolynomialMap) -> bool:
-    """Whether a grading of the variables makes all constraints homogeneous and all coordinates homogeneous of one degree, not 0.
 
-    Then the image is a cone on every component of the source. A random point would only speak for the component it lies on.
-    """
-    if source.grading is None:
-        return False
-    nonzero = [i for i, terms in enumerate(source.polynomials) if terms]
-    rows = source.grading[:, nonzero].tolist()
-    return rank_over_q([*rows, [1] * len(nonzero)]) == rank_over_q(rows) if nonzero and rows else not nonzero
+class RationalImage(Image):
+    """The image of a rational map, by the polynomial map onto the cone over it."""
+
+    def __init__(self, model: Model) -> None:
+        whole = cone_map(model)
+        super().__init__(whole)
+        without = PolynomialMap(variables=whole.variables, polynomials=whole.polynomials[:-1])
+        primes = (self.large_prime, self.second_prime)
+        larger = max(rank_mod(self.tangents(np.random.default_rng(_SEED), p)[1], p) for p in primes)
+        self.source = without
+        smaller = max(rank_mod(self.tangents(np.random.default_rng(_SEED), p)[1], p) for p in primes)
+        # the cone over a cone has no more dimensions; else the coordinate that is 1 on the image is needed
+        self.homogenized = smaller == larger
+        self.model = self.source = whole if self.homogenized else without
+        self.padded = False
+
+    def affine_points(self, rng: np.random.Generator, count: int, p: int) -> Matrix:
+        points = self.points(rng, count, p)
+        if not self.homogenized:
+            return points
+        finite = points[points[:, -1] % p != 0]  # the others lie at infinity
+        factors = np.array([pow(int(x), -1, p) for x in finite[:, -1]], dtype=np.int64)
+        scaled: Matrix = finite * factors[:, None] % p
+        return scaled
 
 
 def image_of(model: Model) -> Image:
-    """The image of a polynomial model, by the parametrization with the fewest unconstrained weights that is known."""
+    """The image of a polynomial or rational model, by the parametrization with the fewest arbitrary weights that is known."""
+    if is_rational_map(model):
+        return RationalImage(model)
     if model.polynomial and model.free.coordinate_count == 0:
         raise InputError(f"{model} has no coordinates")
     return Image(model.leanest)
@@ -209,7 +290,7 @@ def torus_weights(image: Image, span: Span, rng: np.random.Generator) -> Matrix:
     if not _preserves(image, span, grading, rng, image.second_prime):
         grading = ones
     stated = image.model.grading
-    if stated is None or image.homogenized or stated.shape[1] != image.count:
+    if stated is None or image.padded or stated.shape[1] != image.count:
         return grading
     given = np.concatenate([ones, np.asarray(stated, dtype=np.int64)[:, span.basis]])
     if not _preserves(image, span, given, rng, p):
@@ -260,13 +341,11 @@ def coordinate_permutations(
     Found by exchanging two neighbours along axes of equal length of the weight arrays; replacing variable i by
     variable s[i] maps the ideal of the image to itself.
     """
-    if image.constrained:  # exchanged weights need not satisfy the constraints
-        return []
     shapes, p = image.source.parameters, image.large_prime
     axes = [(name, axis, size) for name, shape in shapes.items() for axis, size in enumerate(shape)]
     found: list[Matrix] = []
     seen = {tuple(range(span.dim))}
-    samples = [image.draw(rng, 1, p) for _ in range(2)]
+    samples = [image.source.draw_weights(rng, p, 1) for _ in range(2)]
     for size in sorted({s for _, _, s in axes if s > 1}):
         equal = [(name, axis) for name, axis, s in axes if s == size]
         most = len(equal) if len(equal) <= _MOST_AXES else 2

@@ -5,7 +5,8 @@ iff it does at enough random points of it. The torus that acts on the image cuts
 permutations that preserve the image carry one weight space to another, and only one of each orbit is solved.
 
 What is found vanishes on the image over F_p except with a probability that is stated; what is not found up to the degree
-reached does not exist over F_p, because fewer independent conditions can only give more solutions.
+reached does not exist over F_p, because fewer independent conditions can only give more solutions. A degree in which points over
+F_p do not determine polynomials in the weights is not done (:meth:`~m2bridge.questions.closure.image.Image.points_needed`).
 """
 
 from __future__ import annotations
@@ -30,8 +31,6 @@ from m2bridge.questions.closure.image import (
 )
 
 Keys = npt.NDArray[np.uint64]
-EXTRA_POINTS = 12
-"""Points beyond the number of unknowns: a wrong equation of degree D survives with probability at most (D/p)^12."""
 _HASH_SEED = 20250101
 
 
@@ -196,6 +195,7 @@ class Interpolation:
     grading, permutations: the torus that acts on the image, and permutations of the coordinates that preserve it.
     generators: degree -> minimal generators of that degree, in the order of their weights.
     limit: why no more degrees were finished, when a limit was the reason.
+    few_points: whether no more degrees were done because points over F_p do not determine polynomials of the next one.
     largest: the size of the largest weight space that was solved in the last degree.
     """
 
@@ -219,6 +219,7 @@ class Interpolation:
         self.previous = split_degree(self.grading, self.permutations, 1)
         self.solved: dict[int, _Solved] = {}
         self.limit: str | None = None
+        self.few_points = False
 
     @property
     def degree_reached(self) -> int:
@@ -236,20 +237,20 @@ class Interpolation:
         return tuple(f for degree in sorted(self.generators) for f in self.generators[degree])
 
     def reach(self, degree: int) -> bool:
-        """Go on up to a degree; False when a limit was reached before."""
+        """Go on up to a degree; False when a limit was reached before, or the field has too few points."""
         while self.degree_reached < degree and self.advance():
             pass
-        return self.limit is None
+        return self.limit is None and not self.few_points
 
     def advance(self) -> bool:
-        """Do the next degree; False, with `limit` set and nothing else changed, when a limit was reached."""
+        """Do the next degree; False, with `limit` or `few_points` set and nothing else changed, where that is not possible."""
         try:
             self._solve(self.degree_reached + 1)
         except LimitReached as reached:
             self.limit = reached.reason
         except MemoryError:
             self.limit = "memory ran out"
-        return self.limit is None
+        return self.limit is None and not self.few_points
 
     def _solve(self, degree: int) -> None:
         """Find the equations of one degree; nothing changes unless the whole degree is finished."""
@@ -257,15 +258,20 @@ class Interpolation:
         orbit_sizes = part.orbit_sizes
         representatives = np.flatnonzero(orbit_sizes).tolist()
         largest = max((len(part.space(i)) for i in representatives), default=0)
-        self.clock.reserve(8 * 8 * largest * (largest + EXTRA_POINTS), f"linear algebra in degree {degree}")
-        points = self.image.points(self.rng, largest + EXTRA_POINTS, self.p)[:, self.span.basis]
+        needed = self.image.points_needed(largest, degree, self.p)
+        if needed is None:
+            self.few_points = True
+            return
+        self.clock.reserve(8 * 8 * largest * needed, f"linear algebra in degree {degree}")
+        points = self.image.points(self.rng, needed, self.p)[:, self.span.basis]
         rank_total, held = 0, 0
         solved: dict[int, _Solved] = {}
         new: dict[int, tuple[int, ...]] = {}
         for index in representatives:
             self.clock.check()
             monomials = part.space(index)
-            values = monomial_values(points[: len(monomials) + EXTRA_POINTS], monomials, self.p)
+            enough = self.image.points_needed(len(monomials), degree, self.p)
+            values = monomial_values(points[:enough], monomials, self.p)
             basis, pivots, free = kernel_mod(values, self.p, self.clock.check)
             rank_total += int(orbit_sizes[index]) * len(pivots)
             if not free:

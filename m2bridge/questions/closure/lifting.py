@@ -186,14 +186,15 @@ def _check_lift(work: Work, lifted: Sequence[Polynomial]) -> None:
         work.ask.announce("exact substitution")
         exact = substitute(work)
         if exact is None:
-            work.lacks(
-                "that the lifted equations vanish identically: no exact substitution (too many terms, or constraints)"
-            )
+            work.lacks("that the lifted equations vanish identically: no exact substitution (too many terms)")
     work.proved = work.proved and bool(exact) and _minimal(work, lifted)
     if work.proved:
         method = "Hilbert functions of the exact equations, between those of the image over F_p and over QQ"
-        for quantity, value in (("codim", work.codim), ("degree", work.degree)):
-            work.say(quantity, value, "equations", method, certainty=Certainty.PROVED, prime=None, field="QQ")
+        dim = work.cone_dim - work.image.homogenized
+        for quantity, value in (("image_dim", dim), ("degree", work.degree)):
+            work.say(
+                quantity, value, "equations", method, certainty=Certainty.COMPUTED, prime=None, field="QQ"
+            )
 
 
 def _minimal(work: Work, lifted: Sequence[Polynomial]) -> bool:
@@ -236,7 +237,7 @@ def substitute(work: Work) -> bool | None:
     work.say("vanishing", exact, "substitution", method, prime=None, certainty=Certainty.PROVED)
     if exact:
         work.evidence += [
-            replace(e, field="QQ", method=f"{e.method}; over QQ it is at most what it is modulo p")
+            replace(e, field="QQ", certainty=Certainty.COMPUTED, method=f"{e.method}; over QQ it is at most what it is modulo p")
             for e in work.evidence if (e.quantity, e.relation, e.witness) == ("image_dim", "<=", "macaulay2")
         ]  # fmt: skip
         work.shows("over QQ every equation vanishes identically on the parametrization (exact substitution)")

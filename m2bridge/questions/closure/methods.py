@@ -18,6 +18,8 @@ from m2bridge.questions.closure import accounting
 from m2bridge.questions.closure.accounting import Account
 from m2bridge.questions.closure.interpolation import Interpolation
 from m2bridge.questions.closure.lifting import compare_primes, lift_forms, reduce_polynomial, substitute
+from m2bridge.questions.closure.result import KERNEL
+from m2bridge.results import Certainty
 
 if TYPE_CHECKING:
     from m2bridge.questions.closure import Work
@@ -27,25 +29,37 @@ HILBERT_DEGREES = 6
 _DEGREE_CAP = 12
 _DEGREE_CAP_UNKNOWN = 6
 _LARGE_SPACE = 250
+_SHARE_FOR_KERNEL = 0.9
+"""The kernel is the last step; the rest of the time is for the certificate."""
 
 
 def by_interpolation(work: Work, max_degree: int | None) -> None:
     """Interpolate until the account is settled, conclude, compare with other primes, and lift to QQ."""
     with work.image.watched(work.ask.clock.check):  # nothing is known before the span is
         found = work.interpolation(work.prime)
+    work.interpolated = True
     accounting.measure(work, found.span)
-    accounting.count_degree(work)
-    account = _advance(work, found, max_degree)
-    _take(work, found)
-    if account is None and work.limit is None:
-        account = accounting.account(work)
-    accounting.conclude(work, account)
+    account = None
+    with work.keeping("equations of higher degree"):
+        accounting.count_degree(work)
+        account = _advance(work, found, max_degree)
+    with work.keeping("an account of the equations"):
+        _take(work, found)
+        if account is None and work.limit is None:
+            account = accounting.account(work)
+        accounting.conclude(work, account)
     if work.drops:
         # what holds over F_p then says nothing about QQ, and gradings over QQ are not all there are over F_p
         work.lacks(f"anything over F_{work.prime}: the image may have a smaller dimension there than over QQ")
         work.complete = work.proved = False
         work.unlucky = True
-    compare_primes(work, found)
+    compared = False
+    with work.keeping("agreement with other primes"):
+        compare_primes(work, found)
+        compared = True
+    if not compared:  # a lift that was not checked is none
+        work.lifted = work.lifted_forms = None
+        work.proved = False
 
 
 def _advance(work: Work, found: Interpolation, max_degree: int | None) -> Account | None:
@@ -62,6 +76,10 @@ def _advance(work: Work, found: Interpolation, max_degree: int | None) -> Accoun
         work.ask.announce(f"equations of degree {found.degree_reached + 1}")
         if not found.advance():
             work.limit = found.limit
+            if found.few_points:
+                work.few_points = True
+                reason = work.image.too_few_points(found.degree_reached + 1, work.prime)
+                work.lacks(f"equations of higher degree: {reason}")
             return None
         if max_degree is not None:
             continue
@@ -98,11 +116,14 @@ def generator_counts(values: Values) -> dict[int, int]:
     return dict(sorted(Counter(values.integers("generator_degrees")).items()))
 
 
-def _kernel(work: Work, p: int, hilbert_degrees: int | None, seconds: float | None = None) -> Account:
+def _kernel(work: Work, p: int, hilbert_degrees: int | None, share: float | None = None) -> Account:
     """The ideal of the closure as the kernel of the ring map, over F_p or (p = 0) QQ."""
     work.ask.announce("kernel")
-    request = {"p": p, "hilbertDegrees": hilbert_degrees or HILBERT_DEGREES}
-    return work.ask.ask("closure_kernel", request, best_source(work.model), seconds=seconds)
+    request = {
+        "p": p, "hilbertDegrees": hilbert_degrees or HILBERT_DEGREES, "imageIsCone": not work.image.padded
+    }  # fmt: skip
+    source = best_source(work.model) if work.model.polynomial else work.image.source
+    return work.ask.ask("closure_kernel", request, source, share=share)
 
 
 def by_kernel(work: Work, max_degree: int | None, *, alone: bool = False) -> None:
@@ -112,7 +133,9 @@ def by_kernel(work: Work, max_degree: int | None, *, alone: bool = False) -> Non
     values, work.limit = _kernel(work, p, max_degree)
     work.kernel_used = True
     if "generators" not in values:
-        work.lacks("anything about equations: the kernel was not finished")
+        work.lacks(
+            f"{KERNEL}, and so anything about equations: {work.limit or 'Macaulay2 did not finish it'}"
+        )
         return
     work.span = replace(work.span, basis=values.integers("span"))
     work.counts, work.complete = generator_counts(values), True
@@ -140,12 +163,12 @@ def by_kernel(work: Work, max_degree: int | None, *, alone: bool = False) -> Non
         _witness_interpolation(work)
 
 
-def compare_with_kernel(work: Work, seconds: float | None) -> None:
+def compare_with_kernel(work: Work) -> None:
     """Compute the kernel too: the same generators and Hilbert function make the interpolated ideal complete."""
     p = 0 if work.rational and work.span.dim <= 6 else work.prime
-    values, _ = _kernel(work, p, work.degree_bound, seconds)
+    values, stopped = _kernel(work, p, work.degree_bound, _SHARE_FOR_KERNEL)
     if "hilbert_function" not in values:
-        work.lacks("the kernel of the ring map: Macaulay2 did not finish it in time")
+        work.lacks(f"{KERNEL}: {stopped or 'Macaulay2 did not finish it'}")
         return
     work.kernel_used = True
     _say_kernel(work, values, p)
@@ -156,7 +179,9 @@ def compare_with_kernel(work: Work, seconds: float | None) -> None:
 
 
 def _say_kernel(work: Work, values: Values, p: int) -> None:
+    work.take_series(values, p)
     method, over = "kernel of the ring map" + ("" if p else " over QQ"), p or None
+    sure = {"certainty": Certainty.PROBABLE if p else Certainty.COMPUTED, "prime": over}
     counts = generator_counts(values)
     counts = {k: v for k, v in counts.items() if k <= work.degree_bound or work.complete}
     work.say_counts("macaulay2", method, counts, over)
@@ -164,10 +189,10 @@ def _say_kernel(work: Work, values: Values, p: int) -> None:
         ranks = list(values.integers("hilbert_function"))[: len(work.hilbert_function)]
         work.say("hilbert_function", ranks, "macaulay2", method, prime=over, seconds=values.run.seconds)
     if "degree" in values:
-        work.say("degree", values["degree"], "macaulay2", method, prime=over)
+        work.say("degree", values["degree"], "macaulay2", method, **sure)
     if "codim" in values:
         dim = values.integer("span_dim") - values.integer("codim") - work.image.homogenized
-        work.say("image_dim", dim, "macaulay2", method, prime=over)
+        work.say("image_dim", dim, "macaulay2", method, **sure)
 
 
 def _witness_interpolation(work: Work) -> None:
@@ -175,7 +200,10 @@ def _witness_interpolation(work: Work) -> None:
     other = work.interpolation(work.prime)
     top = max(work.counts, default=1)
     if not other.reach(top):
-        work.lacks("agreement with interpolation: a limit came first")
+        reason = "a limit came first"
+        if other.few_points:
+            reason = work.image.too_few_points(other.degree_reached + 1, work.prime)
+        work.lacks(f"agreement with interpolation: {reason}")
         return
     work.say_counts("modular", f"interpolation up to degree {top}", other.counts, work.prime)
     ranks = other.hilbert_function[: len(work.hilbert_function)]

@@ -14,10 +14,13 @@ from m2bridge.errors import InputError
 from m2bridge.linear.residues import residue
 from m2bridge.models.polynomials import exponents_of
 from m2bridge.questions.closure import formats
+from m2bridge.questions.closure.series import HilbertSeries
 from m2bridge.results import Result, Value, register_result
 from m2bridge.views import View, known
 
-Completeness = Literal["complete", "up-to-degree", "partial", "seen-part"]
+Completeness = Literal["complete", "up-to-degree", "partial"]
+KERNEL = "the kernel of the ring map"
+"""How a sentence of `not_shown` begins that says why there is no kernel."""
 Monomial = tuple[int, ...]
 """Non-decreasing indices of variables, with repetition: (0, 0, 3) is z0^2*z3."""
 
@@ -68,7 +71,7 @@ class Equation:
         return abs(float(sum(terms))) / float(size) if size else 0.0
 
     def text(self, *, power: str = "^", name: str = "z{}") -> str:
-        """Plain text, as Macaulay2, Singular and (with ``power="**"``) Python read it; `name` is that of variable {}."""
+        """Plain text, as Macaulay2 and (with ``power="**"``) Python read it; `name` is that of variable {}."""
         return self._written("*", lambda i, e: name.format(i) + (f"{power}{e}" if e > 1 else ""))
 
     def latex(self) -> str:
@@ -120,20 +123,6 @@ def equation(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ImageComponent:
-    """An irreducible component, over the field of the answer, of the closure of the image of a source with equations.
-
-    dim (affine), degree; source_component: the number of a component of the source whose image it closes; equations in the span,
-    without the linear forms.
-    """
-
-    dim: int
-    degree: int
-    source_component: int
-    equations: tuple[Equation, ...] | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Membership:
     """Whether a point satisfies the equations, and in which sense; true or false in an ``if``.
 
@@ -157,31 +146,31 @@ class Closure(Result):
 
     Attributes
     ----------
-    ambient_dim: dimension of the model's function space; `coordinate_count`: of the coordinates used.
-    span_dim: dimension of the linear span of the image; `linear_forms`: how many independent linear equations there are.
-    image_dim: dimension of the image (affine); `codim`, `degree`: of the closure in its span. None when not reached.
+    ambient_dim: dimension of the model's function space, which is the number of all coefficients of the network.
+    coordinate_count, coordinates: how many coordinates z0, z1, ... are used, and what they are, in a sentence.
+    span_dim: affine dimension of the linear span of the image; `linear_forms`: how many independent linear equations hold in
+        the coordinates that are used. In all coefficients of the network they are `ambient_dim - span_dim`.
+    image_dim: affine dimension of the image; `codim`, `degree`: of the closure in its span. None when not reached.
     generator_counts: degree -> number of minimal generators, in the span; called ``generators`` in JSON. The generators
         themselves, as SymPy polynomials, are made on demand by the property `generators`.
     hilbert_function: of the image in degrees 0, 1, ...; by evaluation ranks, or of the kernel.
+    hilbert_series: of the closure, by Macaulay2 from the equations, with its own certainty; None unless they are complete.
     completeness: ``complete``: the generators generate the ideal of the closure; ``up-to-degree``: they generate it up
-        to degree `degree_bound`; ``partial``: a limit was reached, the same holds for the smaller `degree_bound`;
-        ``seen-part``: the source has equations, and points of all its components were not had: the generators are equations of
-        what was seen, and the closure may be larger.
-    components: the irreducible components of the closure over `field`, for a source with equations; `codim` and `degree` are
-        then those of the part of largest dimension. None for other models.
+        to degree `degree_bound`; ``partial``: a limit was reached, the same holds for the smaller `degree_bound`.
     shown, not_shown: what these words rest on, in sentences.
     homogenized: the image is no cone; degrees and generators are those of its cone, one coordinate of which is 1.
     equations: linear forms first, then the minimal generators; None when they were not asked for.
     variables: what z0, z1, ... stand for; None without equations.
-    names: what generators are, where they were recognised: sentences such as ``9 of degree 2 = 2-minors of ...``.
     certificate: the equations over ZZ, for `m2bridge check`; empty where they are not known there, or are too large.
     """
 
     ANALYSIS: ClassVar[str] = "closure"
-    VERSION: ClassVar[int] = 3
+    VERSION: ClassVar[int] = 4
+    HEADLINE: ClassVar[tuple[str, ...]] = ("image_dim", "codim", "degree")
 
     ambient_dim: int
     coordinate_count: int
+    coordinates: str
     span_dim: int
     linear_forms: int
     image_dim: int | None
@@ -193,14 +182,20 @@ class Closure(Result):
     degree_bound: int
     method: str
     field: str
+    hilbert_series: HilbertSeries | None = None
     homogenized: bool = False
     shown: tuple[str, ...] = ()
     not_shown: tuple[str, ...] = ()
     equations: tuple[Equation, ...] | None = None
     variables: tuple[str, ...] | None = None
-    components: tuple[ImageComponent, ...] | None = None
-    names: tuple[str, ...] = ()
     certificate: tuple[Mapping[str, Value], ...] = ()
+
+    def certified(self) -> frozenset[str]:
+        """Over QQ that the equations vanish and, where it reaches as far, the minimal generators; never the degree."""
+        if self.characteristic or not self.certificate:
+            return frozenset()
+        reached = all(document["statement"]["degree"] >= self.degree_bound for document in self.certificate)
+        return frozenset({"vanishing", "generators"} if reached else {"vanishing"})
 
     @property
     def characteristic(self) -> int:
@@ -225,7 +220,7 @@ class Closure(Result):
         return formats.sympy_polynomials(self.known_equations, self.coordinate_count, self.characteristic)
 
     def written(self, form: str) -> str:
-        """The equations as text: ``m2``, ``singular``, ``sympy``, ``latex`` or ``json``."""
+        """The equations as text: ``m2``, ``sympy``, ``latex``, ``json`` or ``mrdi``."""
         return formats.written(self.known_equations, self.coordinate_count, self.characteristic, form)
 
     def to_m2(self) -> str:
@@ -265,21 +260,27 @@ class Closure(Result):
 
     def view(self) -> View:
         cone = ", no cone" if self.homogenized else ""
-        part = ": one part of the source, the image may be larger" if self.completeness == "seen-part" else ""
-        spanned = f"{self.ambient_dim} (linear span {self.span_dim}, {self.linear_forms} linear forms)"
-        facts = [("ambient space", spanned), ("image", f"dimension {known(self.image_dim)}{cone}")]
-        for number, c in enumerate(self.components or (), start=1):
-            told = f"dimension {c.dim}, degree {c.degree}, from component {c.source_component} of the source"
-            facts.append((f"component {number} over {self.field}", told))
-        reached = f"{self.completeness}, looked at up to degree {self.degree_bound}, over {self.field}{part}"
-        facts.append(("minimal generators", "; ".join([*self.names, self._counts()])))
+        facts = [
+            ("coordinates", f"{_numbered(self.coordinate_count)}: {self.coordinates}"),
+            ("linear span", f"affine dimension {self.span_dim}; {self._linear_forms()}"),
+            ("image", f"affine dimension {known(self.image_dim)}{cone}"),
+        ]
+        reached = f"{self.completeness}, looked at up to degree {self.degree_bound}, over {self.field}"
+        facts.append(("minimal generators", self._counts()))
         facts.append(("completeness", reached))
+        if self.hilbert_series is not None:
+            facts.append(
+                ("Hilbert series", f"{self.hilbert_series.text} ({self.hilbert_series.certainty.value})")
+            )
         notes = [*(f"+ {line}" for line in self.shown), *(f"- not shown: {line}" for line in self.not_shown)]
         to_prove = "--field QQ lifts the equations and checks them exactly"
         if self.field == "QQ":
             to_prove = "--method kernel: a kernel over QQ is all of the ideal"
+            if any(line.startswith(KERNEL) for line in self.not_shown):
+                to_prove = "a longer --timeout: the kernel of the ring map was not finished"
+        affine = f"affine dimension {known(self.image_dim)}"
         return View(
-            answer=f"codimension {known(self.codim)} in its span, degree {known(self.degree)}",
+            answer=f"{affine}, codimension {known(self.codim)} in its span, degree {known(self.degree)}",
             facts=tuple(facts), notes=(*notes, *self._written_equations()), to_prove=to_prove,
         )  # fmt: skip
 
@@ -287,13 +288,27 @@ class Closure(Result):
         counts = sorted(self.generator_counts.items())
         return ", ".join(f"{count} of degree {degree}" for degree, count in counts) or "none"
 
+    def _linear_forms(self) -> str:
+        """How many linear equations there are, and in which coordinates."""
+        used, every = self.coordinate_count, self.ambient_dim
+        words = f"{self.linear_forms} linear forms in the {used} coordinates"
+        return words if used == every else f"{words}, {every - self.span_dim} in all {every} coefficients"
+
     def _written_equations(self) -> list[str]:
-        """The equations with what their variables stand for; of a single one the equation alone."""
+        """The equations with what their variables stand for."""
         found = self.equations or ()
         zero = f"= 0 (mod {self.characteristic})" if self.characteristic else "= 0"
         lines = [f"  {f.text()} {zero}" for f in found]
-        if len(found) == 1:
-            return lines
         used = sorted({i for f in found for m in f.monomials for i in m})
-        meaning = "" if self.model.startswith("map:") else "coefficient of "
-        return [f"  z{i}: {meaning}{self.variables[i]}" for i in used if self.variables] + lines
+        return [f"  z{i}: {_meaning(self.variables[i])}" for i in used if self.variables] + lines
+
+
+def _numbered(count: int) -> str:
+    """z0, z1, ..., as far as they go."""
+    return ", ".join(f"z{i}" for i in range(count)) if count < 4 else f"z0, z1, ..., z{count - 1}"
+
+
+def _meaning(name: str) -> str:
+    """What the name of a coordinate says: ``y[1]: x[1]^2`` is a coefficient of an output."""
+    output, _, monomial = name.partition(": ")
+    return f"coefficient of {monomial} in {output}" if monomial else name

@@ -41,6 +41,7 @@ LEAST_PRIME = 1009
     templates=(TEMPLATE, BUNDLE, CONORMAL, REAL),
     quantities={
         "regular": "the number of regular critical points over the complex numbers",
+        "zero_loss": "how many of the regular ones have zero loss",
         "singular": "the numbers of critical points on strata of the singular locus",
         "fiber_dim": "the dimension of a general fiber in the chart",
         "real": "the number of real ones, for these data and in this chart",
@@ -106,7 +107,7 @@ def critical_points(
         method = "fiber of the template's map in the chart"
         ask.say("fiber_dim", count.fiber_dim, "macaulay2", method, prime=p)
     if bundle is not None and count.fiber_degree:
-        ask.say("regular", bundle[0] // count.fiber_degree, "formula", bundle[1])
+        ask.say("regular", bundle[0] // count.fiber_degree, "formula", bundle[1], ancestry="literature")
     dense = loss.general and source.cone and source.image_dim == source.span_dim
     if dense:
         method = "the image is dense in a linear space, so only the target is regular"
@@ -137,10 +138,6 @@ def _checked(model: Model) -> Model:
     """The model with fewest weights and the same image; what has no critical points of this kind is refused."""
     if not model.polynomial:
         raise NotPolynomialError(f"{model} is not polynomial: its critical points are no algebraic set")
-    if model.constraints:
-        raise InputError(
-            f"{model}: its variables satisfy equations; give a parametrization of this source instead"
-        )
     if model.coordinate_count > _MOST_COORDINATES:
         raise InputError(
             f"{model} has {model.coordinate_count} coordinates; critical points are counted for up to {_MOST_COORDINATES}"

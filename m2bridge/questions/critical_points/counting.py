@@ -45,13 +45,14 @@ TEMPLATE, BUNDLE, CONORMAL = "critical_points", "critical_points_bundle", "criti
 MOST_VALUES = 150
 MOST_WEIGHTS = 9
 """With more weights than this, components outside all charts are not looked for (10 weights took more than a minute)."""
-_LONG = 3.0
-"""Seconds of the first count beyond which one further witness is enough."""
+MOST_POINTS_AGAIN = 60
+"""Points of the chart, with their multiplicity in the fiber, up to which they are counted again beside Chern classes (chosen;
+the 14 of lightning(d=2,dp=1) take seconds)."""
 _MOST_NORMALS = 8
-_FIRST = 30.0
-"""Seconds for the hypotheses of Chern classes, which are checked before anything is counted."""
-_PATIENCE = 90.0
-"""Seconds for a second witness where there is no limit, or three times as long as the first took."""
+_SHARE_FOR_HYPOTHESES = 0.1
+"""Of the time left, for the hypotheses of Chern classes, which are checked before anything is counted."""
+_SHARE = 0.5
+"""Of the time left, for every further witness and stratum."""
 
 
 def generic_ed_degree(dims: Sequence[int], degrees: Sequence[int]) -> int:
@@ -116,16 +117,11 @@ class Counter:
         rng = np.random.default_rng([self.ask.seed, 41, salt])
         return [int(x) for x in rng.integers(1, self.p, size=count)]
 
-    def patience(self, first: Count) -> float:
-        """Seconds for a further witness: more than the first one took, less than all that is left."""
-        wanted, remaining = max(20.0, min(_PATIENCE, 4 * first.seconds)), self.ask.clock.remaining
-        return wanted if remaining is None else max(1.0, min(wanted, 0.5 * remaining))
-
     def count(
-        self, model: Model, chart: Chart, *, inverted: bool = False, immersed: bool = False, seconds: float | None = None
+        self, model: Model, chart: Chart, *, inverted: bool = False, immersed: bool = False, share: float | None = None
     ) -> Count:  # fmt: skip
         """The regular critical functions of a map in a chart; `immersed`: no critical point has a differential that drops."""
-        values, limit = self._run(model, chart, {"inverted": inverted, "immersed": immersed}, seconds)
+        values, limit = self._run(model, chart, {"inverted": inverted, "immersed": immersed}, share)
         fiber = values.get("fiber_degree") if values.get("fiber_dim") == 0 else None
         degree, points, zero_loss = values.get("regular_degree"), None, None
         if fiber and values.get("regular_dim") in (0, -1) and degree is not None and degree % fiber == 0:
@@ -136,37 +132,35 @@ class Counter:
             values=self._squarefree(values.get("values_polynomial")), limit=limit, seconds=self.ask.last_seconds,
         )  # fmt: skip
 
-    def first(
-        self, source: ExpandedMap, seconds: float | None = None
-    ) -> tuple[tuple[int, str] | None, Count]:
+    def first(self, source: ExpandedMap, share: float | None = None) -> tuple[tuple[int, str] | None, Count]:
         """What Chern classes say of a general loss, whose hypotheses are checked first, and the count in a fitting chart."""
-        bundle = self.bundle(source, _FIRST) if self.loss.general else None
+        bundle = self.bundle(source) if self.loss.general else None
         immersed = bundle is not None
         chart = source.chart_for(special=self.loss.special, general=immersed)
         self.ask.announce("critical points in a chart")
-        return bundle, self.count(source.model, chart, immersed=immersed, seconds=seconds)
+        return bundle, self.count(source.model, chart, immersed=immersed, share=share)
 
     def values_in_weights(
-        self, model: Model, seconds: float | None, equations: Mapping[str, object] | None = None
+        self, model: Model, equations: Mapping[str, object] | None = None
     ) -> tuple[nmod_poly | None, nmod_poly | None]:
         """The values of the random form at all critical points of the weights, and at those with singular functions.
 
         None when they are not finitely many, or when there are no `equations` of the closure to judge by.
         """
         more = {"wholeSpace": True, "chosenParts": False, **(equations or {})}
-        values, _ = self._run(model, whole_space(model.parameter_count), more, seconds)
+        values, _ = self._run(model, whole_space(model.parameter_count), more, _SHARE)
         all_of_them, singular = values.get("values_polynomial"), values.get("singular_polynomial")
         return self._squarefree(all_of_them), self._squarefree(singular)
 
     def _run(
-        self, model: Model, chart: Chart, more: Mapping[str, object], seconds: float | None
+        self, model: Model, chart: Chart, more: Mapping[str, object], share: float | None
     ) -> tuple[Any, str | None]:
         values = self.loss.modulo(self.p) | chart.parameters | dict(more)
         values |= {
             "p": self.p, "form": self._random(model.coordinate_count, 1), "multipliers": self._random(chart.unknowns, 2),
             "basePoint": self._random(max(chart.unknowns, model.coordinate_count), 3), "mostValues": MOST_VALUES,
         }  # fmt: skip
-        return self.ask.ask(TEMPLATE, values, model, seconds=seconds)
+        return self.ask.ask(TEMPLATE, values, model, share=share)
 
     def _squarefree(self, coefficients: Sequence[int] | None) -> nmod_poly | None:
         """The product of the distinct irreducible factors."""
@@ -175,7 +169,7 @@ class Counter:
         factors = nmod_poly([int(c) % self.p for c in coefficients], self.p).factor()[1]
         return prod((factor for factor, _ in factors), start=nmod_poly([1], self.p))
 
-    def bundle(self, source: ExpandedMap, seconds: float | None) -> tuple[int, str] | None:
+    def bundle(self, source: ExpandedMap) -> tuple[int, str] | None:
         """The number that Chern classes give, with its hypotheses in words; None where they do not hold or were not checked."""
         degrees = source.class_degrees()
         if degrees is None or not source.product_of_projective_spaces(source.chart(dense=False)):
@@ -185,7 +179,7 @@ class Counter:
         if pairs is None:
             values = {"p": self.p, "base": dense.base, "directions": dense.directions}
             values["multipliers"] = self._random(dense.unknowns, 2)
-            found, _ = self.ask.ask(BUNDLE, values, source.model, seconds=seconds)
+            found, _ = self.ask.ask(BUNDLE, values, source.model, share=_SHARE_FOR_HYPOTHESES)
             base, pairs = found.get("base_dim"), found.get("pairs_dim")
         if base != -1 or pairs is None or pairs > len(dense.directions) - 2:
             return None
@@ -195,13 +189,13 @@ class Counter:
         method = f"Chern classes of {space} by O{degrees}; no base points, {immersed}"
         return generic_ed_degree(dims, degrees), method
 
-    def equations(self, model: Model, image_dim: int, seconds: float | None) -> dict[str, object] | None:
+    def equations(self, model: Model, image_dim: int) -> dict[str, object] | None:
         """Complete equations of the closure over F_p, and as many random combinations as its codimension; None where not had."""
         codim = model.coordinate_count - image_dim
         if not 0 < codim <= _MOST_NORMALS:
             return None
         try:
-            found = self.ask.also(closure, model, prime=self.p, seconds=seconds)
+            found = self.ask.also(closure, model, prime=self.p, share=_SHARE)
         except M2BridgeError:
             return None
         if found.completeness != "complete" or found.equations is None or found.characteristic != self.p:
@@ -213,14 +207,14 @@ class Counter:
         combinations = rng.integers(1, self.p, size=(codim, len(terms))).tolist()
         return {"equationTerms": terms, "combinations": combinations}
 
-    def conormal(self, model: Model, image_dim: int, seconds: float | None) -> int | None:
+    def conormal(self, model: Model, image_dim: int) -> int | None:
         """The count from equations of the closure, by the conormal variety; None where complete equations were not had."""
-        equations = self.equations(model, image_dim, seconds)
+        equations = self.equations(model, image_dim)
         if equations is None:
             return None
         sizes = {"p": self.p, "coordinateCount": model.coordinate_count}
         given = self.loss.modulo(self.p, residual=False) | equations | sizes
-        values, _ = self.ask.ask(CONORMAL, given, seconds=seconds)
+        values, _ = self.ask.ask(CONORMAL, given, share=_SHARE)
         return values.get("conormal_degree") if values.get("conormal_dim") in (0, -1) else None
 
 
@@ -236,11 +230,11 @@ def second_prime(p: int, loss: Loss, source: ExpandedMap) -> int:
 Strata = tuple[tuple[StratumPoints, Count], ...]
 
 
-def _kind(count: Count, *, general: bool = False) -> Any:
+def _kind(count: Count) -> Any:
     """What witnesses compare: the number of points, with zero loss and without where some have it, or the families."""
     if count.families:
-        return [[f.zero_loss, f.dim, f.degree] for f in count.families]
-    if count.zero_loss and not general:
+        return [f.numbers for f in count.families]
+    if count.zero_loss:
         return [count.zero_loss, (count.points or 0) - count.zero_loss]
     return count.points
 
@@ -251,18 +245,23 @@ def say_count(counter: Counter, count: Count, witness: str, method: str, **more:
     detail = {"fiber_degree": count.fiber_degree, "drop_dim": count.drop_dim}
     name = "positive_dimensional" if count.families and not general else "regular"
     more |= {"prime": counter.p, "seconds": count.seconds, "detail": detail}
-    counter.ask.say(name, _kind(count, general=general), witness, method, **more)
+    value = [f.numbers for f in count.families] if count.families else count.points
+    counter.ask.say(name, value, witness, method, **more)
+    if not general and not count.families and count.zero_loss is not None:
+        counter.ask.say("zero_loss", count.zero_loss, witness, method, **more)
 
 
 def further_witnesses(counter: Counter, source: ExpandedMap, count: Count, *, immersed: bool) -> None:
     """Second witnesses of the count of regular points; `immersed`: Chern classes have spoken already."""
-    if immersed and count.seconds > _LONG:
+    ask, degree = counter.ask, (count.points or 0) * (count.fiber_degree or 1)
+    if immersed and degree > MOST_POINTS_AGAIN:
+        method = f"not attempted beside Chern classes: {degree} points of the chart > {MOST_POINTS_AGAIN}"
+        ask.say("regular", None, "expansion", method, ancestry="program")
         return
-    ask, seconds = counter.ask, counter.patience(count)
     ask.announce("another prime, gauge and elimination")
     other, again = elsewhere(counter, source)
     found = other.count(
-        again.model, again.chart(dense=True, scaled=False), inverted=source.cone, seconds=seconds
+        again.model, again.chart(dense=True, scaled=False), inverted=source.cone, share=_SHARE
     )
     if found.known:
         method = "the program's polynomials, other prime, gauge and elimination"
@@ -271,7 +270,7 @@ def further_witnesses(counter: Counter, source: ExpandedMap, count: Count, *, im
     alone = not immersed and (by_polynomials or not found.known)
     if alone and count.points is not None and counter.loss.general:
         ask.announce("conormal variety")
-        normal = counter.conormal(source.model, source.image_dim, seconds)
+        normal = counter.conormal(source.model, source.image_dim)
         ask.say("regular", normal, "conormal", "multipliers on the equations of the closure", prime=counter.p)
 
 
@@ -290,7 +289,7 @@ def strata_points(counter: Counter, model: Model, first: Count) -> Strata | None
     for name, stratum in strata:
         ask.announce(f"stratum {name}")
         own = ExpandedMap(stratum, counter.p, ask.seed)
-        bundle, count = counter.first(own, 2 * counter.patience(first))
+        bundle, count = counter.first(own, _SHARE)
         point = StratumPoints(
             stratum=name, dim=own.image_dim, count=count.points, zero_loss=count.zero_loss, families=count.families
         )  # fmt: skip
@@ -310,7 +309,7 @@ def _again(counter: Counter, own: ExpandedMap, count: Count, bundle: tuple[int, 
     if bundle is not None and count.fiber_degree:
         return bundle[0] // count.fiber_degree
     other, source = elsewhere(counter, own)
-    return _kind(other.count(source.model, source.chart(dense=True), seconds=counter.patience(count)))
+    return _kind(other.count(source.model, source.chart(dense=True), share=_SHARE))
 
 
 @dataclass(frozen=True, slots=True)
@@ -334,10 +333,9 @@ def account(
     total = None
     if small and not count.families and count.limit is None:
         counter.ask.announce("all critical points of the weights")
-        seconds = counter.patience(count)
         judged = points is None and not linear and not immersed
-        equations = counter.equations(source.model, source.image_dim, seconds) if judged else None
-        total, on_singular = counter.values_in_weights(source.model, seconds, equations)
+        equations = counter.equations(source.model, source.image_dim) if judged else None
+        total, on_singular = counter.values_in_weights(source.model, equations)
     if total is not None:
         common = total.gcd(count.values)
         text = f"Without a chart, {total.degree()} functions are critical for the weights, {common.degree()} of them regular."

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from m2bridge.results import Result, register_result
+from m2bridge.results import Agreement, Result, register_result, weigh
 from m2bridge.views import Rows, View, known
 
 
@@ -20,6 +20,11 @@ class CriticalFamily:
     zero_loss: bool
     dim: int
     degree: int
+
+    @property
+    def numbers(self) -> list[int]:
+        """Zero loss, dimension and degree, as evidence holds them."""
+        return [self.zero_loss, self.dim, self.degree]
 
     def __str__(self) -> str:
         what = {
@@ -90,6 +95,7 @@ class CriticalPoints(Result):
 
     ANALYSIS: ClassVar[str] = "critical-points"
     VERSION: ClassVar[int] = 1
+    HEADLINE: ClassVar[tuple[str, ...]] = ("regular",)
 
     loss: str
     loss_rank: int
@@ -110,6 +116,19 @@ class CriticalPoints(Result):
     histogram: Mapping[str, int] | None = None
     remarks: tuple[str, ...] = ()
 
+    @property
+    def headline(self) -> tuple[str, ...]:
+        """The regular points, or their families, and the real ones where they were asked for."""
+        first = "positive_dimensional" if self.positive_dimensional else "regular"
+        return (first,) if self.real is None else (first, "real")
+
+    @property
+    def weighed(self) -> Agreement:
+        """The comparison of the witnesses; families are compared by their numbers, as evidence holds them."""
+        families = [f.numbers for f in self.positive_dimensional]
+        said = {"regular": self.regular, "positive_dimensional": families, "real": self.real}
+        return weigh(self.evidence, {name: said[name] for name in self.headline})
+
     def view(self) -> View:
         told = [e.value for e in self.evidence if e.witness == "formula" and e.value is not None]
         counted = self.regular is not None or bool(self.positive_dimensional)
@@ -124,11 +143,11 @@ class CriticalPoints(Result):
             facts.append(("real ones", ", ".join(listed) or "none"))
         if self.histogram is not None:
             facts.append(("real counts", ", ".join(f"{n}: {k} times" for n, k in self.histogram.items())))
-        to_prove = (
-            "counts over F_p are those over QQ for all but finitely many primes: another --prime and --seed"
-        )
+        to_prove = "the same ideals over QQ; a count over another prime is a further witness of it, and proves nothing"
         if not counted:
-            to_prove = "more --timeout or --memory" if self.limit else "another --seed"
+            to_prove = (
+                "a longer --timeout or more --memory" if self.limit else "no count is known to this question"
+            )
         return View(
             answer=self._answer(told), decided=counted or bool(told), facts=tuple(facts), tables=_real_table(self.real_points),
             notes=tuple(f"- {remark}" for remark in self.remarks), details=(self.accounted,), to_prove=to_prove,

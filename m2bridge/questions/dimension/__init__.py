@@ -6,16 +6,16 @@ dimension is proved. Float64 and Macaulay2 are further witnesses; the literature
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Annotated
 
 from m2bridge.certificates.produce import certificate_for
 from m2bridge.errors import InputError
-from m2bridge.linear.primes import LARGE_PRIME, check_prime, given_numbers, prime_for
+from m2bridge.linear.primes import LARGE_PRIME, given_numbers, prime_for
 from m2bridge.models import Model, Softmax
-from m2bridge.models.custom import PolynomialMap
 from m2bridge.programs.program import degrees
-from m2bridge.questions.dimension.constrained import constrained_dimension
+from m2bridge.questions.asking import LimitReached
 from m2bridge.questions.dimension.lower import (
     MOST_BALL_COLUMNS,
     LowerBounds,
@@ -25,9 +25,8 @@ from m2bridge.questions.dimension.lower import (
 )
 from m2bridge.questions.dimension.macaulay2 import ask_macaulay2
 from m2bridge.questions.dimension.result import Dimension, FormulaCheck, NumericWitness, rank_at
-from m2bridge.questions.dimension.softmax import THEOREM, virtual_evidence
+from m2bridge.questions.dimension.softmax import virtual_evidence
 from m2bridge.questions.dimension.upper import (
-    SEARCH_SECONDS,
     ambient_dim,
     found_bound,
     span_bound,
@@ -36,23 +35,25 @@ from m2bridge.questions.dimension.upper import (
 )
 from m2bridge.questions.kernel import Asking, Option, question
 from m2bridge.questions.point import AtOption, RationalizeOption
-from m2bridge.results import Certainty, Evidence
+from m2bridge.results import Certainty, Evidence, printed, settle
 
 __all__ = ["Dimension", "FormulaCheck", "NumericWitness", "dimension"]
 
 _NEVER_TOO_SMALL = 100
+_SHARE_FOR_A_CERTIFICATE = 0.2
+"""Of the work of a search, where only the literature closes the gap, because that has no certificate."""
 
 
 @question(
     asks="The dimension of the neuromanifold and of the generic fiber, proved from both sides where possible.",
-    templates=("dimension", "source_components", "source_points"),
+    templates=("dimension",),
     quantities={
         "image_dim": "the dimension of the image, affine",
         "rank_at_point": "the rank of the differential at the given weights",
     },
     example="m2bridge dimension 'softmax(d=[8,8,8],a=2,t=3)'",
     needs_engine=False,
-    primes=(2, 2**31),
+    primes=(2, LARGE_PRIME),
 )
 def dimension(
     ask: Asking,
@@ -73,52 +74,68 @@ def dimension(
     >>> found.image_dim, found.generic_fiber_dim, found.certainty.value
     (23, 19, 'proved')
     """
-    chosen = None if ask.prime is None else check_prime(ask.prime, below=2**63)
-    p = _large_enough(prime_for(given_numbers(model), chosen=chosen, default=LARGE_PRIME), model)
-    if isinstance(model, PolynomialMap) and model.constraints:
-        if at is not None:
-            raise InputError(f"{model}: its weights satisfy equations; --at takes models with free weights")
-        return constrained_dimension(ask, model, p)
+    p = _large_enough(prime_for(given_numbers(model), chosen=ask.prime, default=LARGE_PRIME), model)
     uppers = upper_bounds(model, p=p, seed=ask.seed)
     virtual = virtual_evidence(model, p=p, seed=ask.seed) if isinstance(model, Softmax) else ()
-    proved_above = [e for e in (*uppers, *virtual) if e.relation == "<=" and _proved(e)]
-    upper = min(e.value for e in proved_above)
+    above = [e for e in (*uppers, *virtual) if e.relation == "<=" and _exact(e)]
+    upper = min(e.value for e in above)
     found: LowerBounds | None = None
     numeric: NumericWitness | None = None
     numeric_evidence: tuple[Evidence, ...] = ()
     if not virtual or upper <= MOST_BALL_COLUMNS:
         # else balls do not run, and what is left of the program is a heuristic
-        found = lower_bounds(model, p=p, seed=ask.seed, upper=upper, limits=ask.limits, report=ask.progress)
-        numeric, numeric_evidence = float_witness(model, found.rank, seed=ask.seed, report=ask.progress)
+        try:
+            found = lower_bounds(ask, model, p=p, upper=upper)
+        except LimitReached:
+            ask.evidence += uppers
+            raise
+        with ask.keeping("the rank in float64"):
+            ask.clock.check()
+            numeric, numeric_evidence = float_witness(model, found.rank, seed=ask.seed, report=ask.progress)
     searched = None
-    if found and found.likely < min(e.value for e in proved_above if e.witness != "literature"):
+    if found and found.likely < min(e.value for e in above if e.witness != "literature"):
         # also, but not for long, where only the literature closes the gap, because it has no certificate
         ask.announce("searching symmetries")
-        seconds = SEARCH_SECONDS if found.likely < upper else SEARCH_SECONDS / 5
-        searched = found_bound(model, p=p, seed=ask.seed, lower=found.likely, seconds=seconds)
+        share = 1.0 if found.likely < upper else _SHARE_FOR_A_CERTIFICATE
+        with ask.keeping("the search for symmetries"):
+            ask.clock.check()
+            searched = found_bound(ask, model, p=p, lower=found.likely, share=share)
     if searched is not None:
         uppers.append(searched.evidence)
         upper = min(upper, searched.evidence.value)
-    if found and found.likely < upper and (spanned := span_bound(model)) is not None:
-        uppers.append(spanned)
-        upper = min(upper, spanned.value)
+    if found and found.likely < upper:
+        with ask.keeping("the span of the coordinates"):
+            ask.clock.check()
+            if (spanned := span_bound(model)) is not None:
+                uppers.append(spanned)
+                upper = min(upper, spanned.value)
     below = found.evidence if found else ()
-    said = (
-        *below, *uppers, *virtual, *numeric_evidence, *ask_macaulay2(ask, model, p), *checked(model, p=p, seed=ask.seed)
-    )  # fmt: skip
+    others: list[Evidence] = []
+    with ask.keeping("Macaulay2's definition of the network"):
+        ask.clock.check()
+        others += ask_macaulay2(ask, model, p)
+    with ask.keeping("the checks of the program"):
+        ask.clock.check()
+        others += checked(model, p=p, seed=ask.seed)
+    said = *below, *uppers, *virtual, *numeric_evidence, *others
     ask.evidence += [replace(e, scope="generic") if e.quantity == "image_dim" else e for e in said]
-    lower = max((e.value for e in ask.evidence if _proved_below(e)), default=0)
-    proved = lower == upper
-    answer = lower if proved or found is None else max(lower, found.likely)
+    formula = model.formula
+    if formula is not None and formula.applies and formula.value is not None:
+        ask.evidence.append(printed("image_dim", formula.value, formula.citation, scope="generic"))
+    lower = max((e.value for e in ask.evidence if _exact_below(e)), default=0)
+    met = lower == upper
+    answer = lower if met or found is None else max(lower, found.likely)
     here = None
     if at is not None or rationalize is not None:
-        here = rank_at(ask, model, at, rationalize, image_dim=answer, proved=proved)
+        here = rank_at(ask, model, at, rationalize, image_dim=answer, met=met)
     # what rests on a theorem, or on a count of virtual weights, is nothing that a certificate has words for
-    shown = max((e.value for e in below if _proved_below(e)), default=0)
+    shown = max((e.value for e in below if _exact_below(e)), default=0)
     certificate = None
-    if certify and found and proved and lower == shown and upper == min(e.value for e in uppers):
+    if certify and found and met and lower == shown and upper == min(e.value for e in uppers):
         argument = searched.argument if searched else None
-        certificate = certificate_for(model, found.rank, found.ball, uppers, argument)
+        with ask.keeping("the certificate"):
+            ask.clock.check()
+            certificate = certificate_for(model, found.rank, found.ball, uppers, argument)
     parameters, span = model.parameter_dim, ambient_dim(model)
     symmetry = _orbit_dim(model, uppers, p=p, seed=ask.seed)
     if searched is not None and not model.symmetries:
@@ -128,7 +145,7 @@ def dimension(
         Dimension,
         model=model.spec,
         options={"prime": p} | ({} if here is None else {"weights": here.at["weights"]}),
-        certainty=Certainty.PROVED if proved else Certainty.PROBABLE,
+        certainty=settle(ask.evidence)["image_dim"].certainty if met else Certainty.PROBABLE,
         parameters=parameters,
         image_dim=answer,
         generic_fiber_dim=parameters - answer,
@@ -141,7 +158,14 @@ def dimension(
         formula=_formula(model, answer),
         numeric_rank=numeric.rank if numeric else None,
         numeric=numeric,
-        statement=_statement(model, lower=lower, upper=upper, answer=answer, by_theorem=lower > shown),
+        statement=_statement(
+            model,
+            lower=lower,
+            upper=upper,
+            answer=answer,
+            theorems=_theorems(ask.evidence, answer),
+            certified=certificate is not None,
+        ),
         certificate=certificate,
         at_point=here,
     )
@@ -167,29 +191,42 @@ def _large_enough(p: int, model: Model) -> int:
     return p
 
 
-def _proved(item: Evidence) -> bool:
-    return item.certainty is Certainty.PROVED
+def _exact(item: Evidence) -> bool:
+    return item.certainty.exact
 
 
-def _proved_below(item: Evidence) -> bool:
-    return item.quantity == "image_dim" and item.relation == ">=" and _proved(item) and item.value is not None
+def _exact_below(item: Evidence) -> bool:
+    return item.quantity == "image_dim" and item.relation == ">=" and _exact(item) and item.value is not None
 
 
-def _statement(model: Model, *, lower: int, upper: int, answer: int, by_theorem: bool = False) -> str:
-    """What is proved and what is not, in a sentence or two; `by_theorem` when the lower bound rests on that of softmax."""
+def _theorems(evidence: Sequence[Evidence], answer: int) -> list[str]:
+    """The theorems that the answer needs: those of the bounds that meet in it, unless bounds without a theorem do too."""
+    about = [e for e in evidence if e.quantity == "image_dim" and e.value == answer and _exact(e)]
+    found: list[str] = []
+    for relation in (">=", "<="):
+        own = [e for e in about if e.relation == relation]
+        if own and all(e.certainty is Certainty.THEOREM for e in own):
+            found.append(str(own[0].detail.get("theorem", own[0].method)))
+    return found
+
+
+def _statement(
+    model: Model, *, lower: int, upper: int, answer: int, theorems: Sequence[str], certified: bool
+) -> str:
+    """What is shown and what is not, in a sentence or two; `theorems` are those that the bounds need."""
+    if lower > upper:
+        return f"The bounds contradict each other: at least {lower}, at most {upper}. Do not use this answer."
     if lower < upper and isinstance(model, Softmax):
         return (
-            f"The dimension is proved to be at most {upper}; {answer} rests on a heuristic (random units in place of "
-            "exponentials over F_p), and balls did not prove it at this size."
+            f"The dimension is at most {upper}; {answer} rests on a heuristic (random units in place of "
+            "exponentials over F_p), and balls did not show it at this size."
         )
     if lower < upper:
-        return (
-            f"The dimension is proved to lie between {lower} and {upper}; {answer} is probable, being the rank at several "
-            "random points."
-        )
-    text = f"The dimension is {answer}: a lower and an upper bound meet, both proved."
-    if by_theorem:
-        return f"{text} The lower bound rests on a theorem: {THEOREM}. There is no certificate."
+        return f"The dimension lies between {lower} and {upper}; {answer} is probable, being the rank at several random points."
+    text = f"The dimension is {answer}: a lower and an upper bound meet."
+    if theorems:
+        return f"{text} They rest on a theorem: {'; '.join(theorems)}. There is no certificate."
+    text += " Both are in the certificate." if certified else " There is no certificate."
     if isinstance(model, Softmax) and model.layers > 1 and model.t > 1:
         text += (
             " So the virtual weights (M, L) have finite generic fibers; that these are single points for t >= 2 "

@@ -25,6 +25,7 @@ from m2bridge.programs.proofs import BallProof, Probe, more_by_rounding, prove_r
 from m2bridge.programs.ranks import GenericRank, generic_rank
 from m2bridge.programs.run import Lettered
 from m2bridge.questions.dimension.result import NumericWitness
+from m2bridge.questions.kernel import Asking
 from m2bridge.results import Certainty, Evidence, said
 
 _image_dim = partial(said, "image_dim", scope="generic")
@@ -49,11 +50,12 @@ class LowerBounds:
     ball: BallProof | None = None
 
 
-def lower_bounds(
-    model: Model, *, p: int, seed: int, upper: int, limits: Limits, report: Report | None
-) -> LowerBounds:
-    """The rank of the network's Jacobian at a random point: proved, or for analytic networks a heuristic and a proof by balls."""
-    free = model.free
+def lower_bounds(ask: Asking, model: Model, *, p: int, upper: int) -> LowerBounds:
+    """The rank of the network's Jacobian at a random point: proved, or for analytic networks a heuristic and a proof by balls.
+
+    Where the user's limit comes after the first rank, that is the answer.
+    """
+    free, seed, limits, report = model.free, ask.seed, ask.limits, ask.progress
     samples = free.samples_needed()
     rank = partial(
         generic_rank, free.program, p=p, seed=seed, held=free.gauge, upper=upper, memory_limit=limits.memory_bytes, report=report
@@ -76,9 +78,16 @@ def lower_bounds(
     if not found.heuristic:
         if found.rank >= upper:
             return LowerBounds(evidence=(item,), likely=found.rank, rank=found)
-        best, more = _repeated(free, found, seed=seed, upper=upper, limits=limits)
+        best: GenericRank = found
+        more: tuple[Evidence, ...] = ()
+        with ask.keeping("the same rank with other primes"):
+            ask.clock.check()
+            best, more = _repeated(free, found, seed=seed, upper=upper, limits=limits)
         return LowerBounds(evidence=(item, *more), likely=best.rank, rank=best)
-    ball = _balls(free, found, seed=seed, report=report)
+    ball = None
+    with ask.keeping("a proof of the rank by balls"):
+        ask.clock.check()
+        ball = _balls(free, found, seed=seed, report=report)
     if ball is None:
         return LowerBounds(evidence=(item,), likely=found.rank, rank=found)
     proof = _image_dim(

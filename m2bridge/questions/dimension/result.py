@@ -58,7 +58,7 @@ class PointRank:
     def sentence(self) -> str:
         if self.loss is None or self.rank is None:
             return "Whether these weights are critical is undecided: float64 shows no gap."
-        sure = "" if self.certainty is Certainty.PROVED else f" ({self.certainty.value})"
+        sure = "" if self.certainty.exact else f" ({self.certainty.value})"
         if not self.loss:
             return (
                 f"These weights are regular: the differential has the generic rank {self.rank} there{sure}."
@@ -77,7 +77,7 @@ class Dimension(Result):
     parameters: dimension of the space of weights.
     image_dim: the dimension; the lower bound when the bounds do not meet.
     generic_fiber_dim: `parameters` - `image_dim`.
-    lower_bound, upper_bound: proved bounds. They meet when `certainty` is proved.
+    lower_bound, upper_bound: exact bounds. They meet where `certainty` is proved, theorem or computed.
     symmetry_dim: dimension of a generic orbit of the proved symmetries.
     span_dim: dimension of the linear span of the image where it was computed, else of the ambient space; None when
         the functions do not lie in a finite-dimensional space.
@@ -93,6 +93,7 @@ class Dimension(Result):
 
     ANALYSIS: ClassVar[str] = "dimension"
     VERSION: ClassVar[int] = 2
+    HEADLINE: ClassVar[tuple[str, ...]] = ("image_dim",)
 
     parameters: int
     image_dim: int
@@ -109,6 +110,9 @@ class Dimension(Result):
     statement: str
     certificate: Mapping[str, Value] | None
     at_point: PointRank | None = None
+
+    def certified(self) -> frozenset[str]:
+        return frozenset({"image_dim"} if self.certificate else ())
 
     def view(self) -> View:
         met = self.lower_bound == self.upper_bound
@@ -134,14 +138,12 @@ class Dimension(Result):
         equations = "" if analytic else ", or equations (m2bridge closure)"
         to_prove = f"an upper bound is missing: more symmetries{equations}"
         if self.upper_bound == self.image_dim:
-            to_prove = "a lower bound is missing: a point of the source, or a source without equations"
+            to_prove = "a lower bound is missing: a point at which the rank is certain"
         answer = f"dimension {self.image_dim}{bounds}, affine"
         return View(answer=answer, facts=tuple(facts), notes=notes, to_prove=to_prove)
 
     def _fiber_text(self) -> str:
-        text = f"dimension {self.generic_fiber_dim}, of which known symmetries {self.symmetry_dim}"
-        more = self.symmetry_dim < self.generic_fiber_dim and self.span_dim is not None
-        return f"{text} (m2bridge symmetries searches for more)" if more else text
+        return f"dimension {self.generic_fiber_dim}, of which known symmetries {self.symmetry_dim}"
 
     def _formula_text(self) -> str:
         if self.formula is None:
@@ -157,7 +159,7 @@ class Dimension(Result):
 
 
 def rank_at(
-    ask: Asking, model: Model, at: Any, rationalize: int | None, *, image_dim: int, proved: bool
+    ask: Asking, model: Model, at: Any, rationalize: int | None, *, image_dim: int, met: bool
 ) -> PointRank:
     """The rank at the weights that `at` names; exact over QQ where that is in reach, else from below over F_p."""
     from m2bridge.questions.point import one_of, resolve  # which needs the dimension itself
@@ -169,8 +171,8 @@ def rank_at(
     rank, exact = _rank(ask, point)
     # a rank at a point bounds the dimension from below, so that no loss is negative
     loss = None if rank is None else max(0, image_dim - rank)
-    sure = proved and (exact or loss == 0)
-    certainty = Certainty.PROVED if sure else Certainty.PROBABLE if model.polynomial else Certainty.NUMERIC
+    sure = met and (exact or loss == 0)
+    certainty = Certainty.COMPUTED if sure else Certainty.PROBABLE if model.polynomial else Certainty.NUMERIC
     return PointRank(at=point.document(None), rank=rank, loss=loss, certainty=certainty)
 
 

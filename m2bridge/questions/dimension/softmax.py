@@ -21,9 +21,11 @@ import numpy as np
 from m2bridge.linear.modular import rank_mod
 from m2bridge.models import Softmax
 from m2bridge.models.attention import attention_dim
-from m2bridge.results import Evidence, proves
+from m2bridge.results import Certainty, Evidence, said
 
 THEOREM = "for t >= 2 normalised attention determines its virtual weights (M, L), generically (docs/conjecture-3.10.md)"
+
+EQUATION = "the network is a function of its virtual weights (M, L) (Henry, Marchetti, Kohn, Equation 8)"
 
 
 def virtual_evidence(model: Softmax, *, p: int, seed: int) -> tuple[Evidence, ...]:
@@ -37,11 +39,14 @@ def virtual_evidence(model: Softmax, *, p: int, seed: int) -> tuple[Evidence, ..
         "virtual weights (M, L) counted by the flag of their row spaces",
     )
     return (
-        proves(
+        said(
             "image_dim", lower, "virtual weights", ranked, relation=">=", prime=p, seconds=time.perf_counter() - start,
-            ancestry="construction", detail={"rests on a theorem": THEOREM},
+            certainty=Certainty.THEOREM, ancestry="construction", detail={"theorem": THEOREM},
         ),
-        proves("image_dim", virtual_dim_upper(model.d, model.a), "flags", counted, relation="<=", ancestry="formula"),
+        said(
+            "image_dim", virtual_dim_upper(model.d, model.a), "flags", counted, relation="<=", ancestry="formula",
+            certainty=Certainty.THEOREM, detail={"theorem": EQUATION},
+        ),
     )  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""Proved upper bounds of the dimension.
+"""Upper bounds of the dimension, each by an exact argument or by a theorem.
 
 * symmetry: the weights minus the dimension of an orbit of the proved symmetries, whose infinitesimal action has at
   one integer point modulo p a rank that a generic orbit can only exceed;
@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from math import comb
 from typing import Any, NamedTuple
@@ -25,24 +26,23 @@ from m2bridge.errors import NotPolynomialError, OutOfReachError
 from m2bridge.linear.modular import rank_mod
 from m2bridge.models import MLP, DeepLightning, Linear, Mod, Model
 from m2bridge.models.attention import Attention, attention_dim
+from m2bridge.models.rational import cone_map, is_rational_map
 from m2bridge.models.symbolic import symbolic_map
 from m2bridge.programs.points import Held
 from m2bridge.programs.program import degrees
 from m2bridge.questions import over_q
+from m2bridge.questions.kernel import Asking
 from m2bridge.results import Certainty, Evidence, proves
 from m2bridge.symmetry.bounds import Bounds, relaxed_bound
 from m2bridge.symmetry.equations import flattening_bound
 from m2bridge.symmetry.names import declared_fields, known_fields
 from m2bridge.symmetry.search import Search
+from m2bridge.symmetry.work import OF_ANALYTIC, OF_DIMENSION, Work
 
 MOST_SYMMETRY_ENTRIES = 10_000_000
 MOST_SEARCHED_WEIGHTS = 1500
 _MOST_EXPANDED, _MOST_MONOMIALS = 100, 20_000
 """So many coordinates are expanded, with at most so many monomials: a second or so."""
-SEARCH_SECONDS = 20.0
-"""A search for symmetries that takes longer stops, and what it found is used."""
-ANALYTIC_SECONDS = 120.0
-"""Analytic networks are searched longer: nothing else bounds them."""
 
 
 def _bound(witness: str, method: str, value: int, **detail: Any) -> Evidence:
@@ -71,8 +71,13 @@ def upper_bounds(model: Model, *, p: int, seed: int) -> list[Evidence]:
     if isinstance(model, (Linear, MLP)):
         found += _by_widths(model, p=p, seed=seed)
     if closed is not None and closed.value is not None and closed.value < min(item.value for item in found):
-        found.append(_bound("literature", "closed upper bound", closed.value, citation=closed.citation))
+        found.append(_by_theorem("closed upper bound", closed.value, closed.citation))
     return found
+
+
+def _by_theorem(method: str, value: int, theorem: str) -> Evidence:
+    """An upper bound that rests on a theorem for which certificates have no words; it never counts as a second witness."""
+    return replace(_bound("literature", method, value, theorem=theorem), certainty=Certainty.THEOREM)
 
 
 # -- counts ----------------------------------------------------------------------------------------------
@@ -117,9 +122,11 @@ def _by_widths(model: Linear | MLP, *, p: int, seed: int) -> Iterator[Evidence]:
     if r == 1:
         rank = min(widths)
         value = rank * (widths[0] + widths[-1] - rank)
-        yield _bound("literature", f"matrices of rank <= {rank}", value)
+        yield _by_theorem(f"matrices of rank <= {rank}", value, "dimension of determinantal varieties")
     elif len(widths) == 3 and (flat := flattening_bound(*widths, r, p=p, seed=seed)) is not None:
-        yield replace(_bound("literature", flat.method, flat.value), prime=p)
+        yield replace(
+            _by_theorem(flat.method, flat.value, "ranks of flattenings bound sums of powers"), prime=p
+        )
 
 
 def slice_bound(model: Model) -> Evidence:
@@ -220,34 +227,47 @@ class FoundBound(NamedTuple):
     orbit_dim: int
 
 
-def found_bound(
-    model: Model, *, p: int, seed: int, lower: int, seconds: float = SEARCH_SECONDS
-) -> FoundBound | None:
+def found_bound(ask: Asking, model: Model, *, p: int, lower: int, share: float = 1.0) -> FoundBound | None:
     """The least upper bound from vector fields and cuts of the program, cheap arguments first, until `lower` is met.
 
-    None where nothing can be searched: weights that satisfy equations, very large ones. An analytic program is searched through
-    a polynomial one (:mod:`m2bridge.symmetry.parts`), for which certificates have no words.
+    The search ends after counted work (:mod:`m2bridge.symmetry.work`), of which `share` can be less than all. Where the user's
+    limit comes first, what was found before is used. None where nothing can be searched: too many weights. An analytic program
+    is searched through a polynomial one (:mod:`m2bridge.symmetry.parts`), for which certificates have no words.
     """
-    program, start = model.free.program, time.perf_counter()
+    program, start, seed, check = model.free.program, time.perf_counter(), ask.seed, ask.clock.check
     detail: dict[str, Any] = {}
+    if is_rational_map(model):
+        with suppress(OutOfReachError):
+            return _found_on_cone(ask, model, p=p, lower=lower, share=share)
     if not program.polynomial:
-        best = relaxed_bound(program, lower=lower, p=p, seed=seed, seconds=ANALYTIC_SECONDS)
+        best = None
+        with ask.keeping("bounds of the pieces of an analytic network"):
+            ask.clock.check()
+            best = relaxed_bound(program, lower=lower, p=p, seed=seed, work=Work(OF_ANALYTIC, check))
         if best is None:
             return None
         orbit = program.parameter_count - best.value
-    elif program.vanishing or program.parameter_count > MOST_SEARCHED_WEIGHTS:
+    elif program.parameter_count > MOST_SEARCHED_WEIGHTS:
         return None
     else:
-        search = Search(program, p=p, seed=seed, seconds=seconds / 2, corank=program.parameter_count - lower)
+        work = Work(share * OF_DIMENSION, check)
+        search = Search(program, p=p, seed=seed, work=work, corank=program.parameter_count - lower)
         declared = [f for item in getattr(model, "declared", ()) for f in declared_fields(model, item)]
         for field in [*declared, *(field for _, field in known_fields(model.free))]:
             search.take(field)
         found = []
         for degree in (0, 1, 2) if model.symmetries else (1, 2):
-            search.run(degree, degree or 1).guess()
-            found.append(Bounds(p=p, seed=seed, seconds=seconds / 2).best(program, search.fields, lower))
-            if found[-1].value <= lower or time.perf_counter() - start > seconds:
+            with ask.keeping(f"symmetries of degree {degree}"):
+                ask.clock.check()
+                search.run(degree, degree or 1).guess()
+            cuts = Work(share * OF_DIMENSION, check)
+            with ask.keeping("cuts of the program"):
+                ask.clock.check()
+                found.append(Bounds(p=p, seed=seed, work=cuts).best(program, search.fields, lower))
+            if ask.cut_short or found[-1].value <= lower or work.left <= 0:
                 break
+        if ask.cut_short:  # what the fields show without cuts takes a moment
+            found.append(Bounds(p=p, seed=seed, work=Work(0.0)).best(program, search.fields, lower))
         best, orbit = min(found, key=lambda bound: bound.value), search.rank
         detail = {"fields": len(search.fields), "orbit_dim": orbit, "unverified": search.unverified}
     # of the same ancestry as the rank: both prove something about the program that was recorded
@@ -258,3 +278,14 @@ def found_bound(
         ancestry="program",
     )
     return FoundBound(evidence, best.document, orbit)
+
+
+def _found_on_cone(ask: Asking, model: Model, *, p: int, lower: int, share: float) -> FoundBound | None:
+    """The bound of a rational map by the polynomial map onto the cone over its image, for which certificates have no words."""
+    found = found_bound(ask, cone_map(model), p=p, lower=lower + 1, share=share)
+    if found is None:
+        return None
+    method = f"cone over the image: {found.evidence.method}"
+    return FoundBound(
+        replace(found.evidence, value=found.evidence.value - 1, method=method), None, found.orbit_dim
+    )

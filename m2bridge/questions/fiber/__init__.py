@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from typing import Any
 
 from m2bridge.errors import OutOfReachError
 from m2bridge.linear.primes import MACAULAY2_PRIME
@@ -17,13 +18,12 @@ from m2bridge.models import MLP, DeepLightning, Lightning, Model
 from m2bridge.models.custom import OwnModel, PolynomialMap
 from m2bridge.models.own import OwnNetwork
 from m2bridge.questions.fiber.arguments import Orbits, all_orbits, coarsest
-from m2bridge.questions.fiber.computed import ComputedFiber, here, plain
-from m2bridge.questions.fiber.deep import factored, lifted, wants_factors
+from m2bridge.questions.fiber.computed import ComputedFiber, here, lifted, plain
 from m2bridge.questions.fiber.known import found_symmetries, search_of, slice_of, why_so_many
-from m2bridge.questions.fiber.partners import counterexample, real_points
+from m2bridge.questions.fiber.partners import counterexample
 from m2bridge.questions.fiber.ranks import Dimensions, dimensions_of
 from m2bridge.questions.fiber.request import equation_span, estimated_terms
-from m2bridge.questions.fiber.result import Fiber, FiberComponent, Identifiability, RealPoint
+from m2bridge.questions.fiber.result import Fiber, FiberComponent, Identifiability
 from m2bridge.questions.kernel import Asking, ForceOption, question
 from m2bridge.questions.point import (
     PRIMES,
@@ -35,9 +35,9 @@ from m2bridge.questions.point import (
     one_of,
     resolve,
 )
-from m2bridge.results import Certainty, Evidence, proves
+from m2bridge.results import Certainty, Evidence, said
 
-__all__ = ["Fiber", "FiberComponent", "RealPoint", "fiber"]
+__all__ = ["Fiber", "FiberComponent", "fiber"]
 
 _MOST_TERMS = 400_000
 """Terms of all equations together up to which one Groebner basis is tried."""
@@ -47,14 +47,19 @@ _MOST_WEIGHTS = 40
 _PLAIN_LIGHTNING_WEIGHTS = 20
 _PLAIN_WEIGHTS_BEFORE_SLICE = 12
 _MULTI_HEAD_WEIGHTS = 12
-_PATIENCE = 120.0
-"""So long one Groebner basis is waited for; --force waits as long as the question lasts."""
+
+_BY_ARGUMENT: dict[str, Any] = {
+    "ancestry": "formula", "certainty": Certainty.THEOREM,
+    "detail": {"theorem": "orbits in fibers of products and of attention (m2bridge.questions.fiber.arguments)"},
+}  # fmt: skip
+"""What all evidence has that rests on an argument for a family."""
 
 
 @question(
     asks="Which weights compute the same function: the fiber through a point, and whether symmetries explain it.",
-    templates=("fiber", "fiber_deep"),
+    templates=("fiber",),
     quantities={
+        "verdict": "whether the known symmetries explain the fiber",
         "fiber_dim": "the dimension of the fiber through the point",
         "dim_at_point": "the dimension of the fiber at the point",
         "orbits": "how many orbits of the known symmetries the fiber has",
@@ -81,7 +86,7 @@ def fiber(
     """
     prime = MACAULAY2_PRIME if ask.prime is None else ask.prime
     asked, model = model, _by_coordinates(model)
-    if isinstance(model, OwnNetwork | PolynomialMap) and model.polynomial and not model.constraints:
+    if isinstance(model, OwnNetwork | PolynomialMap) and model.polynomial:
         model = replace(model, found=found_symmetries(ask, model, asked.program))
     point = resolve(model, one_of(at, stratum, rationalize), ask.seed)
     p, note = good_prime(point, prime)
@@ -92,26 +97,23 @@ def fiber(
     computed = ComputedFiber(method="jacobian")
     if model.polynomial:
         computed = _compute(ask, point, p, force=force)
-    ask.announce("real points")
-    free = model.polynomial and not model.constraints
-    found = real_points(point, ask.seed) if free and computed.limit is None else ()
     ask.evidence += [*dims.evidence, *computed.evidence, *_argued(point, argument, computed)]
     verdict = judged(model, computed, argument, dims)
     if isinstance(model, OwnModel) and verdict.word == "not-identifiable":
         verdict = _up_to_linear_symmetries(ask, model, verdict, dims.generic_orbit_dim)
-    _witness_real_points(ask, verdict.orbits, found)
+    _say_verdict(ask, model, verdict, computed, argument, dims)
     at_weights = point.document(p if model.polynomial else None)
     by_argument = argument.fiber_dim if argument else None
     options = {"prime": prime, "at": point.kind, "weights": None if point.generic else at_weights["weights"]}
     return ask.answer(
         Fiber, model=asked.spec, options=options, at=at_weights,
         fiber_dim=computed.fiber_dim if by_argument is None else by_argument,
-        degree=computed.degree, components=computed.components, component_count=computed.component_count,
+        degree=computed.degree, components=computed.components, component_count=_component_count(model, computed, argument),
         dim_at_point=computed.dim_at_point if dims.dim_at_point is None else dims.dim_at_point,
         known_symmetry_dim=dims.orbit_dim, orbits=verdict.orbits,
         generic_fiber_dim=dims.generic_fiber_dim, image_dim=dims.image_dim,
         verdict=verdict.word, explanation=verdict.reason, probability=verdict.probability, certainty=verdict.certainty,
-        method=computed.method, inputs=computed.inputs, real_points=found, counterexample=counterexample(point),
+        method=computed.method, inputs=computed.inputs, counterexample=counterexample(point),
         notes=tuple(([note] if note else []) + computed.notes), limit=computed.limit,
     )  # fmt: skip
 
@@ -130,10 +132,12 @@ def _up_to_linear_symmetries(ask: Asking, model: OwnModel, verdict: Judgement, o
         missing = "was not finished" if model.polynomial else "is for polynomial networks"
         reason = f"{verdict.reason}; but the search for symmetries {missing}"
         return replace(verdict, word="undecided", reason=reason)
-    if model.constraints:
-        return verdict
     ask.announce("symmetries that are not linear")
-    rank = search_of(ask, model).run(2).rank
+    search = search_of(ask, model)
+    with ask.keeping("symmetries that are not linear"):
+        ask.clock.check()
+        search.run(2)
+    rank = search.rank
     if rank <= orbit_dim:
         return verdict
     reason = (
@@ -149,22 +153,52 @@ def _argued(point: Point, argument: Orbits | None, computed: ComputedFiber) -> l
     evidence = []
     for p, found in [(0, argument), *((p, all_orbits(point, p)) for p in primes)]:
         over = here(p) if point.model.polynomial else {"scope": "at-point", "field": "RR"}
-        said = {"orbits": found.count, "fiber_dim": found.fiber_dim} if found else {}
+        counted = {"orbits": found.count, "fiber_dim": found.fiber_dim} if found else {}
         evidence += [
-            proves(quantity, value, "argument", found.reason, ancestry="formula", **over)
-            for quantity, value in said.items()
+            said(quantity, value, "argument", found.reason, **_BY_ARGUMENT, **over)
+            for quantity, value in counted.items()
             if found is not None and value is not None
         ]
     return evidence
 
 
-def _witness_real_points(ask: Asking, orbits: int | None, found: tuple[RealPoint, ...]) -> None:
-    """Real weights of other orbits that were found cannot be more than there are orbits."""
-    others = sum(1 for item in found if item.same_orbit is False)
-    if orbits is not None and others:
-        method = "real weights found and evaluated again"
-        more = {"relation": ">=", "certainty": Certainty.NUMERIC, "scope": "at-point", "field": "QQ"}
-        ask.say("orbits", 1 + others, "numpy", method, **more)
+def _component_count(model: Model, computed: ComputedFiber, argument: Orbits | None) -> int | None:
+    """The number of components over the algebraic closure; an orbit of a connected group is irreducible."""
+    if computed.component_count is None and model.polynomial and argument is not None and argument.count == 1:
+        return 1
+    return computed.component_count
+
+
+_FINITE = ("identifiable-up-to-symmetry", "finite-up-to-symmetry")
+
+
+def _say_verdict(
+    ask: Asking, model: Model, verdict: Judgement, found: ComputedFiber, argument: Orbits | None, dims: Dimensions
+) -> None:  # fmt: skip
+    """Add the verdict and a second one that is the same or contradicts it.
+
+    Beside an argument the second is that of the computed components; beside the components, which Macaulay2 found, it is that of
+    ranks, which stand on the program. Ranks alone never show that a fiber has finitely many orbits: such a verdict without an
+    argument has one definition only.
+    """
+    if verdict.word == "undecided":
+        return
+    here: dict[str, Any] = {"scope": "at-point"}
+    components, ranks = (judged(model, f, None, dims) for f in (found, ComputedFiber(method="jacobian")))
+    by_components: dict[str, Any] = {"ancestry": "program" if components == ranks else "template"}
+    sure = {"certainty": verdict.certainty}
+    if argument is not None:
+        ask.say("verdict", verdict.word, "argument", verdict.reason, **_BY_ARGUMENT, **here)
+        other, witness, stands_on = components, "components", by_components
+    elif components == ranks:
+        ask.say("verdict", verdict.word, "ranks", verdict.reason, ancestry="program", **sure, **here)
+        return
+    else:
+        ask.say("verdict", verdict.word, "components", verdict.reason, **by_components, **sure, **here)
+        other, witness, stands_on = ranks, "ranks", {"ancestry": "program"}
+    opposite = "not-identifiable" in (other.word, verdict.word) and {other.word, verdict.word} & set(_FINITE)
+    if other.word == verdict.word or opposite:
+        ask.say("verdict", other.word, witness, other.reason, certainty=other.certainty, **stands_on, **here)
 
 
 # -- which way to compute --------------------------------------------------------------------------------------------------------
@@ -180,18 +214,18 @@ def in_reach(model: Model, p: int, seed: int) -> bool:
 
 
 def _compute(ask: Asking, point: Point, p: int, *, force: bool) -> ComputedFiber:
-    """The fiber in the best way: from coarser weights, by factors, or by one Groebner basis; dimensions only out of reach."""
+    """The fiber from coarser weights or by one Groebner basis; dimensions only out of reach or where an argument decides."""
     model, coarse = point.model, coarsest(point)
     large = getattr(model, "layers", 1) > 1 or model.parameter_count > _PLAIN_LIGHTNING_WEIGHTS
     if coarse is not None and coarse.lemmas and large and list(coarse.point.weights.values())[-1].any():
         found = _compute(ask, coarse.point, p, force=force)
-        return lifted(found, coarse, orbits_only=not isinstance(model, Lightning))
-    notes: list[str] = []
-    if wants_factors(model):
-        found = factored(ask, point, p, ask.seed)
-        if found.inputs is not None or found.limit is not None:  # the factors decided, or time is over
+        if found.method == "argument":
             return found
-        notes = found.notes
+        return lifted(found, coarse, orbits_only=not isinstance(model, Lightning))
+    argument = all_orbits(point)
+    if not force and _groebner_basis_is_slow(model) and argument is not None and argument.count is not None:
+        note = "an argument counts all orbits, so no Groebner basis was computed (--force computes one)"
+        return ComputedFiber(method="argument", notes=[note])
     reason = None
     if isinstance(model, DeepLightning) and model.parametrization == "virtual" and model.constrained:
         reason = f"{model}: virtual weights through narrow layers have no simple equations"
@@ -200,11 +234,14 @@ def _compute(ask: Asking, point: Point, p: int, *, force: bool) -> ComputedFiber
     elif not force and not in_reach(model, p, ask.seed):
         reason = f"a Groebner basis in {model.parameter_count} weights is out of reach here: dimensions only (--force tries it)"
     if reason is not None:
-        return ComputedFiber(method="jacobian", notes=[*notes, reason])
+        return ComputedFiber(method="jacobian", notes=[reason])
     cut = _wants_slice(point, ask.seed)
-    found = plain(ask, point, p, ask.seed, cut=cut, seconds=None if force else _PATIENCE)
-    found.notes = notes + found.notes
-    return found
+    return plain(ask, point, p, ask.seed, cut=cut)
+
+
+def _groebner_basis_is_slow(model: Model) -> bool:
+    """Whether one Groebner basis takes minutes or more: deep attention beyond two layers of width 2."""
+    return isinstance(model, DeepLightning) and (model.d[0] >= 3 or model.layers >= 3)
 
 
 def _wants_slice(point: Point, seed: int) -> bool:
@@ -261,7 +298,7 @@ def _from_argument(argument: Orbits, dims: Dimensions) -> Judgement:
     else:
         count = "finitely many" if argument.count is None else str(argument.count)
         word, words = "finite-up-to-symmetry", f"the fiber is {count} orbits of the known symmetries"
-    return Judgement(word, f"{words}: {argument.reason}", Certainty.PROVED, argument.count)
+    return Judgement(word, f"{words}: {argument.reason}", Certainty.THEOREM, argument.count)
 
 
 def _from_size(found: ComputedFiber, dims: Dimensions) -> Judgement | None:
@@ -313,7 +350,7 @@ def _from_the_differential(found: ComputedFiber, dims: Dimensions) -> Judgement 
 def _from_generic_ranks(dims: Dimensions) -> Judgement | None:
     """No fiber of an irreducible source is smaller than the generic ones, and no orbit is larger than the generic ones."""
     generic, orbit = dims.generic_fiber_dim, dims.generic_orbit_dim
-    if generic is None or generic <= orbit or not dims.irreducible_source:
+    if generic is None or generic <= orbit:
         return None
     reason = f"every fiber has dimension {generic} or more, as generic ones have, orbits of the known symmetries at most {orbit}"
     sure = Certainty.NUMERIC if dims.probability is None else Certainty.PROBABLE

@@ -141,7 +141,9 @@ def _one_layer(coarse: Coarser, rank_of: Rank) -> Orbits:
 
 
 def _several_layers(coarse: Coarser) -> Orbits | None:
-    """Several layers, t >= 2, no skip connections: one orbit when L != 0, all rk M_i >= 2 and no M_i is skew.
+    """Several layers, t >= 2, no skip connections: one orbit when L != 0, no M_i is skew, rk M_i >= 2 and rk M_l rk L >= 2.
+
+    The condition rk M_i >= 2 is for the layers i < l before the last.
 
     In virtual weights the layers are Y -> Y Y^T M_i Y, and L at the end. Let (M', L') be the same function.
     1. At a single token x it is L x times a product of powers of q_i(x) = x^T M_i x: not zero, because no M_i is skew.
@@ -154,14 +156,27 @@ def _several_layers(coarse: Coarser) -> Orbits | None:
     4. At two tokens X = P Z the first layer gives P W with W = Z Z^T N Z, and these W are dense in the 2 x 2 matrices: the map is
        equivariant under O(2) from the right, so it is enough that S -> S N S N^T S is dominant on symmetric S = Z Z^T, and
        the coefficients of its Jacobian determinant, as polynomials in N, have the radical (det N).
-    5. So the remaining layers are the same function of two tokens. Induct down to one layer, where rk M_l >= 2 leaves scalings.
+    5. So the remaining layers are the same function of two tokens. Induct down to one layer with A = M_l and V = L, where
+       rk M_l rk L >= 2 leaves scalings (:func:`_one_layer`).
     (A, V) and (Q, K, V) follow where the hidden widths are all equal to rk L: changes of basis C_i are then determined by
     V_i ... V_1 of full row rank (Lemma 3.5's argument), and each K_i^T Q_i = A_i is the fiber of a linear network.
+
+    When rk M_i = 1 for some i < l, the tokens after layer i are u w^T, and a later layer multiplies them by (w^T w) (u^T M_j u).
+    So skew matrices can be added to M_(i+1), ..., M_l, whose symmetric parts are not zero: infinitely many orbits of scalings.
     """
     *M, L = coarse.point.weights.values()
-    if not L.any() or any(over_q.rank(m) < 2 or is_skew(m) for m in M) or coarse.bases is None:
+    if not L.any() or any(is_skew(m) for m in M) or coarse.bases is None:
         return None
-    how = "L != 0, all rk M_i >= 2 and no M_i is skew: stripping the layers one by one leaves the scalings"
+    *before, last = (over_q.rank(m) for m in M)
+    if 1 in before and len(L.T) > 1:
+        if coarse.bases or coarse.products or getattr(coarse.point.model, "constrained", False):
+            return None
+        how = f"rk M_{before.index(1) + 1} = 1: a skew matrix can be added to the M_i of later layers"
+        return Orbits(finite=False, count=None, fiber_dim=None, reason=how)
+    if min(before) < 2 or last * over_q.rank(L) < 2:
+        return None
+    condition = "all rk M_i >= 2" if last > 1 else "rk M_i >= 2 before the last layer, rk L >= 2"
+    how = f"L != 0, {condition} and no M_i is skew: stripping the layers one by one leaves the scalings"
     if coarse.bases:
         how += " and, rk L being the hidden width, changes of basis between layers"
     return _above(Orbits(count=1, fiber_dim=len(M) + coarse.bases, reason=how), coarse.products)
@@ -171,7 +186,7 @@ def _softmax(coarse: Coarser) -> Orbits | None:
     """One layer of softmax attention, t >= 2, V != 0: (A, V) is determined by the function.
 
     Put X = s (m 1^T + u c^T) with c orthogonal to 1 and |c| = 1. Up to what does not depend on b, the score of tokens a and b is
-    s^2 c_b u^T B (m + c_a u), where B is A or A^T divided by the temperature. So output a is
+    s^2 c_b u^T B (m + c_a u), where B is A or A^T. So output a is
     s V m + (s^3 / t) (V u) (u^T B (m + c_a u)) + O(s^5), and the mean over a is s V m + (s^3 / t) (V u) (u^T B m) + O(s^5).
     Order s gives V; order s^3 gives (V u) (u^T B m) for all u and m, hence B. In (Q, K, V) the fiber of a linear network
     stands above it.

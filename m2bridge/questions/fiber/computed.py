@@ -1,6 +1,6 @@
 """A fiber by one Groebner basis, of the whole or of a slice, with the second witness of everything that Macaulay2 finds.
 
-Every way to compute a fiber (the others are in :mod:`deep`) takes a point and answers with a :class:`ComputedFiber`.
+Every way to compute a fiber takes a point and answers with a :class:`ComputedFiber`.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import numpy as np
 
 from m2bridge.models import Lightning, Mod
 from m2bridge.protocol import Values
+from m2bridge.questions.fiber.arguments import Coarser
 from m2bridge.questions.fiber.known import TorusSlice, slice_of, symmetry_rank_mod
 from m2bridge.questions.fiber.ranks import draw_inputs, kernel_dim, outputs_at
 from m2bridge.questions.fiber.request import equation_span, script_values
@@ -22,6 +23,8 @@ from m2bridge.results import Certainty, Evidence, proves, said
 
 TEMPLATE = "fiber"
 _HOW = "Groebner basis of the fiber's equations"
+_SHARE = 0.5
+"""Of the time left, for the first of two Groebner bases."""
 _MOST_CONJUGATES = 64
 """More conjugate components than this stay one entry."""
 _SHOWN = 8
@@ -154,26 +157,18 @@ class _Asked:
 
 
 def plain(
-    ask: Asking, point: Point, p: int, seed: int, *, cut: bool = False, avoided: int | None = None,
-    seconds: float | None = None,
-) -> ComputedFiber:  # fmt: skip
+    ask: Asking, point: Point, p: int, seed: int, *, cut: bool = False, avoided: int | None = None
+) -> ComputedFiber:
     """One Groebner basis of all equations, and again over a second field; or of those on a slice of the scalings.
 
-    Where the two fibers differ, one of the primes has bad reduction: two others are tried, and this one is `avoided`. `seconds`
-    is how long it may take; where the question has more time left, reaching it is a note and no limit.
+    Where the two fibers differ, one of the primes has bad reduction: two others are tried, and this one is `avoided`.
     """
     ask.announce("how many inputs")
     span, first = equation_span(point.model, p, seed)
     asked = _Asked(point, p, seed, first, slice_of(point.model, seed) if cut else None)
-    sent, left = script_values(point, p, seed, first, asked.sliced), ask.clock.remaining
-    values, limit = ask.ask(TEMPLATE, sent, point.model, seconds=seconds)
+    sent = script_values(point, p, seed, first, asked.sliced)
+    values, limit = ask.ask(TEMPLATE, sent, point.model, share=_SHARE)
     found = ComputedFiber(method="sliced" if cut else "plain", limit=limit)
-    patient = seconds is None or (left is not None and left <= seconds) or ask.last_seconds < seconds
-    if limit is not None and not patient:
-        found.limit = None
-        found.notes.append(
-            f"the fiber's components were not computed in {seconds:.0f} s; --force takes the whole time of the question"
-        )
     if "outputs_at_point" in values:
         theirs = values["outputs_at_point"]
         both = theirs, np.asarray(sent["outputs"], dtype=object)[: len(theirs)].tolist()
@@ -202,7 +197,7 @@ def plain(
     if limit is not None or cut or _again(ask, found, asked, values, avoided) or avoided is not None:
         return found
     other = next(iter(other_primes(point, p, 1)), None)
-    second = None if other is None else plain(ask, point, other, seed, avoided=p, seconds=seconds)
+    second = None if other is None else plain(ask, point, other, seed, avoided=p)
     if second is None or second.fiber_dim is None:
         return found
     second.notes.append(
@@ -214,7 +209,7 @@ def plain(
 def _compare_equations(found: ComputedFiber, asked: _Asked, rank: int, span: int) -> None:
     p, model, quantity = asked.p, asked.point.model, "independent equations"
     found.say(quantity, "the script's network on symbolic weights", rank, p)
-    bound = bool(rank_bounds(model)) or bool(model.constraints)
+    bound = bool(rank_bounds(model))
     how = "rank of differences of random networks"
     found.evidence.append(said(quantity, span, "modular", how, relation=">=" if bound else "=", **here(p)))
 
@@ -332,3 +327,31 @@ def _shapes(values: Values) -> list[list[int]] | None:
     columns = (values[tag] for tag in ("component_dims", "component_degrees", "multiplicities"))
     rows = zip(*columns, counts, strict=True)
     return sorted([dim, degree // n, multiplicity] for dim, degree, multiplicity, n in rows for _ in range(n))
+
+
+# -- from coarser weights to finer ones ------------------------------------------------------------------------------------------
+
+
+def lifted(found: ComputedFiber, coarse: Coarser, *, orbits_only: bool) -> ComputedFiber:
+    """The fiber in finer weights from that in the coarsest ones.
+
+    Over an orbit of scalings the hypotheses of the lemmas hold as they do at the point, so that each orbit lifts to one orbit.
+    When `orbits_only`, a fiber that was not shown to be that one orbit is not lifted: the hypotheses may fail elsewhere in it.
+    """
+    how, added = f"lifted by {' and '.join(coarse.lemmas)}", coarse.added
+    notes = [*found.notes, f"computed in coarser weights and {how}, which adds {added} dimensions"]
+    result = replace(found, method="lifted", degree=None, dim_at_point=None, notes=notes)
+    # these are others in finer weights; the number of orbits is the same
+    result.retract("fiber_dim", "dim_at_point", "degree", "components")
+    if found.components is None or (orbits_only and not found.one_orbit):
+        result.forget()
+        if found.components is not None:
+            notes.append("the fiber in coarser weights was not shown to be one orbit: it was not lifted")
+        return result
+    unknown: Any = dict.fromkeys(("degree", "orbit_dim", "tangent_dim", "point", "equations"))
+    result.components = tuple(replace(c, dim=c.dim + added, **unknown) for c in found.components)
+    result.fiber_dim = result.least_dim = None if found.fiber_dim is None else found.fiber_dim + added
+    result.dim_at_point = max((c.dim for c in result.components if c.orbit), default=None)
+    p = next((e.prime for e in found.evidence if e.prime), None) or 0
+    result.say("fiber_dim", f"in coarser weights, {how}", result.fiber_dim, p)
+    return result

@@ -25,12 +25,11 @@ from m2bridge.questions.point import Point, fractions_of, rank_prime
 from m2bridge.symmetry.exchanges import exchanged_variables
 from m2bridge.symmetry.finite import finite_group, permuted_axes, permuting_elements
 from m2bridge.symmetry.search import Search
+from m2bridge.symmetry.work import OF_DIMENSION, Work
 
 _MOST_PERMUTATIONS = 24
 _LARGEST = 30_000
 """Coefficients of a slice's forms are below this: one of `n` orbits lies on a form's zeros with probability at most n / 30000."""
-_SEARCH_SECONDS = 20.0
-"""So long linear symmetries of a user's own model are searched."""
 _MOST_ELEMENTS = 200
 """So many elements of their finite group are used."""
 
@@ -40,17 +39,21 @@ _MOST_ELEMENTS = 200
 
 def search_of(ask: Asking, model: Model) -> Search:
     """The search for symmetries of a user's own model, which names none."""
-    left = ask.clock.remaining
-    seconds = _SEARCH_SECONDS if left is None else min(_SEARCH_SECONDS, left / 4)
-    return Search(model.program, p=rank_prime(model), seed=ask.seed, seconds=seconds, all_affine=True)
+    work = Work(OF_DIMENSION, ask.clock.check)
+    return Search(model.program, p=rank_prime(model), seed=ask.seed, work=work, all_affine=True)
 
 
 def found_symmetries(ask: Asking, model: Model, written: Program) -> FoundSymmetries:
     """Linear symmetries of a user's own model; finite ones are read off the program as it was written, or tried in a map."""
     ask.announce("linear symmetries")
-    search = search_of(ask, model).linear()
+    search = search_of(ask, model)
+    finished = False
+    with ask.keeping("linear symmetries"):
+        ask.clock.check()
+        search.linear()
+        finished = search.complete
     return FoundSymmetries(
-        complete=search.complete and not search.unverified,
+        complete=finished and not search.unverified,
         fields=tuple(search.fields),
         finite=finite_group(written, _exchanges(model), most=_MOST_ELEMENTS),
     )

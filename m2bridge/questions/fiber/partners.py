@@ -1,4 +1,4 @@
-"""Other weights with the same function: exact ones where a formula gives them, real ones by least squares from random starts.
+"""Other weights with the same function, exact, where a formula gives them.
 
 Two orbits of deep networks have one function where M_1 is skew. For J skew and S symmetric of size 2, S J S = det(S) J and
 J S J^T = adj(S), so that with N invertible of size 2
@@ -6,39 +6,21 @@ J S J^T = adj(S), so that with N invertible of size 2
     (M_1, M_2, L) = (J, N, L)    and    (N, J, L / det N)
 
 are the same function. Both satisfy rk M_i = 2 and L != 0; in the first one only M_1 is skew. Zero rows and columns carry it to
-every d_0 >= 2. Here the identity is checked over QQ with symbolic inputs, not believed. Real weights that are found are evaluated
-again in float64 at fresh inputs; what does not pass is not reported.
+every d_0 >= 2. Here the identity is checked over QQ with symbolic inputs, not believed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from m2bridge.errors import InputError
-from m2bridge.models import DeepLightning, Lightning, Model
-from m2bridge.models.custom import OwnModel
+from m2bridge.models import DeepLightning, Lightning
 from m2bridge.programs.arithmetics import elementwise
 from m2bridge.questions.equal import comparison
-from m2bridge.questions.fiber.known import slice_of
-from m2bridge.questions.fiber.ranks import jacobian, outputs_at, sample_count
-from m2bridge.questions.fiber.result import RealPoint
-from m2bridge.questions.least_squares import descended
 from m2bridge.questions.orbits import exchanged
 from m2bridge.questions.over_q import is_skew
 from m2bridge.questions.point import Point
-
-Weights = Mapping[str, np.ndarray]
-_TOLERANCE = 1e-7
-_STARTS, _STEPS = 10, 160
-_MOST_WEIGHTS = 24
-_MOST_SHOWN = 4
-
-
-# -- exact partners --------------------------------------------------------------------------------------------------------------
 
 
 def partners(point: Point) -> list[tuple[str, np.ndarray]]:
@@ -91,101 +73,3 @@ def counterexample(point: Point) -> dict[str, Any] | None:
         "verified": comparison(point.model, point.weights, other, 0).proved_same,
         "method": f"all coefficients of both polynomial maps over QQ, symbolic X with {tokens} tokens",
     }
-
-
-# -- real points -----------------------------------------------------------------------------------------------------------------
-
-
-def real_points(point: Point, seed: int) -> tuple[RealPoint, ...]:
-    """Real points of the fiber, one for each orbit that was met; the exact partners first."""
-    model = point.model
-    try:
-        start = point.floats()
-    except OverflowError:
-        return ()
-    candidates = [(how, model.unflatten(vector.astype(np.float64))) for how, vector in partners(point)]
-    if model.parameter_count <= _MOST_WEIGHTS and model.free is model:
-        candidates += [("least squares from a random start", found) for found in _search(model, start, seed)]
-    reported: list[RealPoint] = []
-    own, met = _up_to_scalings(model, start), list[Weights]()
-    for how, weights in candidates:
-        error = _residual(model, start, weights, seed)
-        moved = _up_to_scalings(model, weights)
-        if not error <= _TOLERANCE or (moved is not None and any(_close(moved, other) for other in met)):
-            continue
-        same = None if moved is None or own is None else _close(moved, own)
-        met += [] if moved is None else [moved]
-        listed = {name: w.tolist() for name, w in weights.items()}
-        reported.append(RealPoint(weights=listed, residual=error, found_by=how, same_orbit=same))
-        if len(reported) == _MOST_SHOWN:
-            break
-    return tuple(reported)
-
-
-def _residual(model: Model, first: Weights, second: Weights, seed: int) -> float:
-    """The largest difference of outputs at fresh standard normal inputs, relative to the largest output."""
-    rng, shape = np.random.default_rng([seed, 99]), model.input_shape
-    inputs = rng.standard_normal((25, *shape)) if shape is not None else None
-    with np.errstate(all="ignore"):
-        a, b = (np.asarray(outputs_at(model, w, inputs), dtype=np.float64) for w in (first, second))
-    if not (np.isfinite(a).all() and np.isfinite(b).all()):
-        return float("inf")
-    size = float(np.abs(a).max(initial=0.0))
-    return float(np.abs(a - b).max(initial=0.0)) / (size if size > 0 else 1.0)
-
-
-def _search(model: Model, target: Weights, seed: int) -> list[dict[str, np.ndarray]]:
-    """Solutions of ``forward(w) = forward(target)`` by least squares, at most `_STARTS`."""
-    rng, shape = np.random.default_rng([seed, 100]), model.input_shape
-    inputs = rng.standard_normal((2 * sample_count(model), *shape)) if shape is not None else None
-
-    def outputs(flat: np.ndarray) -> np.ndarray:
-        if shape is None:  # all at once
-            return np.asarray(model.coordinates(model.unflatten(flat)), dtype=np.float64)
-        return np.array([model.forward(model.unflatten(w), inputs).ravel() for w in flat], dtype=np.float64)
-
-    def derivatives(flat: np.ndarray) -> np.ndarray:
-        if shape is None:
-            found = model.coordinate_jacobian(model.unflatten(flat))
-        else:
-            found = [jacobian(model, model.unflatten(w), inputs) for w in flat]
-        return np.swapaxes(np.asarray(found, dtype=np.float64), 1, 2) / scale
-
-    with np.errstate(all="ignore"):
-        flat_target = model.flatten(target)
-        goal = outputs(flat_target[None])
-        scale = float(np.abs(goal).max(initial=0.0))
-        if scale == 0.0 or not np.isfinite(scale):
-            return []
-        starts = rng.standard_normal((_STARTS, model.parameter_count))
-        starts *= float(np.sqrt(np.mean(np.square(flat_target))))
-        flat, cost = descended(
-            lambda w: (outputs(w) - goal) / scale, derivatives, starts, floor=1e-26, steps=_STEPS, all_of_them=True
-        )  # fmt: skip
-    return [model.unflatten(w) for w, size in zip(flat, cost, strict=True) if size < 1e-18]
-
-
-def _up_to_scalings(model: Model, weights: Weights) -> Weights | None:
-    """The real weights of a slice on the orbit, the weights themselves without known symmetries; None where other groups act too.
-
-    One layer by (Q, K, V) is seen in (A, V).
-    """
-    one_layer = isinstance(model, (Lightning, DeepLightning)) and model.layers == 1 and not model.multi_head
-    if one_layer and model.parametrization == "weights":  # type: ignore[attr-defined]
-        model = replace(model, parametrization="attention")  # type: ignore[type-var]
-        weights = model.from_weights(weights)  # type: ignore[attr-defined]
-    cut = slice_of(model, 0)
-    if cut is None:
-        known = model.symmetries or (isinstance(model, OwnModel) and model.found.fields)
-        return None if known else weights
-    try:
-        with np.errstate(all="ignore"):
-            return model.unflatten(cut.move(model.flatten(weights)).astype(np.float64))
-    except InputError:
-        return None
-
-
-def _close(first: Weights, second: Weights) -> bool:
-    """Whether every array is the same, up to a thousandth of its largest entry."""
-    pairs = [(first[name], second[name]) for name in first]
-    return all(np.abs(a - b).max(initial=0.0) <= 1e-3 * np.abs(a).max(initial=0.0) for a, b in pairs)

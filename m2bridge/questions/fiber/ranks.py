@@ -57,8 +57,8 @@ def jacobian(model: Model, weights: Mapping[str, Any], inputs: Any) -> Any:
     return output_jacobian(model, weights, inputs)
 
 
-def constraint_rows(model: Model, weights: Mapping[str, Mod], p: int) -> np.ndarray:
-    """Differentials at the point of the equations that the weights satisfy, one row an equation.
+def rank_bound_rows(model: Model, weights: Mapping[str, Mod], p: int) -> np.ndarray:
+    """Differentials at the point of the equations of bounded ranks, one row an equation.
 
     {rk A <= a} has the tangent space {B : u^T B w = 0 for u^T A = 0, A w = 0} where rk A = a, and everything where rk A < a.
     """
@@ -72,9 +72,6 @@ def constraint_rows(model: Model, weights: Mapping[str, Mod], p: int) -> np.ndar
                 moved = zero[name].copy()
                 moved[head] = np.outer(u, w) % p
                 rows.append(model.flatten({**zero, name: moved}))
-    table = model.constraint_jacobian(weights)
-    if table is not None:
-        rows += list(table.values)
     return np.array(rows, dtype=np.int64).reshape(len(rows), model.parameter_count)
 
 
@@ -83,11 +80,11 @@ def kernel_dim(model: Model, weights: Mapping[str, Mod], p: int, rng: np.random.
 
     Inputs are added until as many again leave the rank as it is.
     """
-    constraints, found = constraint_rows(model, weights, p), -1
+    bounds, found = rank_bound_rows(model, weights, p), -1
     count = sample_count(model)
     while True:
         inputs = Mod(draw_inputs(model, rng, count, p), p)
-        rank = rank_mod(np.concatenate([jacobian(model, weights, inputs).values, constraints]), p)
+        rank = rank_mod(np.concatenate([jacobian(model, weights, inputs).values, bounds]), p)
         if rank == found or model.input_shape is None:
             return model.parameter_count - rank
         found, count = max(found, rank), 2 * count
@@ -96,13 +93,7 @@ def kernel_dim(model: Model, weights: Mapping[str, Mod], p: int, rng: np.random.
 def generic_ranks(model: Model, seed: int, p: int) -> tuple[int, int]:
     """Rank of the differential and of the symmetries' action at a random point of the free parametrization over F_p."""
     free, rng = model.free, np.random.default_rng([seed, 93])
-    if free.constraints:
-        weights = {name: Mod(value, p) for name, value in free.draw_weights(rng, p).items()}
-        constraints = constraint_rows(free, weights, p)
-        joint = np.concatenate([jacobian(free, weights, None).values, constraints])
-        image = rank_mod(joint, p) - rank_mod(constraints, p)
-    else:
-        image = generic_rank(free.program, p=p, seed=seed, held=free.gauge).rank
+    image = generic_rank(free.program, p=p, seed=seed, held=free.gauge).rank
     own = {name: Mod(value, p) for name, value in model.draw_weights(rng, p).items()}
     return image, symmetry_rank_mod(model, own, p)
 
@@ -131,7 +122,6 @@ class Dimensions:
     ----------
     image_dim, generic_fiber_dim, generic_orbit_dim: at random points; None where they are not known.
     probability: a lower bound of the probability that these are the generic ranks over F_p; None for floats.
-    irreducible_source: whether the weights are known to be an irreducible variety.
     orbit_dim: dimension of the orbit of the known symmetries through the point.
     tangent_upper: dimension of the kernel of the differential at the point modulo a prime, which bounds that over QQ.
     """
@@ -140,7 +130,6 @@ class Dimensions:
     generic_fiber_dim: int | None
     generic_orbit_dim: int
     probability: float | None
-    irreducible_source: bool
     orbit_dim: int
     tangent_upper: int | None
     evidence: tuple[Evidence, ...]
@@ -148,20 +137,19 @@ class Dimensions:
     @property
     def dim_at_point(self) -> int | None:
         """The dimension of the fiber at the point: that of the orbit, or of generic fibers, where the kernel has no more."""
-        least = {self.orbit_dim, self.generic_fiber_dim if self.irreducible_source else None}
-        return self.tangent_upper if self.tangent_upper in least else None
+        return self.tangent_upper if self.tangent_upper in (self.orbit_dim, self.generic_fiber_dim) else None
 
 
 def dimensions_of(point: Point, seed: int) -> Dimensions:
     """All that ranks say about the generic fibers of the model and about the fiber at the point."""
     model, orbit_dim = point.model, symmetry_dim(point)
-    generic = _generic if model.polynomial else _generic_numeric
+    generic = _generic if model.program.rational else _generic_numeric
     image, fiber, orbit, evidence = generic(model, seed)
     evidence.append(
         proves("tangent_dim", orbit_dim, "symmetry", "dimension of the orbit", relation=">=", **_HERE)
     )
     kernel = probability = None
-    if model.polynomial:
+    if model.program.rational:
         p = rank_prime(model, point)
         kernel = kernel_dim(model, point.mod(p), p, np.random.default_rng([seed, 105]))
         how = "kernel of the differential at the point"
@@ -169,7 +157,6 @@ def dimensions_of(point: Point, seed: int) -> Dimensions:
         probability = 1 - min(1.0, _failures(model, image or 0, orbit) / rank_prime(model))
     return Dimensions(
         image_dim=image, generic_fiber_dim=fiber, generic_orbit_dim=orbit, probability=probability,
-        irreducible_source=not model.constraints,
         orbit_dim=orbit_dim, tangent_upper=kernel, evidence=tuple(evidence),
     )  # fmt: skip
 
@@ -195,7 +182,7 @@ def _generic(model: Model, seed: int) -> tuple[int | None, int | None, int, list
         said(quantity, generic, "modular", "the same, as a generic rank", scope="generic", **more),
         proves(quantity, symmetric, "symmetry", acting, relation=">=", prime=p, **_GENERIC),
     ]
-    if model.free is model and not model.constraints:
+    if model.free is model:
         rng = np.random.default_rng([seed, 104])
         numeric = generic_numeric_rank(model, model.draw_real_weights(rng), rng)
         method = "singular values of the differential"

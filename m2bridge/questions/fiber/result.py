@@ -13,7 +13,7 @@ from m2bridge.views import Rows, View, cut, known
 Identifiability = Literal[
     "identifiable-up-to-symmetry", "finite-up-to-symmetry", "open-orbit", "not-identifiable", "undecided"
 ]
-Method = Literal["plain", "sliced", "structured", "lifted", "jacobian"]
+Method = Literal["plain", "sliced", "lifted", "argument", "jacobian"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,24 +47,6 @@ class FiberComponent:
     equations: tuple[str, ...] | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RealPoint:
-    """Real weights that compute the same function, with what a second evaluation in floating point says.
-
-    Attributes
-    ----------
-    weights: name -> nested lists of float64.
-    residual: the largest difference of outputs at fresh inputs, relative to the largest output.
-    found_by: how it was found.
-    same_orbit: whether it is a rescaling of the given weights; None where that is not decided.
-    """
-
-    weights: Mapping[str, Any]
-    residual: float
-    found_by: str
-    same_orbit: bool | None
-
-
 @register_result
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fiber(Result):
@@ -90,16 +72,17 @@ class Fiber(Result):
     explanation: the verdict's reason in a sentence.
     probability: for a verdict that rests on ranks at random points over F_p, a lower bound of the probability that these are
         the generic ranks over F_p; None otherwise.
-    method: plain (one Groebner basis), sliced (scalings cut), structured (unique factorization), lifted (virtual weights and
-        Lemmas 3.1 and 3.5), jacobian (dimensions only).
+    method: plain (one Groebner basis), sliced (scalings cut), lifted (virtual weights and Lemmas 3.1 and
+        3.5), argument (all orbits counted, no Groebner basis), jacobian (dimensions only).
     inputs: number of random inputs behind the equations, the fresh ones that changed nothing included.
-    real_points: real weights with the same function; counterexample: exact weights of another orbit with the same function.
+    counterexample: exact weights of another orbit with the same function.
     theorem: what a paper prints about this fiber, and whether it is so (:func:`m2bridge.claims.said_about`).
     notes: what a reader should know, such as a prime that was exchanged.
     """
 
     ANALYSIS: ClassVar[str] = "fiber"
-    VERSION: ClassVar[int] = 2
+    VERSION: ClassVar[int] = 3
+    HEADLINE: ClassVar[tuple[str, ...]] = ("verdict",)
 
     at: Mapping[str, Any]
     fiber_dim: int | None
@@ -116,7 +99,6 @@ class Fiber(Result):
     probability: float | None
     method: Method
     inputs: int | None
-    real_points: tuple[RealPoint, ...]
     counterexample: Mapping[str, Any] | None
     notes: tuple[str, ...]
     theorem: TheoremCheck | None = None
@@ -137,9 +119,6 @@ class Fiber(Result):
         ]
         if self.probability not in (None, 1.0):
             facts.append(("probability", f"at least {self.probability:.6f}"))
-        for point in self.real_points:
-            same = {True: ", a rescaling", False: ", not a rescaling", None: ""}[point.same_orbit]
-            facts.append(("real point", f"{point.found_by}, residual {point.residual:.0e}{same}"))
         notes = [f"Note: {note}." for note in self.notes]
         if self.verdict == "not-identifiable":
             notes.append(

@@ -6,10 +6,12 @@ with cofactors that are multiplied out here; that a fiber has no real points is 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import prod
+from operator import eq
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
@@ -17,6 +19,7 @@ import numpy as np
 from m2bridge.certificates.points import inside_certificates, outside_certificates
 from m2bridge.errors import InputError, LimitError, NotPolynomialError
 from m2bridge.models import Model
+from m2bridge.models.rational import is_rational_map
 from m2bridge.models.symbolic import rational_variables
 from m2bridge.programs.arithmetics import object_array
 from m2bridge.programs.instructions import flat_parts
@@ -36,12 +39,15 @@ from m2bridge.results import Certainty, Result, Value, register_result
 from m2bridge.views import View, cut
 
 TEMPLATE = "membership"
-_PATIENCE = 60.0
-"""Seconds for each of the fiber, the real components and the closure, unless the user's limit is shorter."""
-_SECOND = 5.0
-"""Seconds for an equation that fails, where it is known already that the point is not in the closure."""
+_SHARE = 1 / 3
+"""Of the time left, for the fiber and for its real components; the closure gets what is left then."""
+_MOST_COORDINATES_AGAIN = 12
+"""Equations are looked for up to so many coordinates where it is known already that the point is not in the closure: 11 s for
+lightning(d=2,dp=2), which has 12."""
 _CLEAR = 1e-6
 """What an equation's value, beside the sum of its terms' sizes, must exceed before floats can tell the point from the closure."""
+_FORMS_IN_A_VECTOR = re.compile(r"linear\(.*\)|(mlp|convolution)\(.*,r=\d+\)")
+"""Canonical specs of the families that the checker knows as networks with one vector as input."""
 _WORDS = {True: "yes", False: "no", None: "not decided"}
 
 
@@ -64,6 +70,7 @@ class ImageMembership(Result):
 
     ANALYSIS: ClassVar[str] = "membership"
     VERSION: ClassVar[int] = 2
+    HEADLINE: ClassVar[tuple[str, ...]] = ("closure", "complex_image", "real_image")
 
     point: tuple[Fraction, ...]
     closure: bool | None
@@ -77,6 +84,11 @@ class ImageMembership(Result):
     failing_equation: tuple[str, Fraction] | None
     reasons: tuple[str, ...]
     certificate: tuple[Mapping[str, Value], ...] = ()
+
+    def certified(self) -> frozenset[str]:
+        """All three where the certificate numbers coordinates as the record does: those of a map, or of forms in a vector."""
+        alike = all(_same_coordinates(document, self.point) for document in self.certificate)
+        return frozenset(self.HEADLINE if self.certificate and alike else ())
 
     def view(self) -> View:
         held = [
@@ -97,6 +109,18 @@ class ImageMembership(Result):
             notes=tuple(f"+ {reason}" for reason in self.reasons),
             to_prove="a longer --timeout; for the closure, equations over QQ that are complete",
         )
+
+
+def _same_coordinates(certificate: Mapping[str, Any], point: Sequence[Fraction]) -> bool:
+    """Whether a certificate is about this very point, coordinate by coordinate, for a checker that knows the spec.
+
+    The checker compares the coefficients of a function only where it is a plain network with a vector as its input: those of a
+    matrix, be it of one column, of a network with biases and of an own function it may number in another way.
+    """
+    stated, spec = certificate["statement"]["point"], certificate["spec"]
+    same = len(stated) == len(point) and all(map(eq, map(Fraction, stated), point))
+    takes_inputs = re.search(r"^%\d+ = input ", certificate["program"], re.MULTILINE)
+    return same and (not takes_inputs or bool(spec and _FORMS_IN_A_VECTOR.fullmatch(spec)))
 
 
 def _worth(place: AlgebraicPoint, root: Any) -> int:
@@ -142,6 +166,8 @@ def membership(
     >>> answer.complex_image, answer.real_image  # doctest: +SKIP
     (True, False)
     """
+    if is_rational_map(model):
+        raise NotPolynomialError(f"{model} is a rational map, for which only `closure` gives the equations")
     if not model.polynomial:
         raise NotPolynomialError(
             f"{model} is not polynomial: its image has no equations; ask about a polynomial network"
@@ -163,10 +189,11 @@ class KnownFiber:
 
 
 def known_fibers(
-    ask: Asking, model: Model, points: Sequence[Sequence[Fraction]], *, seconds: float
+    ask: Asking, model: Model, points: Sequence[Sequence[Fraction]], *, share: float
 ) -> list[KnownFiber]:
     """Points of one model with their fibers, by one script; those that it did not finish in time are asked again alone."""
-    values, _ = ask.ask(TEMPLATE, _request(model.leanest, points, ask.seed), model.leanest, seconds=seconds)
+    request = _request(model.leanest, points, ask.seed)
+    values, _ = ask.ask(TEMPLATE, request, model.leanest, share=share, decisive=False)
     known = []
     for place, point in enumerate(points):
         tag = f"_{place}" if len(points) > 1 else ""
@@ -211,9 +238,8 @@ class _Search:
         if self.complex is None and "fiber_dim" in values:
             self.complex = values["fiber_dim"] >= 0
             word = "not in" if self.complex else "in"
-            self._proved(
-                "complex_image", self.complex, "macaulay2", f"1 is {word} the ideal of the fiber over QQ"
-            )
+            method = f"1 is {word} the ideal of the fiber over QQ"
+            self.ask.say("complex_image", self.complex, "macaulay2", method, certainty=Certainty.COMPUTED)
         if self.complex is False:
             self.real = False
             self._from_cofactors(self._fiber(prove=True)[0])
@@ -252,12 +278,8 @@ class _Search:
         self.ask.prove(quantity, value, witness, method)
 
     def _fiber(self, *, prove: bool) -> tuple[Values, str | None]:
-        sent, remaining = (
-            _request(self.model, [self.point], self.ask.seed, prove=prove),
-            self.ask.clock.remaining,
-        )
-        seconds = _PATIENCE if remaining is None else remaining / 3
-        return self.ask.ask(TEMPLATE, sent, self.model, seconds=seconds)
+        sent = _request(self.model, [self.point], self.ask.seed, prove=prove)
+        return self.ask.ask(TEMPLATE, sent, self.model, share=_SHARE)
 
     def _from_points(self, values: Mapping[str, Any]) -> None:
         """Points of the fiber, each checked by the program; the best is kept: rational before real before complex.
@@ -297,7 +319,7 @@ class _Search:
                 f"every real component of the fiber would contain one of {points}, and none of them is real"
             )
             self.reasons.append(f"no real weights: {method}")
-            self._proved("real_image", False, "macaulay2", method)
+            self.ask.say("real_image", False, "macaulay2", method, certainty=Certainty.COMPUTED)
 
     def _from_cofactors(self, values: Values) -> None:
         """An empty fiber: the cofactors, where they were found, are multiplied out with the program's coordinates."""
@@ -328,13 +350,15 @@ class _Search:
         if closed and self.complex is False:
             self.closure = False
             method = "the fiber is empty and the image closed: a map of products of projective spaces without base points"
-            self._proved("closure", False, "macaulay2", method)
+            self.ask.say("closure", False, "macaulay2", method, certainty=Certainty.COMPUTED)
             self.reasons.append(f"not in the closure: {method}")
-        remaining = self.ask.clock.remaining
-        patience = _PATIENCE if self.closure is None else _SECOND
-        seconds = min(s for s in (patience, remaining) if s is not None)
+        count = self.model.coordinate_count
+        if self.closure is not None and count > _MOST_COORDINATES_AGAIN:
+            method = f"not attempted: {count} coordinates > {_MOST_COORDINATES_AGAIN}"
+            self.ask.say("closure", None, "equations", method)
+            return
         try:
-            found: Closure = self.ask.also(closure, self.model, field="QQ", equations=True, seconds=seconds)
+            found: Closure = self.ask.also(closure, self.model, field="QQ", equations=True)
         except LimitError:
             return
         if self.closure is None:
@@ -369,8 +393,6 @@ class _Search:
 
     def _numeric(self) -> None:
         """A witness in float64. Points of the real image's closure are approached too, so a small distance alone says little."""
-        if self.model.constraints:
-            return
         quantity = "approached by real weights"
         distance = least_distance(self.model, self.point, np.random.default_rng([self.ask.seed, 52]))
         if not np.isfinite(distance):

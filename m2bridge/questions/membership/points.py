@@ -16,7 +16,7 @@ import numpy as np
 from m2bridge.errors import InputError
 from m2bridge.models import Model, PolynomialMap
 from m2bridge.models.checkpoints import exact_number
-from m2bridge.models.custom import terms_of
+from m2bridge.models.polynomials import terms_of
 from m2bridge.models.symbolic import rational_variables, sparse
 from m2bridge.programs.arithmetics import elementwise, object_array
 from m2bridge.questions import over_q
@@ -148,12 +148,9 @@ def _array(value: Any, shape: tuple[int, ...], source: str) -> np.ndarray:
 
 
 def fiber_equations(model: Model, weights: Mapping[str, Any], values: Sequence[Fraction]) -> list[Any]:
-    """What vanishes at weights of the fiber: coordinates minus the point's, then the equations of a source that has some."""
+    """What vanishes at weights of the fiber: coordinates minus the point's."""
     image = np.asarray(model.coordinates(weights), dtype=object).ravel()
-    forms = [f - fmpq(v) for f, v in zip(image, values, strict=True)]
-    if isinstance(model, PolynomialMap) and model.constraints:
-        forms += model.constraint_values(weights).ravel().tolist()
-    return forms
+    return [f - fmpq(v) for f, v in zip(image, values, strict=True)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -169,7 +166,7 @@ class AlgebraicPoint:
         return tuple(Fraction(v[0]) for v in self.variables) if len(self.modulus) == 2 else None
 
     def maps_to(self, model: Model, values: Sequence[Fraction]) -> bool:
-        """Whether the model's program gives these values at the point, exactly in QQ[u]/(m); constraints of a map included."""
+        """Whether the model's program gives these values at the point, exactly in QQ[u]/(m)."""
         places = [flint.fmpq_poly([fmpq(c) for c in v]) for v in self.variables]
         weights = model.unflatten(object_array(places, (len(places),)))
         zero, modulus = flint.fmpq_poly([0]), self.polynomial

@@ -90,6 +90,7 @@ def singular_locus(ask: Asking, model: Model, *, force: ForceOption = False) -> 
     certificate = size.certificate
     if size.model != checked.spec:
         certificate = ask.also(dimension, checked, engine=False).certificate
+    certificates, named = strata.certificates(checked, orbits, lines, lifted, certificate, seed=seed)
     return ask.answer(
         SingularLocus, model=checked.spec, options={"prime": prime},
         image_dim=image_dim[0], ambient_dim=checked.ambient_dim,
@@ -98,9 +99,9 @@ def singular_locus(ask: Asking, model: Model, *, force: ForceOption = False) -> 
         equations=tuple(e.text() for e in found) if whole else (),
         singular_dim=singular_dim, singular_degree=singular_degree,
         singular_equations=values.strings("singular_equations") if "singular_equations" in values else None,
-        components=components, embedded=_scheme_components(values, "embedded"), strata=tuple(orbits),
+        components=components, embedded=_scheme_components(values, "embedded"), strata=named,
         certainty=certainty, evidence=labelled(ask.evidence, at_point), limit=limit,
-        certificate=strata.certificates(checked, orbits, lines, lifted, certificate, seed=seed),
+        certificate=certificates,
     )  # fmt: skip
 
 

@@ -19,6 +19,7 @@ from m2bridge.linear.modular import eliminate, rank_mod
 from m2bridge.linear.primes import MACAULAY2_PRIME, check_prime, given_numbers, prime_for, primes_below
 from m2bridge.models import Model
 from m2bridge.models.polynomials import parse_polynomial, polynomial_text
+from m2bridge.models.rational import is_rational_map
 from m2bridge.protocol import Values
 from m2bridge.questions import over_q
 from m2bridge.questions.closure import Closure, Equation, closure
@@ -31,17 +32,20 @@ from m2bridge.results import Certainty, labelled, said
 
 TEMPLATE = "singular_strata"
 _MOST_COORDINATES = 200
-_PATIENCE = 60.0
-"""Seconds for the closure, and for the components modulo p, unless the user's limit is shorter."""
-_SECOND = 20.0
-"""Seconds for the same components over QQ; then for a second prime."""
+_SHARE = 0.5
+"""Of the time left, for the closure, and for the components modulo p."""
+_SHARE_AGAIN = 0.25
+"""Of the time left, for the kernel and the components over QQ, on which the certainty rests; then for a second prime."""
+_KERNEL_COORDINATES = 12
+"""The kernel over QQ is computed up to so many coordinates: the closure over QQ of lightning(d=2,dp=2), which has 12, takes
+11 s with everything."""
 _STARTING_MINORS = 8
 _METHOD = "components by ranks of the equations' Jacobian"
 
 
 def general_locus(ask: Asking, model: Model, *, force: bool) -> SingularLocus:
     """The singular locus of the closure of the image of any polynomial model."""
-    if not model.polynomial:
+    if not (model.polynomial or is_rational_map(model)):
         raise NotPolynomialError(
             f"{model} is not polynomial: its image has no Zariski closure with equations; ask for its dimension, or for the "
             "polynomial (lightning) network of the same sizes"
@@ -49,21 +53,20 @@ def general_locus(ask: Asking, model: Model, *, force: bool) -> SingularLocus:
     chosen = None if ask.prime is None else check_prime(ask.prime)
     prime = prime_for(given_numbers(model), chosen=chosen, default=MACAULAY2_PRIME)
     ask.require_engine()
-    whole = not model.constraints
     ask.announce("dimension")
-    size = ask.also(dimension, model, engine=False if whole else ask.engine, certify=False)
+    size = ask.also(dimension, model, engine=False, certify=False)
     found = _closure(ask, model, force=force)
     span = None if found is None else in_span(found)
     parts = Parts()
     if span is not None and span.complete:
-        parts = _components(ask, model, span, span.found.characteristic or prime, irreducible=whole)
+        parts = _components(ask, model, span, span.found.characteristic or prime)
     places: tuple[Place, ...] = ()
     late = None
-    if whole:
+    if model.polynomial:  # curves of weights are those of a polynomial map
         places, late = places_in_weights(
             ask, model, size, None if span is None else span.found, parts.components
         )
-        ask.evidence += [e for e in size.evidence if e.quantity == "image_dim" and e.value is not None]
+    ask.evidence += [e for e in size.evidence if e.quantity == "image_dim" and e.value is not None]
     singular_dim = singular_degree = None
     # without components the answer as a whole is not proved, even where each singular place is
     certainty = Certainty.PROBABLE
@@ -80,7 +83,7 @@ def general_locus(ask: Asking, model: Model, *, force: bool) -> SingularLocus:
         **closed, equations=() if span is None else tuple(f.text() for f in span.equations),
         singular_dim=singular_dim, singular_degree=singular_degree, singular_equations=parts.radical,
         components=parts.components, embedded=None, strata=(), places=places,
-        undecided=_undecided(model, span, parts, places, whole=whole), certainty=certainty,
+        undecided=_undecided(model, span, parts, places), certainty=certainty,
         evidence=labelled(ask.evidence, ("tangent", "singular at", "rank at")),
         limit=parts.limit or (span.found.limit if span is not None else None) or late,
     )  # fmt: skip
@@ -91,15 +94,14 @@ def _closure(ask: Asking, model: Model, *, force: bool) -> Closure | None:
     if model.coordinate_count > _MOST_COORDINATES and not force:
         return None
     ask.announce("equations of the closure")
-    remaining = ask.clock.remaining
-    seconds = _PATIENCE if remaining is None else min(_PATIENCE, remaining / 2)
     options: dict[str, Any] = {"field": "QQ"} if ask.prime is None else {"prime": ask.prime}
-    found = ask.also(closure, model, equations=True, seconds=seconds, **options)
-    if found.completeness == "complete" and found.certainty is not Certainty.PROVED and ask.prime is None:
+    found = ask.also(closure, model, equations=True, share=_SHARE, **options)
+    wanted = found.completeness == "complete" and not found.certainty.exact and ask.prime is None
+    if wanted and model.coordinate_count <= _KERNEL_COORDINATES:
         try:  # the kernel over QQ, which is all of the ideal, where it takes seconds
-            options |= {"method": "kernel", "seconds": _SECOND}
+            options |= {"method": "kernel", "share": _SHARE_AGAIN}
             kernel = ask.also(closure, model, equations=True, **options)
-            if kernel.completeness == "complete" and kernel.certainty is Certainty.PROVED:
+            if kernel.completeness == "complete" and kernel.certainty.exact:
                 found = kernel
         except LimitError:
             pass
@@ -121,7 +123,7 @@ class InSpan:
     def complete(self) -> bool:
         return self.found.completeness == "complete" and self.found.agreement is not False
 
-    def request(self, p: int, minors: Sequence[object], *, irreducible: bool, seed: int) -> dict[str, object]:
+    def request(self, p: int, minors: Sequence[object], *, seed: int) -> dict[str, object]:
         """Values for the template; over QQ (p = 0) only when the equations are."""
         place = {c: i for i, c in enumerate(self.basis)}
         polynomials = [
@@ -129,7 +131,7 @@ class InSpan:
         ]
         numbers = np.random.default_rng([seed, 33]).integers(1, 10_000, size=97).tolist()
         return {
-            "p": p, "variableCount": len(self.basis), "polynomials": polynomials, "irreducible": irreducible,
+            "p": p, "variableCount": len(self.basis), "polynomials": polynomials,
             "chosenMinors": list(minors), "numbers": numbers, "wantPoints": p > 0,
             "wantNumbers": self.found.characteristic > 0,
         }  # fmt: skip
@@ -138,7 +140,7 @@ class InSpan:
         """Minors of the Jacobian, as (equations, coordinates), that do not vanish at random points of the image."""
         rng, size = np.random.default_rng([seed, 32]), len(self.equations)
         chosen: dict[tuple[tuple[int, ...], tuple[int, ...]], None] = {}
-        for point in image_of(model).points(rng, _STARTING_MINORS, p):
+        for point in image_of(model).affine_points(rng, _STARTING_MINORS, p):
             rows = sorted(
                 rng.permutation(size).tolist(), key=lambda i: (self.equations[i].degree, len(self.equations[i].monomials))
             )  # fmt: skip
@@ -197,25 +199,24 @@ class Parts:
     certainty: Certainty = Certainty.PROBABLE
 
 
-def _components(ask: Asking, model: Model, span: InSpan, p: int, *, irreducible: bool) -> Parts:
+def _components(ask: Asking, model: Model, span: InSpan, p: int) -> Parts:
     """The components over F_p, and once more over QQ, or else over a second prime; over others where two of them differ."""
-    minors = span.minors(model, p, ask.seed) if irreducible else []
-    send = span.request(p, minors, irreducible=irreducible, seed=ask.seed)
+    minors = span.minors(model, p, ask.seed)
+    send = span.request(p, minors, seed=ask.seed)
     ask.announce("singular locus")
-    remaining = ask.clock.remaining
-    values, limit = ask.ask(TEMPLATE, send, seconds=_PATIENCE if remaining is None else remaining / 2)
+    values, limit = ask.ask(TEMPLATE, send, share=_SHARE)
     if "singular_components" not in values:
         return Parts(limit=limit)
     runs, exact, certainty = {p: values}, None, Certainty.PROBABLE
     if not span.found.characteristic:
         over_q_values, _ = ask.ask(
-            TEMPLATE, {**send, "p": 0, "wantPoints": False, "wantNumbers": True}, seconds=_SECOND
+            TEMPLATE, {**send, "p": 0, "wantPoints": False, "wantNumbers": True}, share=_SHARE_AGAIN
         )
         if "singular_components" in over_q_values:
             exact, certainty = over_q_values, span.found.certainty
         for other in primes_below(p - 1, count=2, numbers=given_numbers(model)):
             if _agreed(exact, runs) is None:
-                second, _ = ask.ask(TEMPLATE, {**send, "p": other}, seconds=_SECOND)
+                second, _ = ask.ask(TEMPLATE, {**send, "p": other}, share=_SHARE_AGAIN)
                 runs |= {other: second} if "singular_components" in second else {}
     p = _agreed(exact, runs) or p
     values = runs[p]
@@ -239,10 +240,19 @@ def _say_sizes(ask: Asking, exact: Values | None, runs: Mapping[int, Values], ce
     if exact is not None:
         own = said(quantity, _sizes(exact), "macaulay2", f"{_METHOD}, over QQ")
         ask.evidence.append(replace(own, certainty=certainty))
+        _say_headline(ask, exact, "over QQ", certainty=certainty)
     good = _agreed(exact, runs)
     for p, values in runs.items():
         bad = good is not None and _sizes(values) != _sizes(runs[good])
         ask.say(quantity, _sizes(values), "macaulay2", _METHOD, prime=p, field=f"F_{p}" if bad else None)
+        _say_headline(ask, values, f"over F_{p}", prime=p, field=f"F_{p}" if bad else None)
+
+
+def _say_headline(ask: Asking, values: Values, over: str, **more: Any) -> None:
+    """Add dimension and degree of the singular locus: of the largest components over one field."""
+    dim, degree = max(_sizes(values), default=[-1, 0])
+    for quantity, value in (("singular_dim", dim), ("singular_degree", degree)):
+        ask.say(quantity, value, "macaulay2", f"{_METHOD}, {over}", **more)
 
 
 def _sizes(values: Values) -> list[list[int]]:
@@ -299,9 +309,7 @@ def _witness_points(ask: Asking, span: InSpan, values: Values, p: int) -> None:
         )  # fmt: skip
 
 
-def _undecided(
-    model: Model, span: InSpan | None, parts: Parts, places: Sequence[Place], *, whole: bool
-) -> tuple[str, ...]:
+def _undecided(model: Model, span: InSpan | None, parts: Parts, places: Sequence[Place]) -> tuple[str, ...]:
     """What this answer leaves open, in sentences that say what would settle it."""
     found = []
     if span is None:
@@ -316,10 +324,6 @@ def _undecided(
         )
     elif parts.components is None:
         found.append("the components of the singular locus: Macaulay2 reached its limit; a longer --timeout")
-    if not whole:
-        found.append(
-            "strata of the weights: the source has equations; ask `singular-point --at` at points of it"
-        )
     found += [
         f"{place.name}: the bounds of the tangent space do not decide"
         for place in places

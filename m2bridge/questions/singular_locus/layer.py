@@ -28,7 +28,7 @@ from m2bridge.questions.closure.result import equation
 from m2bridge.questions.dimension import Dimension, dimension
 from m2bridge.questions.kernel import Asking
 from m2bridge.questions.orbits import Orbit, all_orbits
-from m2bridge.results import Evidence, compared, proves, said
+from m2bridge.results import Certainty, Evidence, compared, printed, proves, said
 
 _KERNEL_COORDINATES = 12
 _IDEAL_COORDINATES = 18
@@ -147,7 +147,7 @@ class Sent:
         """What Macaulay2 said, exact over its field."""
         if self.p:
             return said(quantity, value, "macaulay2", method, prime=self.p)
-        return proves(quantity, value, "macaulay2", f"{method}, over QQ")
+        return said(quantity, value, "macaulay2", f"{method}, over QQ", certainty=Certainty.COMPUTED)
 
 
 # -- equations -------------------------------------------------------------------------------------------------------------------
@@ -228,7 +228,8 @@ def network_evidence(sent: Sent, values: Values, seconds: float) -> list[Evidenc
     if "jacobian_rank" in values:
         method = "rank of the coordinates' Jacobian at a random point"
         more = {"relation": ">=", "prime": sent.p or None, "seconds": seconds}
-        evidence.append(proves("image_dim", values.integer("jacobian_rank"), "macaulay2", method, **more))
+        more["certainty"] = Certainty.COMPUTED
+        evidence.append(said("image_dim", values.integer("jacobian_rank"), "macaulay2", method, **more))
     if "span_dim" in values:
         evidence.append(sent.said("span_dim", values.integer("span_dim"), "independent coordinates"))
     more = {"relation": ">=", "prime": LARGE_PRIME}
@@ -304,5 +305,6 @@ def closure_evidence(
     if "degree" in values:
         evidence.append(sent.said("degree", values.integer("degree"), source))
         counted = model.closure_degree
-        evidence.append(proves("degree", counted.value, "formula", counted.citation))
+        if counted is not None and counted.value is not None:
+            evidence.append(printed("degree", counted.value, counted.citation))
     return evidence

@@ -98,6 +98,8 @@ def _place(
             f"singular at {stratum.name}", ("macaulay2", "on a component of the singular locus", bool(inside)),
             ("modular", "tangent space at the image of these weights", ours),
         )  # fmt: skip
+    if certainty is Certainty.PROVED:  # it has no certificate here; `singular-point` at these weights has one
+        certainty = Certainty.COMPUTED
     return Place(
         name=stratum.name, verdict=verdict, certainty=certainty, image_dim=image, critical=rank < size.image_dim,
         tangent_lower=lower, tangent_upper=upper, components=None if inside is None else tuple(inside),

@@ -99,7 +99,8 @@ class SingularLocus(Result):
         neuromanifold, None where no equations were looked for.
     codim, degree, generators: of the closure's ideal within the span; generators maps degree to count; equations as text.
         None where no complete ideal was computed.
-    singular_dim, singular_degree: of the singular locus, -1 and 0 when it is empty; degree is None when not computed.
+    singular_dim, singular_degree: of the singular locus as a reduced set, -1 and 0 when it is empty; degree is None when not
+        computed.
     singular_equations, embedded: of the singular scheme, when it was computed. components: of its radical, or closures of the
         maximal singular orbits.
     strata: every orbit with its tangent bounds and verdict.
@@ -111,6 +112,7 @@ class SingularLocus(Result):
 
     ANALYSIS: ClassVar[str] = "singular-locus"
     VERSION: ClassVar[int] = 3
+    HEADLINE: ClassVar[tuple[str, ...]] = ("singular_dim", "singular_degree")
 
     image_dim: int
     ambient_dim: int
@@ -131,9 +133,23 @@ class SingularLocus(Result):
     undecided: tuple[str, ...] = ()
     certificate: tuple[Mapping[str, Value], ...] = ()
 
+    @property
+    def headline(self) -> tuple[str, ...]:
+        """The dimension, and the degree where it is known."""
+        return (
+            self.HEADLINE
+            if self.singular_degree is not None and self.singular_dim != -1
+            else self.HEADLINE[:1]
+        )
+
+    def certified(self) -> frozenset[str]:
+        """The dimension of the image; verdicts at representatives have their own words in `strata`."""
+        kinds = {document["statement"]["kind"] for document in self.certificate}
+        return frozenset({"image_dim"} if "dimension" in kinds else ())
+
     def view(self) -> View:
-        spans = f"dimension {self.ambient_dim}; the network spans {known(self.span_dim)} of them"
-        facts = [("ambient space", spans), ("neuromanifold", f"dimension {self.image_dim} (affine)")]
+        spans = f"affine dimension {self.ambient_dim}; the network spans {known(self.span_dim)} of them"
+        facts = [("ambient space", spans), ("neuromanifold", f"affine dimension {self.image_dim}")]
         if self.codim is not None:
             facts.append(("closure", f"codimension {self.codim} in its span, degree {known(self.degree)}"))
         if self.generators is not None:
@@ -144,18 +160,18 @@ class SingularLocus(Result):
             if len(self.equations) <= _MOST_SHOWN:
                 facts += [("", f"{text} = 0") for text in self.equations if len(text) <= _LONGEST]
         elif self.codim is None:
-            partial = "not computed whole at this size; equations up to degree 4 serve as upper bounds"
+            partial = "not computed whole at this size; those equations that were found serve as upper bounds"
             facts.append(("closure", partial if self.strata else "no equations"))
         for name, components in (("components", self.components), ("embedded", self.embedded)):
             if components is not None:
                 facts.append((name, "; ".join(map(_component, components)) or "none"))
         degree = "" if self.singular_degree is None else f", degree {self.singular_degree}"
-        answer = f"singular locus of dimension {known(self.singular_dim)}{degree}"
+        answer = f"singular locus of affine dimension {known(self.singular_dim)}{degree}"
         if self.singular_dim is not None and self.singular_dim < 0:
             answer = "smooth: no singular points"
         if self.singular_dim is None and (shown := [p for p in self.places if p.verdict == "singular"]):
-            proved = sum(p.certainty is Certainty.PROVED for p in shown)
-            answer = f"not known as a whole; singular at the images of {len(shown)} strata of the weights, {proved} proved"
+            exact = sum(p.certainty.exact for p in shown)
+            answer = f"not known as a whole; singular at the images of {len(shown)} strata of the weights, {exact} exactly"
         notes = [] if self.theorem is None else [self.theorem.sentence()]
         if self.theorem is not None and self.theorem.witness is not None:
             notes.append(f"Theorem as printed fails: {self.theorem.witness['reason']}.")
@@ -212,7 +228,7 @@ class SingularLocus(Result):
 
 
 def _component(component: Component) -> str:
-    text = f"dimension {component.dim}, degree {known(component.degree)}"
+    text = f"affine dimension {component.dim}, degree {known(component.degree)}"
     for name, value in (("tangent space", component.tangent_dim), ("multiplicity", component.multiplicity),
                         ("Milnor number", component.milnor_number), ("delta", component.delta_invariant)):  # fmt: skip
         text += "" if value is None else f", {name} {value}"

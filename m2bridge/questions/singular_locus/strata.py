@@ -18,8 +18,8 @@ from m2bridge.certificates.points import Arc, singular_point_certificate, smooth
 from m2bridge.linear.modular import rank_mod, rank_over_q
 from m2bridge.linear.numeric import NumericRank, numeric_rank
 from m2bridge.models import Lightning, PolynomialMap
-from m2bridge.models.custom import terms_of
 from m2bridge.models.evaluation import output_jacobian
+from m2bridge.models.polynomials import terms_of
 from m2bridge.models.symbolic import rational_variables, sparse, variable_array
 from m2bridge.questions import over_q
 from m2bridge.questions.asking import Clock
@@ -32,13 +32,12 @@ from m2bridge.questions.singular_locus.tangents import Line, spanning_lines, ver
 from m2bridge.results import Certainty, Evidence, compared, floats, proves, said
 
 Weights = dict[str, np.ndarray]
-_PATIENCE = 60.0
-"""Seconds for the degree and equations of one component; they are left out when this is not enough."""
 _MOST_CERTIFIED = 100
 """Coordinates beyond which the curves of every orbit would take long to write down and to check."""
 _QUICK = 30
 """Up to so many coordinates curves take a moment; they are found even where Macaulay2 has used all the time."""
 _NO_LIMIT = Clock()
+FINITE_MAP = "a finite map is a closed immersion near a fiber that is one reduced point (docs/decisions/0018)"
 
 
 def fiber_points(model: Lightning, A: np.ndarray, V: np.ndarray) -> list[Weights]:
@@ -168,14 +167,18 @@ def _curves(
             continue
         fiber, quantity = fiber_points(model, A, V), f"curves at {orbit}"
         start = time.perf_counter()
-        lines.append(spanning_lines(free, fiber, np.random.default_rng([seed, 4, index])))
-        middle = time.perf_counter()
         numeric = numeric_tangent(model, fiber, (seed, 5, index))
-        method, done = "span in float64 at a randomly moved point", time.perf_counter()
+        middle = time.perf_counter()
+        rng = np.random.default_rng([seed, 4, index])
+        lines.append(spanning_lines(free, fiber, rng, expected=numeric.rank))
+        # Both searches draw random curves and may miss some: each count bounds the span from below.
+        method = "span in float64 at a randomly moved point"
         evidence += [
-            proves(quantity, len(lines[-1]), "curves", "span over QQ", seconds=middle - start),
-            floats(quantity, numeric, method, seconds=done - middle),
-        ]
+            proves(
+                quantity, len(lines[-1]), "curves", "span over QQ", relation=">=", seconds=time.perf_counter() - middle
+            ),
+            floats(quantity, numeric, method, relation=">=", seconds=middle - start),
+        ]  # fmt: skip
     return lines, evidence
 
 
@@ -211,14 +214,15 @@ def decided_by_fibers(
 
     The map PP{rk A <= a} x PP(V) -> PP(coordinates) is defined everywhere and finite. Where its fiber is one reduced point of the
     smooth part of the source, it is a closed immersion nearby, and the image is smooth; the argument is in
-    docs/decisions/0018-smooth-by-a-finite-map.md. The fiber is taken among all A, which can only make it larger.
+    docs/decisions/0018-smooth-by-a-finite-map.md. The source is smooth where
+    rk A = a, and everywhere for a >= d. The fiber is taken among all A, which can only make it larger.
     """
     reached = min(model.a, model.d)
     source_dim = reached * (2 * model.d - reached) + model.dp * model.d - 1
     asked = [
         i
         for i, (o, s) in enumerate(zip(orbits, strata, strict=True))
-        if s.verdict == "undecided" and o.rank_a == reached and o.rank_v
+        if s.verdict == "undecided" and o.rank_v and o.rank_a and reached in (o.rank_a, model.d)
     ]
     found = list(strata)
     if not asked:
@@ -238,9 +242,10 @@ def decided_by_fibers(
         )  # fmt: skip
         if one and kernel == 1:
             method = "finite map whose fiber has length one modulo p, hence over QQ"
-            ask.prove(f"tangent {orbit}", source_dim, "finite map", method, relation="<=", prime=prime)
+            more = {"certainty": Certainty.THEOREM, "detail": {"theorem": FINITE_MAP}}
+            ask.say(f"tangent {orbit}", source_dim, "finite map", method, relation="<=", prime=prime, **more)
             found[i] = replace(
-                found[i], verdict="smooth", certainty=Certainty.PROVED, tangent_upper=source_dim
+                found[i], verdict="smooth", certainty=Certainty.THEOREM, tangent_upper=source_dim
             )
     return found
 
@@ -270,19 +275,23 @@ def orbit_components(
 ) -> tuple[Component, ...] | None:  # fmt: skip
     """Closures of the singular orbits that lie in the closure of no other; None when an orbit is undecided.
 
-    With `equations` their degrees and equations are computed too, as far as that succeeds within a minute each.
+    With `equations` their degrees and equations are computed too, each in its part of the time that is left.
     """
     if any(s.verdict == "undecided" for s in strata):
         return None
     singular = {o: s.orbit_dim for o, s in zip(orbits, strata, strict=True) if s.verdict == "singular"}
     components = []
-    for orbit, dim in singular.items():
-        if any(orbit != other and orbit.in_closure_of(other) for other in singular):
-            continue
+    maximal = {
+        orbit: dim
+        for orbit, dim in singular.items()
+        if not any(orbit != other and orbit.in_closure_of(other) for other in singular)
+    }
+    for number, (orbit, dim) in enumerate(maximal.items()):
         degree = texts = None
         if equations and not orbit.is_zero:
             image = orbit_closure(model, orbit)
-            found = ask.also(closure, image, prime=prime, equations=True, seconds=_PATIENCE)
+            share = 1 / (len(maximal) - number)
+            found = ask.also(closure, image, prime=prime, equations=True, share=share)
             if found.completeness == "complete" and found.agreement is not False and found.image_dim == dim:
                 degree, texts = found.degree, tuple(e.text() for e in found.equations or ())
         ranks = (orbit.rank_a, orbit.rank_v, orbit.meet)
@@ -296,15 +305,19 @@ def orbit_components(
 def certificates(
     model: Lightning, strata: Sequence[Stratum], lines: Sequence[Sequence[Line]], lifted: Sequence[Equation] | None,
     size: Mapping[str, Any] | None, *, seed: int,
-) -> tuple[Mapping[str, Any], ...]:  # fmt: skip
-    """What `m2bridge check` verifies: the dimension, and the proved verdicts, each at its representative.
+) -> tuple[tuple[Mapping[str, Any], ...], tuple[Stratum, ...]]:  # fmt: skip
+    """What `m2bridge check` verifies: the dimension, and exact verdicts at representatives; and the strata with their words.
 
-    That a verdict holds on the whole orbit rests on the group, and what is known by semicontinuity rests on another orbit:
-    neither has a certificate.
+    A verdict is proved where there is a certificate of it. That it holds on the whole orbit rests on the group, and what is known
+    by semicontinuity rests on another orbit: neither has a certificate.
     """
-    found = [] if size is None else [dict(size)]
+    found, named = [] if size is None else [dict(size)], []
     for stratum, curves in zip(strata, lines, strict=True):
-        if stratum.certainty is not Certainty.PROVED or model.coordinate_count > _MOST_CERTIFIED:
+        if stratum.certainty is not Certainty.PROVED:
+            named.append(stratum)
+            continue
+        if model.coordinate_count > _MOST_CERTIFIED:
+            named.append(replace(stratum, certainty=Certainty.COMPUTED))
             continue
         A, V = (np.array(stratum.representative[name]) for name in "AV")
         first = A.flat if model.free is model else np.concatenate(over_q.factors(A, model.a)).flat
@@ -315,7 +328,8 @@ def certificates(
             image = model.coordinates({"A": A, "V": V}).tolist()
             own = smooth_point_certificate(model, weights, image, lifted, seed=seed)
         found += [own] if own is not None else []
-    return tuple(found)
+        named.append(stratum if own is not None else replace(stratum, certainty=Certainty.COMPUTED))
+    return tuple(found), tuple(named)
 
 
 def _arc(model: Lightning, line: Line) -> Arc:

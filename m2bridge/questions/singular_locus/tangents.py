@@ -27,8 +27,10 @@ from m2bridge.questions.point import Point
 from m2bridge.questions.singular_locus.result import Singularity
 from m2bridge.results import Certainty
 
-_PATIENCE = 4
+_IDLE_CURVES = 4
 """Stop after this many further curves that add nothing; stopping early only weakens the bound."""
+_IDLE_CURVES_BELOW_EXPECTED = 60
+"""The same while the span is smaller than floating point suggests: at M(6,6,6) most curves repeat known vectors."""
 _CHUNK = 4096
 _ORDERS = range(2, 64)
 """A curve's first coefficient that does not vanish is looked for among these: from 0 a deep network moves at a high order."""
@@ -71,8 +73,9 @@ def tangent_upper(found: Closure, point: Point) -> tuple[int | None, Certainty]:
     if p:
         return len(image) - rank_mod(np.array(rows, dtype=object), p), Certainty.PROBABLE
     substituted = any(e.witness == "substitution" and e.value is True for e in found.evidence)
-    proved = substituted or (found.completeness == "complete" and found.certainty is Certainty.PROVED)
-    return len(image) - over_q.rank(rows), Certainty.PROVED if proved else Certainty.PROBABLE
+    if not substituted and found.completeness == "complete" and found.certainty.exact:
+        return len(image) - over_q.rank(rows), found.certainty
+    return len(image) - over_q.rank(rows), Certainty.PROVED if substituted else Certainty.PROBABLE
 
 
 def check_on(found: Closure, point: Point) -> None:
@@ -98,17 +101,26 @@ def exact_span(
 ) -> int:
     """Dimension of the span, over QQ, of tangent vectors of curves through the common image point of `fiber`.
 
-    That is a lower bound of the Zariski tangent dimension of the image closure at that point, proved over QQ. The model has no
-    constraints on its weights (:attr:`~m2bridge.models.base.Model.free`); more weights of the fiber can only raise the bound.
+    That is a lower bound of the Zariski tangent dimension of the image closure at that point, proved over QQ. The model
+    has arbitrary weights (:attr:`~m2bridge.models.base.Model.free`); more weights of the fiber can only raise the bound.
     Nothing more is looked for once the span has more than `enough` dimensions.
     """
     return len(spanning_lines(model, fiber, rng, enough=enough))
 
 
 def spanning_lines(
-    model: Model, fiber: Sequence[Weights], rng: np.random.Generator, *, enough: int | None = None
+    model: Model,
+    fiber: Sequence[Weights],
+    rng: np.random.Generator,
+    *,
+    enough: int | None = None,
+    expected: int | None = None,
 ) -> list[Line]:
-    """Lines through the weights of a fiber whose tangent vectors are a basis of that span."""
+    """Return lines through the weights of a fiber whose tangent vectors are independent over QQ.
+
+    The directions are random, so that the number of lines is a lower bound of the dimension of the span. `expected` is an
+    estimate of that dimension; the search tries harder below it.
+    """
     lines: list[Line] = []
     span = _Span(model.coordinate_count)
     most = model.coordinate_count if enough is None else min(enough + 1, model.coordinate_count)
@@ -117,8 +129,11 @@ def spanning_lines(
         units = np.eye(model.parameter_count, dtype=int)
         lines += [(base, unit, v) for unit, v in zip(units, first_order, strict=True) if span.add(v)]
         kernel = over_q.kernel(np.array(first_order, dtype=object).T)
-        idle = 0 if len(kernel) else _PATIENCE
-        while idle < _PATIENCE and len(lines) < most:
+        idle = 0
+        while len(kernel) and len(lines) < most:
+            below = expected is not None and len(lines) < expected
+            if idle >= (_IDLE_CURVES_BELOW_EXPECTED if below else _IDLE_CURVES):
+                break
             direction = rng.integers(-3, 4, size=len(kernel)).astype(object) @ kernel
             vector = _leading(model, base, direction, orders=_ORDERS)
             idle += 1

@@ -1,0 +1,108 @@
+"""Batch: the records of a store as flat rows, for tables, filters and counts. Every record is read and its checksum verified."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from m2bridge.batch.expressions import Expression
+from m2bridge.batch.store import Store
+from m2bridge.errors import InputError, M2BridgeError, RecordError
+from m2bridge.models.spec import read as read_spec
+
+COLUMNS = ("key", "analysis", "model", "family", "outcome", "prime", "seed", "seconds", "attempts", "size")
+"""What every row has, whatever the question and the model."""
+_LONGEST_FACT = 200
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class StoreRows:
+    """One row per record that can be read; why the others cannot; what else lies in the store."""
+
+    rows: list[Row]
+    damaged: list[str]
+    strays: list[str]
+
+    @property
+    def outcomes(self) -> dict[str, int]:
+        """Count the records of each outcome."""
+        return dict(Counter(row["outcome"] for row in self.rows))
+
+    def where(self, condition: Expression | None) -> list[Row]:
+        """Return the rows of which a condition holds, in the order of the questions."""
+        names = sorted({name for row in self.rows for name in row})
+        unknown = sorted(condition.names - set(names)) if condition is not None and names else []
+        if unknown:
+            raise InputError(f"--where: no record has {', '.join(unknown)}; there are: {', '.join(names)}")
+        chosen = [row for row in self.rows if condition is None or condition.holds(row)]
+        return sorted(chosen, key=_order)
+
+
+def read_rows(store: Store) -> StoreRows:
+    """Read every record of a store."""
+    rows, damaged = [], []
+    contents = store.contents()
+    for key in contents.keys:
+        try:
+            record = store.read(key)
+        except RecordError as error:
+            damaged.append(error.message)
+            continue
+        if record is not None:  # None: removed since the directory was listed
+            rows.append(row_of(record))
+    return StoreRows(rows, damaged, contents.strays)
+
+
+def _order(row: Row) -> list[tuple[bool, Any]]:
+    """Sort by analysis, size, model, prime, seed; unknown values come first."""
+    names = ("analysis", "size", "model", "prime", "seed", "key")
+    return [(row[name] is not None, row[name]) for name in names]
+
+
+def row_of(record: dict[str, Any]) -> Row:
+    """Flatten a record: the columns, the model's arguments, the parameters, and the plain values of the result."""
+    job = record["job"]
+    parameters = job["parameters"]
+    prime = parameters.get("prime", parameters.get("field"))
+    row: Row = {**_arguments(job["model"]), **parameters, **job.get("sweep", {})}
+    for name, value in (record["result"] or {}).items():
+        short = isinstance(value, str) and len(value) <= _LONGEST_FACT
+        if short or isinstance(value, bool | int | float | None):
+            row.setdefault(name, value)
+    return row | {
+        "name": job.get("name"),
+        "tags": job["tags"],
+        "message": (record["message"] or "")[:_LONGEST_FACT] or None,
+        "engine": (record["engine"] or {}).get("version"),
+        "finished": record["finished"],
+        "peak_memory_bytes": record["peak_memory_bytes"],
+        "key": record["key"],
+        "analysis": job["analysis"],
+        "model": job["model"],
+        "family": job["model"].split("(")[0].split(":")[0],
+        "outcome": record["outcome"],
+        "prime": prime if isinstance(prime, int) else None,
+        "seed": parameters.get("seed"),
+        "seconds": record["seconds"],
+        "attempts": len(record["attempts"]),
+        "size": job["size"],
+    }
+
+
+@lru_cache(maxsize=4096)
+def _arguments(spec: str) -> dict[str, Any]:
+    """Return the arguments in a model's spec; none if it is a map written out."""
+    if "(" not in spec:
+        return {}
+    try:
+        values = read_spec(spec).values
+    except M2BridgeError:
+        return {}
+    lists = {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
+    return {
+        name: value if isinstance(value, int | str | list) else str(value) for name, value in lists.items()
+    }

@@ -1,0 +1,122 @@
+"""Batch: rows of a store as a table for a terminal, as CSV or as JSON. A DataFrame of them is :meth:`Store.frame`."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from rich.table import Table
+from rich.text import Text
+
+from m2bridge.batch.rows import COLUMNS
+from m2bridge.errors import InputError, visible
+
+FORMATS = ("table", "csv", "json")
+_FIRST = ("analysis", "model", "prime", "seed", "outcome")
+_LAST = ("certainty", "seconds")
+_QUANTITIES = ("image_dim", "generic_fiber_dim", "codim", "degree", "singular_dim", "boundary_dim")
+"""Shown first in a table, where records have them."""
+_NOT_QUANTITIES = frozenset(
+    {"schema_version", "analysis_version", "peak_memory_bytes", "key", *COLUMNS, *_FIRST, *_LAST}
+)
+_MOST_QUANTITIES = 3
+_LONGEST_UNFOLDED, _LEAST_FOLDED, _GAP = 20, 8, 3
+"""Columns with longer cells are folded first where a table does not fit, down to this width; the space between columns."""
+
+
+def choose_columns(rows: Sequence[dict[str, Any]], wanted: str | None, *, everything: bool) -> list[str]:
+    """Return the columns to print: those asked for; else all, or the question, its main quantities and their certainty."""
+    known = dict.fromkeys(name for row in rows for name in row)
+    if wanted is not None:
+        names = [name.strip() for name in wanted.split(",") if name.strip()]
+        unknown = [name for name in names if known and name not in known]
+        if unknown:
+            there = ", ".join(sorted(known))
+            raise InputError(f"--columns: no record has {', '.join(unknown)}; there are: {there}")
+        return names
+    if everything:
+        return [*_FIRST, *(name for name in known if name not in _FIRST)]
+    count: Counter[str] = Counter()
+    for row in rows:
+        count.update(name for name, value in row.items() if type(value) is int and name in _QUANTITIES)
+    if not count:
+        for row in rows:
+            hidden = _NOT_QUANTITIES | _arguments(row)
+            count.update(name for name, value in row.items() if type(value) is int and name not in hidden)
+    quantities = [name for name, _ in count.most_common(_MOST_QUANTITIES)]
+    quantities.sort(key=list(known).index)
+    first = [name for name in _FIRST if name not in ("prime", "seed") or _distinguishes(rows, name)]
+    return [*first, *quantities, *_LAST]
+
+
+def _distinguishes(rows: Sequence[dict[str, Any]], name: str) -> bool:
+    """Tell whether a model was asked the same with several values of a parameter."""
+    seen: dict[tuple[str, str], Any] = {}
+    return any(seen.setdefault((row["analysis"], row["model"]), row[name]) != row[name] for row in rows)
+
+
+def _arguments(row: dict[str, Any]) -> set[str]:
+    """Return the names in the model's spec, which the model column shows already."""
+    _, _, rest = row["model"].partition("(")
+    return {part.partition("=")[0].strip(" )") for part in rest.split(",")}
+
+
+def as_table(rows: Sequence[dict[str, Any]], columns: Sequence[str], width: int) -> Table:
+    """Lay out a table; where it is too wide, long cells are folded, and short ones if need be. Nothing is cut off."""
+    widest = {name: max((len(_shown(row, name)) for row in rows), default=0) for name in columns}
+    short = {name for name in columns if widest[name] <= _LONGEST_UNFOLDED}
+    least = sum(max(widest[name], *map(len, name.split("_"))) for name in short)
+    least += _LEAST_FOLDED * (len(columns) - len(short)) + _GAP * (len(columns) - 1)
+    table = Table(show_edge=False, pad_edge=False)
+    for name in columns:
+        numbers = all(isinstance(row.get(name), int | float | None) for row in rows)
+        table.add_column(
+            "\n".join(name.split("_")),
+            justify="right" if numbers else "left",
+            no_wrap=name in short and least <= width,
+            overflow="fold",
+        )
+    for row in rows:
+        table.add_row(*(Text(_shown(row, name)) for name in columns))
+    return table
+
+
+def _shown(row: dict[str, Any], name: str) -> str:
+    """Return the text of a cell; a user-defined network is shown by its name, if it has one."""
+    value = row.get("name") or row.get("model") if name == "model" else row.get(name)
+    return text_of(value)
+
+
+def text_of(value: Any) -> str:
+    """Write a value for people: nothing for None, two digits of seconds, yes or no."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:.2f}"
+    return visible(" ".join(map(str, value)) if isinstance(value, list) else str(value))
+
+
+def as_csv(rows: Iterable[dict[str, Any]], columns: Sequence[str]) -> str:
+    """Write CSV with a header; None is empty, lists are JSON."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(columns)
+    for row in rows:
+        writer.writerow([_csv_cell(row.get(name)) for name in columns])
+    return out.getvalue()
+
+
+def _csv_cell(value: Any) -> Any:
+    if isinstance(value, bool | list | dict):
+        return json.dumps(value)
+    return visible(value) if isinstance(value, str) else value
+
+
+def as_json(rows: Iterable[dict[str, Any]], columns: Sequence[str]) -> str:
+    return json.dumps([{name: row.get(name) for name in columns} for row in rows], indent=1)

@@ -1,0 +1,69 @@
+"""The Hilbert series of the closure: how many functions of each degree there are on it.
+
+The coefficient of T^s counts the polynomials of degree at most s on the closure modulo those of degree less than s. For a cone
+this is the Hilbert series of the homogeneous coordinate ring. When the image is no cone, one more coordinate, equal to 1 on the
+image, makes it one; that coordinate is no zero divisor, so the series of the closure is that of the cone times 1 - T.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+
+from m2bridge.results import Certainty
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HilbertSeries:
+    """numerator(T) / (1 - T)^denominator_exponent; `numerator` lists the coefficients of T^0, T^1, ...
+
+    >>> series = HilbertSeries(numerator=(1, 2), denominator_exponent=2, certainty=Certainty.PROVED)
+    >>> series.text, series.coefficients(3)
+    ('(1 + 2*T)/(1 - T)^2', (1, 4, 7, 10))
+    """
+
+    numerator: tuple[int, ...]
+    denominator_exponent: int
+    certainty: Certainty
+
+    @property
+    def text(self) -> str:
+        """The series as a fraction, e.g. ``(1 + 2*T)/(1 - T)^2``."""
+        top, exponent = _polynomial_text(self.numerator), self.denominator_exponent
+        if exponent and " " in top:
+            top = f"({top})"
+        return top + {0: "", 1: "/(1 - T)"}.get(exponent, f"/(1 - T)^{exponent}")
+
+    def coefficients(self, top: int) -> tuple[int, ...]:
+        """The coefficients of T^0, ..., T^top."""
+        return expanded(self.numerator, self.denominator_exponent, top)
+
+
+def expanded(numerator: Sequence[int], exponent: int, top: int) -> tuple[int, ...]:
+    """The coefficients of T^0, ..., T^top of numerator(T) / (1 - T)^exponent.
+
+    >>> expanded([1, 2], 2, 4)
+    (1, 4, 7, 10, 13)
+    """
+    series = [*numerator, *[0] * top][: top + 1]
+    for _ in range(exponent):
+        series = list(accumulate(series))
+    return tuple(series)
+
+
+def _polynomial_text(coefficients: Sequence[int]) -> str:
+    """A polynomial in T, lowest degree first.
+
+    >>> _polynomial_text([1, 0, 2, -1])
+    '1 + 2*T^2 - T^3'
+    """
+    text = ""
+    for k, c in enumerate(coefficients):
+        if not c:
+            continue
+        power = {0: "", 1: "T"}.get(k, f"T^{k}")
+        number = str(abs(c)) if abs(c) != 1 or not k else ""
+        sign = ("-" if c < 0 else "") if not text else (" - " if c < 0 else " + ")
+        text += sign + number + ("*" if number and power else "") + power
+    return text or "0"

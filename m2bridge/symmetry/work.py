@@ -1,0 +1,78 @@
+"""Counted work: a limit of a search that is the same on every machine and under every load.
+
+One unit is about one nanosecond of a quiet core of 2024. The costs below were measured as processor time; they are part of the
+definition of a search, so that two runs with one seed stop at the same place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import prod
+
+from m2bridge.programs.program import Program
+
+OF_DIMENSION = 1e10
+"""For one search, and for the cuts of one program, when bounds of a dimension leave a gap."""
+OF_SYMMETRIES = 6e10
+"""For the question that asks for symmetries."""
+OF_ANALYTIC = 1.2e11
+"""For an analytic network: nothing else bounds its dimension."""
+_LEAST_OF_A_PART, _OF_AN_UNKNOWN = 1e6, 3.0
+_OF_AN_ENTRY = 25_000.0
+_LEAST_OF_A_RANK, _OF_A_WEIGHT = 1e7, 1.7
+
+
+class Work:
+    """An amount of work that is left; `check` is called as it is spent, and raises where the user's limit is reached."""
+
+    def __init__(self, units: float = OF_DIMENSION, check: Callable[[], None] | None = None) -> None:
+        self.left, self._check = units, check
+
+    def check(self) -> None:
+        """Raise the user's limit where it is reached."""
+        if self._check is not None:
+            self._check()
+
+    def spend(self, units: float) -> bool:
+        """Whether so much is left; then it is taken away."""
+        self.check()
+        if units > self.left:
+            return False
+        self.left -= units
+        return True
+
+    def charge(self, units: float) -> None:
+        """Take away what must be done in any case, also where less is left."""
+        self.check()
+        self.left -= units
+
+    def part(self, share: float) -> Work:
+        """Take away a share of what is left, for a part of the computation."""
+        own = max(0.0, share * self.left)
+        self.left -= own
+        return Work(own, self._check)
+
+
+def entries(program: Program) -> int:
+    """The entries of all arrays that a program computes."""
+    return sum(prod(item.shape) for item in program.instructions)
+
+
+def of_kernel(unknowns: int) -> float:
+    """The kernel of a graded part with so many unknown coefficients: 1 ms, and 3 to 8 s for 1000."""
+    return _LEAST_OF_A_PART + _OF_AN_UNKNOWN * unknowns**3
+
+
+def of_verification(program: Program) -> float:
+    """The proof that a vector field is a symmetry: 25 microseconds for each entry."""
+    return _OF_AN_ENTRY * entries(program)
+
+
+def of_cut(program: Program) -> float:
+    """The bounds of the two parts of a program: 6 to 44 microseconds for each entry."""
+    return _OF_AN_ENTRY * entries(program)
+
+
+def of_rank(program: Program) -> float:
+    """The rank of the Jacobian at a random point: 1 s for 830 weights."""
+    return _LEAST_OF_A_RANK + _OF_A_WEIGHT * program.parameter_count**3

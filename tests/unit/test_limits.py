@@ -1,0 +1,170 @@
+"""One clock: constants in seconds are those of docs/limits.md, counted work ends searches, and a limit keeps what was found."""
+
+from __future__ import annotations
+
+import re
+import time
+from dataclasses import fields
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from m2bridge import dimension, from_callable, symmetries
+from m2bridge.cli import main
+from m2bridge.questions import asking
+from m2bridge.questions.asking import Asking, LimitReached
+from m2bridge.symmetry.search import Search
+from m2bridge.symmetry.work import Work
+
+ROOT = Path(__file__).parents[2]
+SKIPS = "attention(d=[2,2,2],a=[3,4],t=3,heads=[2,2],tied=true,skip=true)"
+"""Ranks take a moment, the search for symmetries half a minute."""
+_WORDS = "SECONDS?|PATIENCE|GRACE|PAUSE|TICK|HEARTBEAT|EVERY|LOOK|SILENCE"
+_ASSIGNED = re.compile(r"^ *([A-Z_, ]+)(?:: [a-z]+)? = (?=.*[0-9]|\")", re.MULTILINE)
+_ONE_NAME = re.compile(rf"\b[A-Z_]*(?:{_WORDS})\b")
+_LIMITS = re.compile(r"wall_seconds(?:: float \| None)? ?= ?[0-9]")
+NOT_SECONDS = {
+    ("questions/least_squares.py", "_PATIENCE"),  # steps
+    ("programs/numpy_functions.py", "_EVERY"),  # letters
+}
+
+
+def constants() -> set[tuple[str, str]]:
+    """Files of the package with the names of their constants in seconds."""
+    found = set()
+    for path in sorted((ROOT / "m2bridge").rglob("*.py")):
+        text, file = path.read_text(encoding="utf-8"), path.relative_to(ROOT / "m2bridge").as_posix()
+        for names in _ASSIGNED.findall(text):
+            found |= {(file, name) for name in _ONE_NAME.findall(names)}
+        if _LIMITS.search(text):
+            found.add((file, "wall_seconds"))
+    return found - NOT_SECONDS
+
+
+def listed() -> set[tuple[str, str]]:
+    rows = re.findall(
+        r"^\| `([^`]+)` \| ([^|]+) \|", (ROOT / "docs/limits.md").read_text(encoding="utf-8"), re.MULTILINE
+    )
+    return {(file, name) for file, names in rows for name in re.findall(r"`([^`]+)`", names)}
+
+
+def test_every_constant_in_seconds_is_in_the_table() -> None:
+    assert constants() - listed() == set()
+    deciding = ("questions/", "symmetry/", "programs/", "linear/", "models/")
+    assert {c for c in listed() if c[0].startswith(deciding)} == {
+        ("questions/asking.py", "_LEAST_SECONDS"),
+        ("questions/asking.py", "LEAST_GRACE"),
+        ("questions/asking.py", "MOST_GRACE"),
+        ("questions/kernel.py", "_PATIENCE"),
+    }
+
+
+def test_no_step_is_allowed_seconds() -> None:
+    """What a step may take is a share; evidence and runs have seconds, which are measured."""
+    allowed = re.compile(r"\b(?:seconds|until|timeout)=[0-9]")
+    for folder in ("questions", "symmetry", "programs"):
+        for path in (ROOT / "m2bridge" / folder).rglob("*.py"):
+            assert not allowed.search(path.read_text(encoding="utf-8")), path
+
+
+def test_work_is_counted() -> None:
+    work = Work(10.0)
+    assert work.spend(4.0)
+    assert not work.spend(7.0)
+    part = work.part(0.5)
+    assert (part.left, work.left) == (3.0, 3.0)
+    part.charge(5.0)
+    assert part.left < 0
+
+
+def test_the_users_limit_ends_counted_work() -> None:
+    def over() -> None:
+        raise LimitReached("over")
+
+    with pytest.raises(LimitReached):
+        Work(10.0, over).spend(1.0)
+
+
+def network(x: Any, W: Any, U: Any) -> Any:
+    return U @ (W @ x) ** 2
+
+
+def small() -> Any:
+    return from_callable(network, {"W": (2, 3), "U": (2, 2)}, inputs={"x": (3,)})
+
+
+def test_a_search_without_work_is_not_complete() -> None:
+    found = Search(small().program, p=8388593, work=Work(0.0)).run(2)
+    assert (found.rank, found.complete) == (0, False)
+    assert Search(small().program, p=8388593).run(1).complete
+
+
+def statements(result: Any) -> list[Any]:
+    evidence = [(e.quantity, str(e.value), e.relation, e.witness, e.certainty) for e in result.evidence]
+    return [result.view().answer, result.certainty, result.agreement, result.limit, evidence]
+
+
+@pytest.mark.parametrize("question", [dimension, symmetries])
+def test_a_fast_clock_changes_nothing(monkeypatch: pytest.MonkeyPatch, question: Any) -> None:
+    """Twenty times as much time passes for the question; its limit is not reached."""
+    expected = statements(question(small(), engine=False))
+    begin = time.monotonic()
+    fast = SimpleNamespace(monotonic=lambda: begin + 20 * (time.monotonic() - begin))
+    monkeypatch.setattr(asking, "time", fast)
+    assert statements(question(small(), engine=False, timeout=12_000)) == expected
+
+
+def over_after(monkeypatch: pytest.MonkeyPatch, looks: int) -> None:
+    """Let the time be over at the given look at the clock."""
+    left = [looks]
+
+    def check(self: Any) -> None:
+        left[0] -= 1
+        if left[0] < 0:
+            raise LimitReached("the time limit of 600 s was reached")
+
+    monkeypatch.setattr(asking.Clock, "check", check)
+
+
+@pytest.mark.parametrize("looks", range(6))
+def test_a_limit_keeps_the_bounds_found_before(monkeypatch: pytest.MonkeyPatch, looks: int) -> None:
+    whole = dimension(small(), engine=False)
+    over_after(monkeypatch, looks)
+    found = dimension(small(), engine=False)
+    assert found.limit is not None
+    assert "--timeout" in found.limit
+    assert found.lower_bound == whole.lower_bound  # the first rank is there before the first look
+    assert found.lower_bound <= found.upper_bound
+
+
+@pytest.mark.parametrize("looks", range(0, 6, 2))
+def test_a_limit_keeps_the_symmetries_found_before(monkeypatch: pytest.MonkeyPatch, looks: int) -> None:
+    over_after(monkeypatch, looks)
+    found = symmetries(small(), engine=False)
+    assert found.limit is not None
+    assert not found.complete
+    assert found.upper_bound >= 2 * 3 + 2 * 2 - 2  # two squared neurons, each up to a scaling
+
+
+def test_the_command_exits_with_5_and_prints_the_bounds(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["dimension", SKIPS, "--timeout", "2", "--no-engine"]) == 5
+    printed = capsys.readouterr()
+    assert "dimension 20 (20 to " in printed.out
+    assert "the time limit of 2 s was reached" in printed.err
+
+
+def test_a_limit_is_never_dropped() -> None:
+    """A question that passes no limit of its own answers with the one that was noted."""
+    ask = Asking(engine=False, prime=None, seed=0, limits=asking.Limits(), keep=None, progress=None)
+    with ask.keeping("a step"):
+        raise LimitReached("the time limit of 600 s was reached")
+    assert (
+        ask.cut_short == "the time limit of 600 s was reached at this step: a step; allow more with --timeout"
+    )
+    found = dimension(small(), engine=False)
+    left_out = ("seconds", "limit")
+    values = {f.name: getattr(found, f.name) for f in fields(found) if f.name not in left_out}
+    assert ask.answer(type(found), **values).limit == ask.cut_short
+    assert ask.answer(type(found), **{**values, "limit": "mine"}).limit == "mine"

@@ -1,0 +1,110 @@
+"""No formula or table of the literature decides what is proved: each is damaged, one at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from m2bridge import models
+from m2bridge.models.base import Formula, Model
+from m2bridge.questions.dimension import Dimension, dimension
+from m2bridge.results import Certainty
+
+SPECS = (
+    "lightning(d=3,dp=2,a=2,t=2)", "deep-lightning(d=[2,2,2],a=[2,2],t=3)", "softmax(d=[2,2],t=2)", "linear(widths=[3,2,3])",
+    "mlp(widths=[2,3,2],r=2)", "mlp(widths=[3,4,1],r=2)", "convolution(filters=[2,2],r=2)", "cp(sizes=[2,2,2,2],rank=3)",
+    "cp(sizes=[2,2,2],rank=2)", "deep-lightning(d=[3,3],a=[1],t=2,heads=[2])",
+)  # fmt: skip
+NAMES = ("formula", "closure_degree", "dimension_bound")
+COUNTS = (
+    "m2bridge.questions.dimension.upper.attention_dim",
+    "m2bridge.questions.dimension.softmax.attention_dim",
+    "m2bridge.questions.dimension.softmax.virtual_dim_upper",
+)
+"""Counts that upper bounds use."""
+
+
+def sources() -> Iterator[tuple[type[Model], str]]:
+    """Every property of a model that returns what a paper prints."""
+    kinds, left = set[type[Model]](), [Model]
+    while left:
+        kinds.add(kind := left.pop())
+        left += kind.__subclasses__()
+    for kind in kinds:
+        for name in NAMES:
+            if any(isinstance(vars(base).get(name), property) for base in kind.__mro__[:-1]):
+                yield kind, name
+
+
+def asked(spec: str) -> Dimension:
+    return dimension(spec, engine=False)
+
+
+def believed(found: Dimension) -> bool:
+    return found.certainty is Certainty.PROVED and found.agreement is not False
+
+
+@pytest.fixture(scope="module")
+def truths() -> dict[str, Dimension]:
+    return {spec: asked(spec) for spec in SPECS}
+
+
+def test_there_are_formulas_to_damage() -> None:
+    found = set(sources())
+    assert len(found) >= 12
+    for spec in SPECS:
+        assert any(kind is type(models.parse_spec(spec)) for kind, _ in found), spec
+
+
+@pytest.mark.parametrize("change", [-1, 1, 7])
+@pytest.mark.parametrize("name", NAMES)
+def test_a_damaged_formula_changes_nothing_that_is_proved(
+    name: str, change: int, truths: dict[str, Dimension], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for kind in {kind for kind, own in sources() if own == name}:
+        right = getattr(kind, name)
+
+        def wrong(model: Any, right: property = right) -> Formula | None:
+            found: Formula | None = right.__get__(model)
+            return (
+                None if found is None or found.value is None else replace(found, value=found.value + change)
+            )
+
+        monkeypatch.setattr(kind, name, property(wrong))
+    for spec, truth in truths.items():
+        found = asked(spec)
+        if believed(found):
+            assert found.image_dim == truth.image_dim, spec
+
+
+@pytest.mark.parametrize("change", [-1, 1])
+@pytest.mark.parametrize("place", COUNTS)
+def test_a_damaged_count_changes_nothing_that_is_proved(
+    place: str, change: int, truths: dict[str, Dimension], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module, _, name = place.rpartition(".")
+    right = getattr(__import__(module, fromlist=[name]), name)
+    monkeypatch.setattr(place, lambda *given, **more: right(*given, **more) + change)
+    for spec, truth in truths.items():
+        found = asked(spec)
+        if believed(found):
+            assert found.image_dim == truth.image_dim, spec
+
+
+def test_a_bound_of_the_literature_makes_a_theorem_and_no_second_witness() -> None:
+    found = asked("cp(sizes=[2,2,2,2],rank=3)")
+    assert (found.image_dim, found.certainty, found.certificate) == (14, Certainty.THEOREM, None)
+    assert found.agreement is None
+    assert "Catalisano" in found.statement
+    assert {e.word for e in found.evidence if e.witness == "formula"} == {"compared"}
+
+
+def test_a_formula_that_contradicts_is_a_conflict(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = models.Lightning.formula
+    monkeypatch.setattr(
+        models.Lightning, "formula", property(lambda model: replace(right.__get__(model), value=99))
+    )
+    assert asked("lightning(d=2,dp=1)").agreement is False

@@ -1,0 +1,128 @@
+"""Two weights with one function: by orbits made with known elements."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from m2bridge import cli
+from m2bridge.checker import verify_file
+from m2bridge.errors import InputError
+from m2bridge.models import parse_spec
+from m2bridge.programs.arithmetics import object_array
+from m2bridge.questions.normal_form import acted, normal_form
+from m2bridge.questions.point import random_point
+from m2bridge.questions.same import same
+from m2bridge.records import load, save
+
+SPECS = [
+    "lightning(d=3,dp=2,a=2)",
+    "deep-lightning(d=[2,2,2],a=[2,2],t=2)",
+    "linear(widths=[3,2,3])",
+    "mlp(widths=[2,3,2],r=2)",
+    "mlp(widths=[2,3,2,1],r=2)",
+    "convolution(filters=[2,2],r=2)",
+    "softmax(d=[3,3,3],a=[2,2],t=3)",
+]
+
+
+def moved(model, weights, seed: int):
+    """Weights moved by a random element of every group that the model names."""
+    rng = np.random.default_rng(seed)
+    for group in model.symmetries:
+        shape = (group.copies, group.size, group.size) if group.kind == "gl" else (group.size,)
+        element = object_array(
+            [Fraction(int(k), 3) for k in rng.integers(1, 50, size=int(np.prod(shape)))], shape
+        )
+        weights = acted(group, element, weights)
+    return weights
+
+
+@pytest.mark.parametrize("spec", SPECS)
+def test_weights_on_one_orbit_have_one_normal_form(spec):
+    model = parse_spec(spec)
+    weights = random_point(model, 3).weights
+    other = moved(model, weights, 5)
+    found = same(model, at=weights, other=other, engine=False)
+    assert (found.verdict, found.carried) == ("same", True)
+    first, second = (normal_form(model, w, 0) for w in (weights, other))
+    assert all((first.weights[name] == second.weights[name]).all() for name in model.parameters)
+    assert first.left == ()
+    assert normal_form(model, first.weights, 0).moves == (), "a normal form stays where it is"
+
+
+@pytest.mark.parametrize("spec", SPECS)
+def test_other_weights_are_told_apart(spec):
+    model = parse_spec(spec)
+    found = same(model, at=random_point(model, 3).weights, other=random_point(model, 4).weights, engine=False)
+    assert (found.verdict, found.carried, found.certificate) == ("different", None, None)
+    if model.polynomial:
+        assert found.certainty.value == "computed"  # the input where they differ has no certificate
+        assert found.example["first"] != found.example["second"]
+
+
+def test_neurons_that_changed_places_are_found():
+    model = parse_spec("mlp(widths=[2,3,2],r=2)")
+    weights = random_point(model, 1).weights
+    turned = {"W1": weights["W1"][[2, 0, 1]], "W2": weights["W2"][:, [2, 0, 1]]}
+    found = same(model, at=weights, other=turned, engine=False)
+    assert (found.verdict, found.carried) == ("same", True)
+    assert any(move.group.startswith("permutation") for move in (*found.first_moves, *found.second_moves))
+
+
+def test_one_function_that_no_named_symmetry_explains():
+    """9 x^2 + 4 x^2 = 12 x^2 + x^2."""
+    a, b = {"W1": [[3], [2]], "W2": [[1, 1]]}, {"W1": [[1], [1]], "W2": [[12, 1]]}
+    found = same("mlp(widths=[1,2,1],r=2)", at=a, other=b, engine=False)
+    assert (found.verdict, found.carried, found.certainty.value) == ("same", False, "proved")
+
+
+def test_special_weights_leave_groups_over():
+    """With Q and K of rank 1, a change of basis is left that they do not see."""
+    weights = {"Q": [[1, 2], [3, 6]], "K": [[1, 2], [2, 4]], "V": [[1, 1]]}
+    model = parse_spec("lightning(d=2,dp=1)")
+    exact = {name: np.array(rows) * Fraction(1) for name, rows in weights.items()}
+    assert normal_form(model, exact, 0).left
+    assert same(model, at=weights, other=weights, engine=False).verdict == "same"
+
+
+@pytest.mark.parametrize("spec", [spec for spec in SPECS if not spec.startswith("softmax")])
+def test_the_certificate_of_a_pair_is_checked(spec, tmp_path, capsys):
+    model = parse_spec(spec)
+    weights = random_point(model, 2).weights
+    found = same(model, at=weights, other=moved(model, weights, 5), engine=False)
+    path = save(found, tmp_path)
+    assert verify_file(str(path))[0] == 0
+    document = json.loads(path.read_text(encoding="utf-8"))
+    document["certificate"]["statement"]["weights"][0][0] = 12345
+    path.write_text(json.dumps(document), encoding="utf-8")
+    assert verify_file(str(path))[0] == 7
+
+
+def test_the_command_line(tmp_path, capsys):
+    for name, weights in (
+        ("a", {"W1": [[3], [2]], "W2": [[1, 1]]}),
+        ("b", {"W1": [[1.5], [2]], "W2": [[4, 1]]}),
+    ):
+        (tmp_path / f"{name}.json").write_text(json.dumps(weights), encoding="utf-8")
+    files = ["--at", str(tmp_path / "a.json"), "--and", str(tmp_path / "b.json")]
+    assert cli.main(["same", "mlp(widths=[1,2,1],r=2)", *files, "--no-engine"]) == 0
+    text = capsys.readouterr().out
+    assert "one function" in text
+    assert "Symmetries carry one to the other" in text
+
+
+def test_what_is_missing_is_said():
+    with pytest.raises(InputError, match="--at and --and"):
+        same("mlp(widths=[1,2,1],r=2)", at={"W1": [[3], [2]], "W2": [[1, 1]]}, engine=False)
+
+
+def test_the_record_of_weights_that_a_symmetry_carries_over_is_read_again(tmp_path: Path) -> None:
+    weights = {"Q": [[1, 0], [0, 1]], "K": [[1, 2], [0, 1]], "V": [[1, 1]]}
+    found = same("lightning(d=2,dp=1)", at=weights, other=weights)
+    assert found.agreement is True
+    assert load(save(found, tmp_path)) == found
