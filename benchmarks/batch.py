@@ -32,7 +32,7 @@ from m2bridge.batch.plan import expand
 from m2bridge.batch.rows import read_rows
 from m2bridge.batch.store import STORE_VERSION, Store, encode
 from m2bridge.engine import Engine, Limits, Listener, Run, find_engine, open_engine
-from m2bridge.models import parse_spec
+from m2bridge.families import parse_spec
 from m2bridge.scripts import Script
 
 DIMENSIONS = (

@@ -24,7 +24,7 @@ from typing import Any
 import m2bridge
 from m2bridge import checker
 from m2bridge.certificates.produce import certificate
-from m2bridge.models import parse_spec
+from m2bridge.families import parse_spec
 
 FIGURE_3 = [
     f"{family}(d=[{n},{n},{n}],a=[2,2],t=3)" for family in ("deep-lightning", "softmax") for n in range(3, 11)

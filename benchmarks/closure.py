@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from m2bridge.engine import Engine, Limits, open_engine
-from m2bridge.models import Model, parse_spec
+from m2bridge.families import Model, parse_spec
 from m2bridge.questions.asking import Clock
 from m2bridge.questions.closure import closure, interpolate
 from m2bridge.questions.closure.methods import best_source, generator_counts

@@ -18,8 +18,8 @@ from pathlib import Path
 
 from m2bridge.engine import Engine, Limits, open_engine
 from m2bridge.errors import M2BridgeError
+from m2bridge.families import parse_spec
 from m2bridge.linear.primes import MACAULAY2_PRIME
-from m2bridge.models import parse_spec
 from m2bridge.questions.closure import closure
 from m2bridge.questions.critical_points.charts import ExpandedMap
 from m2bridge.questions.critical_points.counting import Counter

@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from m2bridge.models import Model, parse_spec
+from m2bridge.families import Model, parse_spec
 from m2bridge.programs.arithmetics import Floats
 from m2bridge.programs.jacobians import free_columns, jacobian_block
 from m2bridge.programs.points import NOTHING_HELD

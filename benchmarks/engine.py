@@ -34,7 +34,7 @@ from m2bridge.engine import (
     machine,
 )
 from m2bridge.engine import server as fork_server
-from m2bridge.models import parse_spec
+from m2bridge.families import parse_spec
 from m2bridge.scripts import Script
 
 QUESTIONS = (("dimension", "lightning(d=2,dp=1)"), ("closure", "lightning(d=2,dp=1,a=1)"))

@@ -25,7 +25,7 @@ import flint
 import numpy as np
 
 from m2bridge import dimension
-from m2bridge.models import MLP
+from m2bridge.families import MLP
 
 THEIR_PRIMES = (100003, 100153)
 NEEDED = {(5, 5, 3, 1): 32, (3, 5, 6, 4, 3, 1): 58, (4, 5, 5, 3, 1): 47, (5, 4, 3, 1): 25}

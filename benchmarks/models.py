@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from m2bridge.models import DeepLightning, jacobian
+from m2bridge.families import DeepLightning, jacobian
 
 PRIME = 8388593
 BLOCK_BYTES = 1 << 22

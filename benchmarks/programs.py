@@ -33,7 +33,7 @@ print(json.dumps([min(times), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 LADDER = """
 import json, sys, time
 import numpy as np
-from m2bridge.models import from_callable
+from m2bridge.families import from_callable
 from m2bridge.programs.ranks import generic_rank
 n = int(sys.argv[1])
 start = time.process_time()

@@ -19,7 +19,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from m2bridge import dimension
-from m2bridge.models.own import from_callable
+from m2bridge.families.user_network import from_callable
 from m2bridge.programs.ranks import generic_rank
 from m2bridge.symmetry.search import MOST_UNKNOWNS, Search
 from m2bridge.symmetry.work import Work

@@ -45,7 +45,7 @@ import os, time
 from dataclasses import dataclass
 from typing import ClassVar
 from m2bridge import protocol
-from m2bridge.models import Model
+from m2bridge.families import Model
 from m2bridge.questions.kernel import Asking, question
 from m2bridge.results import Certainty, Result
 from m2bridge.scripts import Script

@@ -13,7 +13,7 @@ import numpy as np
 from flint import nmod_mat
 
 from m2bridge.errors import NotPolynomialError
-from m2bridge.models import Lightning, Mod, OwnNetwork, from_callable, jacobian
+from m2bridge.families import Lightning, Mod, UserNetwork, from_callable, jacobian
 from m2bridge.questions.dimension import dimension
 
 PRIME = 8388593
@@ -36,7 +36,7 @@ def relu_attention(X: Any, W_query: Any, W_key: Any, W_value: Any) -> Any:
     return W_value @ X @ np.maximum((W_key @ X).T @ (W_query @ X), 0)
 
 
-def image_dim(model: OwnNetwork) -> int:
+def image_dim(model: UserNetwork) -> int:
     """Rank of the Jacobian of the coordinates at one random point over F_p: a lower bound of the
     dimension.
     """

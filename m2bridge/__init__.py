@@ -19,11 +19,10 @@ _NAMES = {
     "m2bridge.batch.store": ("Store",),
     "m2bridge.claims.ledger": ("Ledger",),
     "m2bridge.engine": ("Limits", "open_engine"),
-    "m2bridge.models": (
+    "m2bridge.families": (
         "Convolution", "DeepLightning", "Lightning", "Linear", "MLP", "Model", "PolynomialMap", "Softmax", "from_callable",
-        "from_sympy", "parse_spec",
+        "from_sympy", "from_torch", "parse_spec",
     ),
-    "m2bridge.models.pytorch": ("from_torch",),
     "m2bridge.questions.boundary": ("Boundary", "boundary"),
     "m2bridge.questions.closure": ("Closure", "closure"),
     "m2bridge.questions.critical_points": ("CriticalPoints", "critical_points"),

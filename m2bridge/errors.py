@@ -26,10 +26,20 @@ Errors carry fields, survive pickling, and their message says what was wrong, wi
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
     from m2bridge.engine.base import Run
+
+
+def suggestion(word: str, known: Sequence[str]) -> str:
+    """The hint that closes an error message: the nearest known word, or all of them."""
+    if near := get_close_matches(word, known, n=1):
+        return f"did you mean {near[0]}?"
+    shown = ", ".join(known[:12]) + (", ..." if len(known) > 12 else "")
+    return f"there are: {shown}" if known else "there are none"
 
 
 def visible(text: str, but: str = "") -> str:

@@ -25,7 +25,7 @@ from m2bridge.errors import (
     ScriptError,
     TimeLimitError,
 )
-from m2bridge.models.polynomials import exponents_of
+from m2bridge.frontends.polynomials import exponents_of
 
 TAGS = "a tag is a lower-case letter, then lower-case letters, digits and underscores"
 _VALUE = re.compile(r"@m2b ([a-z][a-z0-9_]*) (.*)")

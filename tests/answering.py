@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from m2bridge.engine import Engine
-from m2bridge.models import Model
+from m2bridge.families import Model
 from m2bridge.questions.kernel import Question, model_of
 from m2bridge.results import Result
 

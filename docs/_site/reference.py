@@ -8,7 +8,7 @@ import typer
 
 import m2bridge
 from m2bridge.cli import EXIT_CODES, build_app
-from m2bridge.models import FAMILIES
+from m2bridge.families import FAMILIES
 from m2bridge.questions import questions
 
 

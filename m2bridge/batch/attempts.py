@@ -31,7 +31,7 @@ from m2bridge.errors import (
     NotPolynomialError,
     TimeLimitError,
 )
-from m2bridge.models import parse_spec
+from m2bridge.families import parse_spec
 from m2bridge.questions.asking import bell
 from m2bridge.scripts import Script
 

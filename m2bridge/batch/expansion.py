@@ -14,10 +14,10 @@ from m2bridge.batch.grid import Axis, Grid, Point, axis_of, swept
 from m2bridge.batch.job import Job
 from m2bridge.batch.jobfile import COMMON, NAME, JobFile, Section
 from m2bridge.engine.base import Limits, parse_bytes, parse_seconds
-from m2bridge.errors import InputError, OutOfReachError, ParseError, SpecError
-from m2bridge.models import Model, catalogue, parse_spec
-from m2bridge.models.code import is_code, parts_of
-from m2bridge.models.spec import Arguments, read, suggestion, written
+from m2bridge.errors import InputError, OutOfReachError, ParseError, SpecError, suggestion
+from m2bridge.families import Model, catalogue, parse_spec
+from m2bridge.families.spec import Arguments, read, written
+from m2bridge.families.user_code import is_code, parts_of
 
 MOST_AXES = 32
 _NOT_AXES = frozenset({"when", "tags", "priority", "timeout", "memory", "options"})

@@ -16,8 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from m2bridge.engine.base import parse_bytes, parse_seconds
-from m2bridge.errors import InputError, ParseError
-from m2bridge.models.spec import suggestion
+from m2bridge.errors import InputError, ParseError, suggestion
 
 LARGEST_FILE = 1_000_000
 DEEPEST = 8

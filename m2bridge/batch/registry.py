@@ -14,9 +14,8 @@ from pathlib import Path
 from typing import Any, Literal, Union
 
 from m2bridge._version import __version__
-from m2bridge.errors import InputError, M2BridgeError
-from m2bridge.models.base import Model
-from m2bridge.models.spec import suggestion
+from m2bridge.errors import InputError, M2BridgeError, suggestion
+from m2bridge.families.base import Model
 from m2bridge.questions import find, plugins, questions, source_of
 from m2bridge.questions.kernel import MODEL, Question
 from m2bridge.scripts import SUFFIX, declared_text, template_directory, template_texts

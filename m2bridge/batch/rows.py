@@ -10,7 +10,7 @@ from typing import Any
 from m2bridge.batch.expressions import Expression
 from m2bridge.batch.store import Store
 from m2bridge.errors import InputError, M2BridgeError, RecordError
-from m2bridge.models.spec import read as read_spec
+from m2bridge.families.spec import read as read_spec
 
 COLUMNS = ("key", "analysis", "model", "family", "outcome", "prime", "seed", "seconds", "attempts", "size")
 """What every row has, whatever the question and the model."""

@@ -24,12 +24,12 @@ from m2bridge.certificates.produce import (
     spec_of,
     written,
 )
+from m2bridge.families import Model
+from m2bridge.families.evaluation import random_image_points
+from m2bridge.families.symbolic import rational_variables, sparse
 from m2bridge.linear.modular import eliminate, kernel_mod
 from m2bridge.linear.primes import LARGE_PRIME, given_numbers, prime_for
 from m2bridge.linear.residues import rational, residue
-from m2bridge.models import Model
-from m2bridge.models.evaluation import random_image_points
-from m2bridge.models.symbolic import rational_variables, sparse
 from m2bridge.programs.arithmetics import object_array
 from m2bridge.programs.program import Program
 from m2bridge.programs.ranks import GenericRank, generic_rank

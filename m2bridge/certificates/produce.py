@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from m2bridge.models import Model
+from m2bridge.families import Model
 from m2bridge.programs import Program
 from m2bridge.programs.arithmetics import Floats
 from m2bridge.programs.instructions import flat_parts

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 from m2bridge.engine import Engine, Limits
 from m2bridge.errors import LimitError, OutOfReachError
-from m2bridge.models import Model
+from m2bridge.families import Model
 from m2bridge.results import Certainty, Evidence
 
 _R = TypeVar("_R")

@@ -18,7 +18,7 @@ from typing import Any
 import flint
 import numpy as np
 
-from m2bridge.models import Softmax
+from m2bridge.families import Softmax
 from m2bridge.programs.arithmetics import elementwise
 from m2bridge.questions import over_q
 

@@ -18,7 +18,7 @@ from math import comb
 from typing import Any
 
 from m2bridge.claims.base import Check, Claim, Context, Kind, Size, Verdict, by_ancestry, decided, sizes
-from m2bridge.models import Lightning, parse_spec
+from m2bridge.families import Lightning, parse_spec
 from m2bridge.questions.critical_points import CriticalPoints, StratumPoints, critical_points
 from m2bridge.results import Certainty
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from m2bridge.claims.base import Claim, Context, Kind, Size, Verdict, fails, holds, out_of_reach, sizes
 from m2bridge.claims.dimensions import ABOUT, dimension_claim
-from m2bridge.models import MLP
+from m2bridge.families import MLP
 from m2bridge.questions.dimension import Dimension, dimension
 from m2bridge.results import Certainty
 

@@ -243,7 +243,7 @@ def _dispatch(given: list[str]) -> int:
     if not completing and named and named[0] not in ours and named[0] not in sentences():
         if named[0] in REPLACED:
             raise InputError(f"There is no command {named[0]!r}: {REPLACED[named[0]]}")
-        from m2bridge.models.spec import suggestion
+        from m2bridge.errors import suggestion
 
         raise InputError(
             f"No such command {named[0]!r}; {suggestion(named[0], sorted({*ours, *sentences()}))} (see m2bridge --help)"

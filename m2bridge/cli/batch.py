@@ -20,7 +20,7 @@ from m2bridge.cli import common
 from m2bridge.engine import find_engine
 from m2bridge.engine.machine import allowed_cores
 from m2bridge.errors import InputError, NoEngineError, ParseError
-from m2bridge.models.code import allowing
+from m2bridge.families.user_code import allowing
 
 _MOST_JOBS_EVER = 10_000_000
 

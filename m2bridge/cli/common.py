@@ -25,7 +25,7 @@ from m2bridge.views import Rows, View, cut
 
 if TYPE_CHECKING:  # what only an answer needs is imported where it is needed: help is read at once
     from m2bridge.engine.base import Limits
-    from m2bridge.models import Model
+    from m2bridge.families import Model
 
 _MOST_STRAYS = 10
 DEFAULT_TIMEOUT, DEFAULT_MEMORY = "10m", "6G"
@@ -103,8 +103,8 @@ def read_model(spec: str) -> Model:
     if Path(spec).suffix in (".toml", ".json", ".py") and ":" not in spec:
         own = f"python:{spec}:NAME, or torch:{spec}:NAME" if spec.endswith(".py") else f"file:{spec}"
         raise InputError(f"{spec} is the name of a file: write {own}")
-    from m2bridge.models import parse_spec
-    from m2bridge.models.code import is_code, model_from_code
+    from m2bridge.families import parse_spec
+    from m2bridge.families.user_code import is_code, model_from_code
 
     return model_from_code(spec) if is_code(spec) else parse_spec(spec)
 
@@ -124,7 +124,7 @@ def model_from(spec: str | None, d: int | None, dp: int | None, a: int | None, t
     for name, value in sizes.items():
         if value is not None and value < 1:
             raise InputError(f"{name} {value}: a size is a positive integer")
-    from m2bridge.models import Lightning
+    from m2bridge.families import Lightning
 
     return Lightning(d=d, dp=dp, a=d if a is None else a, t=2 if t is None else t)
 

@@ -20,8 +20,8 @@ from m2bridge.batch.store import Store
 from m2bridge.cli import common
 from m2bridge.engine import open_engine
 from m2bridge.errors import DisagreementError, InputError
+from m2bridge.families import DeepLightning, Softmax, parse_spec
 from m2bridge.figures import charts, figure1, landscape, landscape_pictures, orbits, plotting, section, slices
-from m2bridge.models import DeepLightning, Softmax, parse_spec
 from m2bridge.questions.boundary import Boundary, boundary
 from m2bridge.questions.boundary import check_model as check_boundary
 from m2bridge.questions.critical_points import critical_points

@@ -12,7 +12,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from m2bridge.cli.common import JsonOption, console, grid, print_json, read_model
-from m2bridge.models.catalogue import describe, families
+from m2bridge.families.catalogue import describe, families
 from m2bridge.views import cut, known
 
 

@@ -86,7 +86,7 @@ def _plain(kind: Any) -> type | None:
 
 
 def _run(question: Question[Any, Any], given: dict[str, Any]) -> None:
-    from m2bridge.models import Model
+    from m2bridge.families import Model
 
     subject = _subject(question, given)
     options = {name: _value(own, given[name]) for name, own in question.options.items()}

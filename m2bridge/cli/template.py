@@ -10,7 +10,7 @@ from rich.console import Console
 
 from m2bridge.cli import common
 from m2bridge.engine import open_engine
-from m2bridge.models import parse_spec
+from m2bridge.families import parse_spec
 from m2bridge.questions.custom_template import parse_setting, run_template
 
 _SETTING = "A parameter, name=value, the value in JSON: n=3, n=[1,2], n='\"abc\"'; may be repeated."

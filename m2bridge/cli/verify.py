@@ -15,8 +15,7 @@ from m2bridge.claims.base import Claim, Context, Status, Verdict
 from m2bridge.claims.ledger import Ledger, describe, select_sizes, verify
 from m2bridge.cli import common
 from m2bridge.engine import open_engine
-from m2bridge.errors import InputError
-from m2bridge.models.spec import suggestion
+from m2bridge.errors import InputError, suggestion
 from m2bridge.records import write_atomically
 from m2bridge.report import ledger_html, ledger_markdown
 from m2bridge.report.ledger import duration, entries_by_claim, verdict_words

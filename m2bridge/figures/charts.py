@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from m2bridge.errors import InputError
+from m2bridge.families import DeepLightning, Model, Softmax, parse_spec
 from m2bridge.figures import plotting
-from m2bridge.models import DeepLightning, Model, Softmax, parse_spec
 from m2bridge.programs.arithmetics import Floats
 from m2bridge.programs.jacobians import jacobian_block
 from m2bridge.programs.run import Lettered

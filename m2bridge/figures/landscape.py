@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 
 from m2bridge.errors import InputError
+from m2bridge.families import Lightning, Model, from_text, symbolic_map
+from m2bridge.families.polynomial_map import PolynomialMap
+from m2bridge.families.symbolic import rational_variables, sparse
 from m2bridge.figures import plotting
 from m2bridge.figures.slices import substituted
-from m2bridge.models import Lightning, Model, from_text, symbolic_map
-from m2bridge.models.custom import PolynomialMap
-from m2bridge.models.polynomials import terms_of
-from m2bridge.models.symbolic import rational_variables, sparse
+from m2bridge.frontends.polynomials import terms_of
 from m2bridge.questions.critical_points import CriticalPoints
 from m2bridge.questions.least_squares import descended
 

@@ -9,8 +9,8 @@ from typing import Any
 
 from m2bridge.claims.lightning_attention.said import predicts_singular
 from m2bridge.errors import InputError
+from m2bridge.families import parse_spec
 from m2bridge.figures import figure1, plotting
-from m2bridge.models import parse_spec
 from m2bridge.questions.boundary.result import Boundary
 from m2bridge.questions.singular_locus.result import SingularLocus
 

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from m2bridge.errors import InputError
+from m2bridge.families import Model, parse_spec
 from m2bridge.figures import figure1, plotting
 from m2bridge.figures.slices import (
     AXES,
@@ -28,8 +29,7 @@ from m2bridge.figures.slices import (
     restrict,
     text_of,
 )
-from m2bridge.models import Model, parse_spec
-from m2bridge.models.polynomials import derivative, parse_polynomial
+from m2bridge.frontends.polynomials import derivative, parse_polynomial
 from m2bridge.questions.least_squares import descended
 from m2bridge.questions.singular_locus.result import SingularLocus
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from m2bridge.models import Model
+from m2bridge.families import Model
 
 _LINES = 26
 _VIEW = (-0.9, 0.42)

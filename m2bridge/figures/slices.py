@@ -14,10 +14,10 @@ import flint
 import numpy as np
 
 from m2bridge.errors import DisagreementError, InputError
-from m2bridge.models import Lightning, Model
-from m2bridge.models.checkpoints import exact_number
-from m2bridge.models.polynomials import parse_polynomial, polynomial_text
-from m2bridge.models.symbolic import rational_variables, sparse
+from m2bridge.families import Lightning, Model
+from m2bridge.families.symbolic import rational_variables, sparse
+from m2bridge.frontends.checkpoints import exact_number
+from m2bridge.frontends.polynomials import parse_polynomial, polynomial_text
 from m2bridge.programs.arithmetics import elementwise, object_array
 from m2bridge.questions import over_q
 from m2bridge.questions.boundary.points import as_point

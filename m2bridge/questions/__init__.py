@@ -159,7 +159,7 @@ def source_of(module: str) -> Path | None:
 
 def _declared_in(module: str) -> dict[str, Question[Any, Any]]:
     """The questions that a module of another package declares."""
-    from m2bridge.models.catalogue import imported
+    from m2bridge.families.catalogue import imported
     from m2bridge.questions.kernel import Question
 
     declared = [value for value in vars(imported(module)).values() if isinstance(value, Question)]
@@ -202,7 +202,7 @@ def find(name: str) -> Question[Any, Any]:
             return declared[name]
     if name in _entry_points():
         return _announced(_entry_points()[name])
-    from m2bridge.models.spec import suggestion
+    from m2bridge.errors import suggestion
 
     raise InputError(
         f"there is no question {name!r}; {suggestion(name, sorted(sentences()))}", argument="analysis"
@@ -211,7 +211,7 @@ def find(name: str) -> Question[Any, Any]:
 
 def _announced(point: EntryPoint) -> Question[Any, Any]:
     """The question that an entry point names."""
-    from m2bridge.models.catalogue import imported
+    from m2bridge.families.catalogue import imported
 
     found: Question[Any, Any] | None = getattr(imported(point.module), point.attr, None)
     if found is None:

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from m2bridge import protocol, scripts
 from m2bridge.engine import Engine, Limits, Run, open_engine
 from m2bridge.errors import InputError, LimitError, M2BridgeError, NoEngineError, TimeLimitError
+from m2bridge.families import Model
 from m2bridge.linear.primes import check_prime, is_prime
-from m2bridge.models import Model
 from m2bridge.protocol import Values
 from m2bridge.results import EngineUse, Evidence, Result, ScriptUse, Value, compared, proves, said, vouched
 from m2bridge.scripts import Script

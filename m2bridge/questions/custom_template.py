@@ -32,8 +32,8 @@ from typing import Any, ClassVar, NoReturn
 
 from m2bridge.engine.base import Engine, Limits
 from m2bridge.errors import InputError, OutputError, ScriptError
+from m2bridge.families.base import Model
 from m2bridge.literals import NAME
-from m2bridge.models.base import Model
 from m2bridge.questions.kernel import Asking
 from m2bridge.results import Certainty, Result, register_result
 from m2bridge.scripts import line_in_template

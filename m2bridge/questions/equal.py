@@ -12,11 +12,11 @@ import numpy as np
 from flint import fmpq
 
 from m2bridge.certificates.produce import certificate, numbers
+from m2bridge.families import Model
+from m2bridge.families.base import MOST_COORDINATES
+from m2bridge.families.symbolic import rational_variables, variable_array
 from m2bridge.linear.primes import LARGE_PRIME
 from m2bridge.linear.residues import Mod
-from m2bridge.models import Model
-from m2bridge.models.base import MOST_COORDINATES
-from m2bridge.models.symbolic import rational_variables, variable_array
 from m2bridge.programs.arithmetics import elementwise
 from m2bridge.programs.program import degree_in
 from m2bridge.questions.point import fractions_of, residues

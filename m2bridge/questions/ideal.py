@@ -1,6 +1,6 @@
 """An ideal that a user brings, as a file of polynomials: dimension, degree, radical, components, singularities.
 
-Text enters and is parsed into polynomials (:mod:`m2bridge.models.ideals`); they travel to Macaulay2 as integers, never as
+Text enters and is parsed into polynomials (:mod:`m2bridge.frontends.ideals`); they travel to Macaulay2 as integers, never as
 text. The second witness is the Hilbert function in low degrees, by exact ranks of the generators' multiples over the same field.
 """
 
@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
 from m2bridge.errors import InputError
+from m2bridge.frontends.ideals import GivenIdeal, read_ideal
+from m2bridge.frontends.polynomials import for_macaulay2, polynomial_text
 from m2bridge.linear.primes import LARGE_PRIME, MACAULAY2_PRIME, check_prime, numbers_in, prime_for
-from m2bridge.models.ideals import GivenIdeal, read_ideal
-from m2bridge.models.polynomials import for_macaulay2, polynomial_text
 from m2bridge.questions.asking import LimitReached
 from m2bridge.questions.closure import Closure, read_field
 from m2bridge.questions.closure.lifting import generated_rank, reduce_polynomial
@@ -161,7 +161,7 @@ def ideal(
 ) -> IdealSummary:
     """Invariants of an ideal: dimension, degree, Hilbert series, radical, components, singular locus.
 
-    The ideal is given by its text (see :func:`~m2bridge.models.ideals.read_ideal`). By default it is computed over the field
+    The ideal is given by its text (see :func:`~m2bridge.frontends.ideals.read_ideal`). By default it is computed over the field
     that the file states, else over F_32003, or the next smaller prime that divides no coefficient.
     """
     p = _characteristic(ask.prime if field is None else field, given)

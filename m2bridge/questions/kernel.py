@@ -25,10 +25,9 @@ from m2bridge import scripts
 from m2bridge.claims import said_about
 from m2bridge.engine import Engine, Limits, open_engine
 from m2bridge.engine.base import parse_bytes, parse_seconds
-from m2bridge.errors import InputError, LimitError
+from m2bridge.errors import InputError, LimitError, suggestion
+from m2bridge.families import Model, parse_spec
 from m2bridge.linear.primes import LARGE_PRIME
-from m2bridge.models import Model, parse_spec
-from m2bridge.models.spec import suggestion
 from m2bridge.questions import SPEC, ForceOption, Option, OwnOption, Subject, check_number
 from m2bridge.questions.asking import Asking, LimitReached, Progress, bell, prime_between
 from m2bridge.results import RESULT_TYPES, Result, register_result

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from m2bridge.models import Model, Symmetry
+from m2bridge.families import Model, Symmetry
 from m2bridge.programs.arithmetics import elementwise, object_array
 from m2bridge.questions import over_q
 from m2bridge.questions.equal import comparison

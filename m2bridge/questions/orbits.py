@@ -16,8 +16,8 @@ from itertools import product
 import numpy as np
 
 from m2bridge.errors import InputError
+from m2bridge.families import Lightning
 from m2bridge.linear.modular import rank_over_q
-from m2bridge.models import Lightning
 from m2bridge.programs.arithmetics import elementwise
 from m2bridge.questions import over_q
 

@@ -16,13 +16,14 @@ from typing import Annotated, Any
 import numpy as np
 
 from m2bridge.errors import InputError
+from m2bridge.families import DeepLightning, Lightning, Mod, Model
+from m2bridge.families.attention import Attention
+from m2bridge.families.polynomial_map import UserMap
+from m2bridge.families.rational_cone import is_rational_map
+from m2bridge.frontends import checkpoints
 from m2bridge.linear.modular import rank_mod
 from m2bridge.linear.primes import LARGE_PRIME, LARGEST_MACAULAY2_PRIME, given_numbers, is_prime
 from m2bridge.linear.residues import residue
-from m2bridge.models import DeepLightning, Lightning, Mod, Model, checkpoints
-from m2bridge.models.attention import Attention
-from m2bridge.models.custom import UserMap
-from m2bridge.models.rational import is_rational_map
 from m2bridge.programs.arithmetics import elementwise
 from m2bridge.questions import over_q
 from m2bridge.questions.asking import prime_between

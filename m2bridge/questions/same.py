@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal
 
 from m2bridge.errors import InputError
-from m2bridge.models import Model
+from m2bridge.families import Model
 from m2bridge.questions.equal import comparison, same_certificate
 from m2bridge.questions.kernel import Asking, Option, question
 from m2bridge.questions.normal_form import Move, normal_form

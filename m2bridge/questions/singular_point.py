@@ -14,8 +14,8 @@ import numpy as np
 
 from m2bridge.certificates.points import singular_point_certificate, smooth_point_certificate
 from m2bridge.errors import InputError, NotPolynomialError
-from m2bridge.models import Lightning, Model
-from m2bridge.models.rational import is_rational_map
+from m2bridge.families import Lightning, Model
+from m2bridge.families.rational_cone import is_rational_map
 from m2bridge.questions import over_q
 from m2bridge.questions.closure import Closure, closure
 from m2bridge.questions.dimension import Dimension, dimension

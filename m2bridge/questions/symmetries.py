@@ -9,9 +9,9 @@ from typing import Annotated, Any, ClassVar
 
 from m2bridge.certificates.points import found_symmetries
 from m2bridge.errors import InputError, NotPolynomialError
+from m2bridge.families import Model
+from m2bridge.families.polynomial_map import PolynomialMap, in_variables, variables_in
 from m2bridge.linear.primes import LARGE_PRIME, given_numbers, prime_for
-from m2bridge.models import Model
-from m2bridge.models.custom import PolynomialMap, in_variables, variables_in
 from m2bridge.programs.ranks import generic_rank
 from m2bridge.questions.kernel import Asking, Option, question
 from m2bridge.results import Certainty, Evidence, Result, Value, proves, register_result

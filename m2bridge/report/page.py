@@ -15,9 +15,9 @@ from typing import Any
 
 from m2bridge import boxes
 from m2bridge.errors import M2BridgeError
+from m2bridge.families import parse_spec
 from m2bridge.figures import orbits
 from m2bridge.figures.sheets import sheet
-from m2bridge.models import parse_spec
 from m2bridge.questions import find, sentences
 from m2bridge.questions.singular_locus.result import SingularLocus
 from m2bridge.report.cite import bibliography, sentence, title_of

@@ -29,10 +29,10 @@ import numpy as np
 from flint import fmpq
 from numpy.typing import NDArray
 
+from m2bridge.families.symbolic import rational_variables, variable_array
 from m2bridge.linear.modular import kernel_mod, rank_mod, rank_over_q
-from m2bridge.models.evaluation import run
-from m2bridge.models.symbolic import rational_variables, variable_array
 from m2bridge.programs.coefficients import monomials
+from m2bridge.programs.evaluation import run
 from m2bridge.programs.points import WEIGHTS, Integers, integers
 from m2bridge.programs.program import Program
 from m2bridge.symmetry.fields import monomial_at, outputs_at, product_mod, small_integers

@@ -17,13 +17,13 @@ from typing import Any
 import numpy as np
 
 from m2bridge.errors import OutOfReachError
+from m2bridge.families.polynomial_map import PolynomialMap
+from m2bridge.families.symbolic import symbolic_weights
+from m2bridge.families.user_network import UserNetwork
+from m2bridge.frontends.polynomial_programs import polynomial_program
 from m2bridge.linear.modular import echelon_mod
 from m2bridge.linear.primes import LARGE_PRIME
 from m2bridge.linear.residues import Mod
-from m2bridge.models.custom import PolynomialMap
-from m2bridge.models.own import OwnNetwork
-from m2bridge.models.symbolic import symbolic_weights
-from m2bridge.models.systems import polynomial_program
 from m2bridge.programs.instructions import flat_parts
 from m2bridge.programs.points import INPUTS, WEIGHTS, Integers, integers
 from m2bridge.programs.program import Program
@@ -186,7 +186,7 @@ class _SmallMap:
     """A map with few weights: those that an exchange does not move may answer it by an affine map."""
 
     def __init__(self, program: Program, p: int) -> None:
-        self.program, self.p, self.model = program, p, OwnNetwork(recorded=program)
+        self.program, self.p, self.model = program, p, UserNetwork(recorded=program)
         self.parts = {name: (shape, part) for name, shape, part in flat_parts(program.parameters)}
 
     def swapped(self, pairs: Pairs) -> Affine | None:

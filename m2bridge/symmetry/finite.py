@@ -18,7 +18,7 @@ from math import factorial, prod
 
 import numpy as np
 
-from m2bridge.models.symmetries import SignedPermutation
+from m2bridge.families.symmetries import SignedPermutation
 from m2bridge.programs.arithmetics import Objects, object_array
 from m2bridge.programs.instructions import flat_parts
 from m2bridge.programs.points import Integers

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from m2bridge.errors import InputError
-from m2bridge.models import Model
-from m2bridge.models.symbolic import sparse, symbolic_weights
-from m2bridge.models.symmetries import Symmetry
+from m2bridge.families import Model
+from m2bridge.families.symbolic import sparse, symbolic_weights
+from m2bridge.families.symmetries import Symmetry
 from m2bridge.programs.instructions import flat_parts
 from m2bridge.programs.program import Program, Shape
 from m2bridge.symmetry.fields import VectorField, field_from

@@ -10,7 +10,7 @@ import argparse
 from pathlib import Path
 
 from m2bridge.engine import Limits, open_engine
-from m2bridge.models import parse_spec
+from m2bridge.families import parse_spec
 from m2bridge.questions.closure import Closure, closure
 
 ATTENTION = (

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from m2bridge.engine import Engine, open_engine
-from m2bridge.models import parse_spec
+from m2bridge.families import parse_spec
 from m2bridge.questions.fiber import Fiber, fiber
 from m2bridge.questions.orbits import all_orbits
 

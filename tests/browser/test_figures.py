@@ -14,8 +14,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from m2bridge.families import Lightning
 from m2bridge.figures import figure1, slices
-from m2bridge.models import Lightning
 from tests.running import run_command
 
 pytestmark = pytest.mark.browser

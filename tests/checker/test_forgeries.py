@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from makers import smooth_certificate, symmetry_certificate
 
 from m2bridge import checker
-from m2bridge.models import parse_spec
+from m2bridge.families import parse_spec
 from m2bridge.questions.dimension import dimension
 from m2bridge.records import to_document
 from tests.marking import slow_except

@@ -16,7 +16,7 @@ from makers import closure_certificate
 
 from m2bridge import checker, records
 from m2bridge.certificates.points import coordinate_places
-from m2bridge.models import Mod, parse_spec
+from m2bridge.families import Mod, parse_spec
 from m2bridge.questions.symmetries import symmetries
 
 POOL = dict(fuzz.pool())

@@ -79,7 +79,7 @@ def test_links_are_followed(site: Any, tmp_path: Path, page: str, complaint: str
 
 def test_the_reference_has_every_command_model_and_name(site: Any) -> None:
     import m2bridge
-    from m2bridge.models import FAMILIES
+    from m2bridge.families import FAMILIES
     from m2bridge.questions import sentences
 
     commands = site["reference"].commands()

@@ -42,7 +42,7 @@ PLUGIN = '''
 import time
 from dataclasses import dataclass
 from typing import ClassVar, Literal
-from m2bridge.models import Model
+from m2bridge.families import Model
 from m2bridge.questions.kernel import Asking, question
 from m2bridge.results import Certainty, Result
 from m2bridge.scripts import Script

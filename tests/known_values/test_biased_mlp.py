@@ -7,7 +7,7 @@ import pytest
 
 from m2bridge import dimension
 from m2bridge.errors import SpecError
-from m2bridge.models import MLP, parse_spec
+from m2bridge.families import MLP, parse_spec
 
 
 @pytest.mark.parametrize(

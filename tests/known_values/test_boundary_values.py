@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import pytest
 
-from m2bridge.models import Lightning
+from m2bridge.families import Lightning
 from m2bridge.questions.boundary.criterion import decide
 from m2bridge.questions.boundary.parts import e2_text, orbit_rank, sample_points
 

@@ -2,7 +2,7 @@
 
 The generator counts of one-layer attention in Segre coordinates have been computed independently with Macaulay2's `ker` over
 ZZ/32003 (with_m2/test_closure.py repeats that); the degrees follow from the intersection number derived in
-`m2bridge.models.Lightning.closure_degree`. Each other value carries its source.
+`m2bridge.families.Lightning.closure_degree`. Each other value carries its source.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from math import comb
 
 import pytest
 
-from m2bridge.models import parse_spec
-from m2bridge.models.custom import from_text
-from m2bridge.models.lightning import determinantal_degree
+from m2bridge.families import parse_spec
+from m2bridge.families.lightning import determinantal_degree
+from m2bridge.families.polynomial_map import from_text
 from m2bridge.questions.closure import interpolate
 
 ATTENTION = [

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from m2bridge import closure
-from m2bridge.models import Convolution
+from m2bridge.families import Convolution
 from m2bridge.protocol import read
 from m2bridge.scripts import render
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 import pytest
 
 from m2bridge.engine import Engine
-from m2bridge.models import parse_spec
+from m2bridge.families import parse_spec
 from m2bridge.questions.fiber import Fiber, fiber
 from m2bridge.questions.orbits import all_orbits
 from m2bridge.results import Certainty

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from flint import nmod_mat
 
-from m2bridge.models import Model, jacobian, parse_spec
-from m2bridge.models.catalogue import span_dim
-from m2bridge.models.mlp import waring_dim
+from m2bridge.families import Model, jacobian, parse_spec
+from m2bridge.families.catalogue import span_dim
+from m2bridge.families.mlp import waring_dim
 
 P = 8388593
 

@@ -31,7 +31,7 @@ import numpy as np
 import pytest
 
 from m2bridge.engine import Engine
-from m2bridge.models import Lightning
+from m2bridge.families import Lightning
 from m2bridge.questions.orbits import Orbit, all_orbits
 from m2bridge.questions.singular_locus import SingularLocus, singular_locus
 from m2bridge.questions.singular_locus.layer import interpolated, lifted

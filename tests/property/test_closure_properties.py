@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from m2bridge.errors import InputError
+from m2bridge.families.polynomial_map import from_text
+from m2bridge.frontends.ideals import read_ideal
 from m2bridge.linear.modular import echelon_mod, kernel_mod
-from m2bridge.models.custom import from_text
-from m2bridge.models.ideals import read_ideal
 from m2bridge.questions.closure import interpolate
 from m2bridge.questions.closure.image import image_of
 from m2bridge.questions.closure.interpolation import evaluate

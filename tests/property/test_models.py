@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from m2bridge.errors import InputError, ParseError
-from m2bridge.models import Mod, Model, parse_spec
-from m2bridge.models.polynomials import parse_polynomial, polynomial_text
+from m2bridge.families import Mod, Model, parse_spec
+from m2bridge.frontends.polynomials import parse_polynomial, polynomial_text
 
 VARIABLES = ["x", "y_1", "z_(0,1)"]
 exponents = st.tuples(*[st.integers(0, 6)] * 3)

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from m2bridge.errors import InputError
+from m2bridge.frontends.recording import record
 from m2bridge.programs import parse_program
-from m2bridge.programs.recording import record
 from tests.unit.programs_interpreter import values
 
 SHAPES = hnp.array_shapes(min_dims=1, max_dims=3, min_side=1, max_side=4)

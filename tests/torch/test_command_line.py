@@ -13,8 +13,8 @@ from torch import nn
 
 from m2bridge import cli, dimension, from_torch
 from m2bridge.errors import InputError
-from m2bridge.models.checkpoints import read
-from m2bridge.models.code import model_from_code
+from m2bridge.families.user_code import model_from_code
+from m2bridge.frontends.checkpoints import read
 
 FILE = """
 from torch import nn

@@ -11,8 +11,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from m2bridge import from_torch
+from m2bridge.families import parse_spec
 from m2bridge.linear.residues import Mod
-from m2bridge.models import parse_spec
 
 P = 2_147_483_629
 

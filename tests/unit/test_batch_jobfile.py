@@ -12,8 +12,8 @@ from m2bridge.batch import expansion, jobfile, registry
 from m2bridge.batch.grid import Grid, axis_of
 from m2bridge.batch.plan import Plan, expand
 from m2bridge.errors import InputError, OutOfReachError, ParseError
-from m2bridge.models.catalogue import FAMILIES, Family
-from m2bridge.models.spec import read
+from m2bridge.families.catalogue import FAMILIES, Family
+from m2bridge.families.spec import read
 
 EXAMPLE = """\
 [[grid]]

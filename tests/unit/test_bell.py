@@ -10,8 +10,8 @@ from collections.abc import Iterator
 import pytest
 
 from m2bridge.errors import LimitError
-from m2bridge.models import Model
-from m2bridge.programs import record
+from m2bridge.families import Model
+from m2bridge.frontends import record
 from m2bridge.questions import asking as bells
 from m2bridge.questions.asking import Clock, LimitReached, bell, silence
 from m2bridge.questions.dimension import Dimension

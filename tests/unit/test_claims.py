@@ -19,7 +19,7 @@ from m2bridge.claims.ledger import Ledger, baseline, index, select_sizes, verify
 from m2bridge.claims.lightning_attention import fibers
 from m2bridge.cli import main
 from m2bridge.errors import InputError, OutOfReachError, OutputError, TimeLimitError
-from m2bridge.models import parse_spec
+from m2bridge.families import parse_spec
 from m2bridge.questions.fiber import Fiber
 from m2bridge.results import Certainty, Evidence
 from tests.replay import ReplayEngine

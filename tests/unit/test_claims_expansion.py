@@ -21,8 +21,8 @@ from m2bridge.claims.expansion import (
     slope,
     virtual_germ,
 )
-from m2bridge.models import Softmax
-from m2bridge.models.virtual import virtual_weights
+from m2bridge.families import Softmax
+from m2bridge.families.virtual import virtual_weights
 
 SKEW = np.array([[0, 1], [-1, 0]], dtype=object)
 

@@ -69,7 +69,7 @@ def test_help_imports_nothing_that_computes() -> None:
     for name in ("dimension", "closure"):
         code = (
             f"import sys; from m2bridge.cli import main; main(['{name}', '--help']); "
-            "print(sorted({'typer', 'numpy', 'sympy', 'flint', 'jinja2', 'm2bridge.models'} & set(sys.modules)))"
+            "print(sorted({'typer', 'numpy', 'sympy', 'flint', 'jinja2', 'm2bridge.families'} & set(sys.modules)))"
         )
         done = run_command([sys.executable, "-c", code])
         assert done.stdout.endswith("[]\n"), name

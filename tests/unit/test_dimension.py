@@ -14,10 +14,10 @@ from m2bridge.checker import verify
 from m2bridge.cli import main
 from m2bridge.engine import Limits
 from m2bridge.errors import InputError, OutOfReachError
+from m2bridge.families import Mod, from_callable, jacobian, parse_spec
 from m2bridge.linear.modular import rank_mod
 from m2bridge.linear.primes import LARGE_PRIME
 from m2bridge.linear.residues import field_of
-from m2bridge.models import Mod, from_callable, jacobian, parse_spec
 from m2bridge.programs.arithmetics import Residues
 from m2bridge.programs.instructions import flat_parts
 from m2bridge.programs.jacobians import free_columns, jacobian_block, last_layer

@@ -14,8 +14,8 @@ import pytest
 
 from m2bridge import dimension
 from m2bridge.errors import NotPolynomialError, SpecError
-from m2bridge.models import FAMILIES, DeepLightning, Softmax, jacobian, parse_spec
-from m2bridge.models.base import Model
+from m2bridge.families import FAMILIES, DeepLightning, Softmax, jacobian, parse_spec
+from m2bridge.families.base import Model
 from m2bridge.programs.ranks import generic_rank
 
 Plain = Callable[[dict[str, np.ndarray], np.ndarray], Any]

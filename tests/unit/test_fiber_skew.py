@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from m2bridge.models import DeepLightning
+from m2bridge.families import DeepLightning
 from m2bridge.questions.equal import comparison
 from m2bridge.questions.fiber.partners import counterexample, skew_partner
 from m2bridge.questions.point import Point, given_point

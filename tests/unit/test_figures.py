@@ -16,11 +16,11 @@ import pytest
 from m2bridge import records
 from m2bridge.cli import main
 from m2bridge.errors import DisagreementError, InputError
+from m2bridge.families import DeepLightning, Softmax, parse_spec
 from m2bridge.figures import charts, figure1, plotting, slices
 from m2bridge.figures.charts import measured_rank
 from m2bridge.figures.figure1 import interactive
 from m2bridge.figures.section import zero_set
-from m2bridge.models import DeepLightning, Softmax, parse_spec
 from m2bridge.questions.boundary.criterion import decide
 from m2bridge.questions.dimension import Dimension, dimension
 

@@ -11,7 +11,7 @@ import pytest
 
 from m2bridge import records
 from m2bridge.cli import main
-from m2bridge.models import DeepLightning
+from m2bridge.families import DeepLightning
 from m2bridge.questions.dimension import dimension
 from tests.marking import slow_except
 from tests.running import PATIENCE

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from m2bridge.errors import ParseError
-from m2bridge.models.ideals import read_ideal
+from m2bridge.frontends.ideals import read_ideal
 from m2bridge.questions.closure import Equation
 from m2bridge.questions.closure.formats import written
 

@@ -1,6 +1,6 @@
 """Data walks one way through the house: a stage imports only from stages to its left.
 
-    models -> scripts -> engine -> protocol -> questions -> records -> cli
+    programs -> frontends -> families -> scripts -> engine -> protocol -> questions -> records -> cli
 
 The imports are read from the source of every module, those inside functions too; only imports for type checkers
 are left out.
@@ -29,13 +29,14 @@ LEFT_OF = {
     "literals": {"errors"},
     "linear": FOUNDATION,
     "programs": FOUNDATION | {"linear"},
-    "models": FOUNDATION | {"linear", "programs"},
-    "symmetry": FOUNDATION | {"linear", "programs", "models", "results"},
-    "scripts": FOUNDATION | {"models"},
+    "frontends": FOUNDATION | {"linear", "programs"},
+    "families": FOUNDATION | {"linear", "programs", "frontends"},
+    "symmetry": FOUNDATION | {"linear", "programs", "frontends", "families", "results"},
+    "scripts": FOUNDATION | {"families"},
     "results": FOUNDATION,
-    "engine": FOUNDATION | {"models", "scripts"},
-    "protocol": FOUNDATION | {"models", "scripts", "engine"},
-    "certificates": FOUNDATION | {"linear", "programs", "models", "results"},
+    "engine": FOUNDATION | {"families", "scripts"},
+    "protocol": FOUNDATION | {"frontends", "families", "scripts", "engine"},
+    "certificates": FOUNDATION | {"linear", "programs", "frontends", "families", "results"},
     "checker": set(),  # checks certificates alone: nothing that helped to make them
 }
 LEFT_OF["questions"] = set(LEFT_OF) - {"checker"}
@@ -46,7 +47,8 @@ LEFT_OF["claims"] = LEFT_OF["records"] | {"schemas"}
 LEFT_OF["batch"] = LEFT_OF["claims"] | {"claims"}
 LEFT_OF["figures"] = FOUNDATION | {
     "programs",
-    "models",
+    "frontends",
+    "families",
     "results",
     "questions",
     "records",
@@ -132,7 +134,7 @@ def f():
 try:
     import m2bridge.engine.base as b, os
 except ImportError:
-    from ..models import base
+    from ..families import base
     from . import discovery
 """
     assert {target for _, target in imports(source, "m2bridge.engine")} == {
@@ -140,6 +142,6 @@ except ImportError:
         "m2bridge.protocol",
         "m2bridge.scripts",
         "m2bridge.engine.base",
-        "m2bridge.models.base",
+        "m2bridge.families.base",
         "m2bridge.engine.discovery",
     }

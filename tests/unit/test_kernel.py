@@ -13,7 +13,7 @@ from m2bridge import records, schemas
 from m2bridge.engine import Limits
 from m2bridge.engine.base import Outcome
 from m2bridge.errors import InputError, LimitError, M2BridgeError, NoEngineError
-from m2bridge.models import Model
+from m2bridge.families import Model
 from m2bridge.questions import QUESTIONS, find, kernel, questions, sentences
 from m2bridge.questions.asking import LimitReached
 from m2bridge.questions.kernel import Asking, Option, question

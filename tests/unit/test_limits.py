@@ -27,7 +27,7 @@ _ONE_NAME = re.compile(rf"\b[A-Z_]*(?:{_WORDS})\b")
 _LIMITS = re.compile(r"wall_seconds(?:: float \| None)? ?= ?[0-9]")
 NOT_SECONDS = {
     ("questions/least_squares.py", "_PATIENCE"),  # steps
-    ("programs/numpy_functions.py", "_EVERY"),  # letters
+    ("frontends/numpy_functions.py", "_EVERY"),  # letters
 }
 
 
@@ -52,7 +52,7 @@ def listed() -> set[tuple[str, str]]:
 
 def test_every_constant_in_seconds_is_in_the_table() -> None:
     assert constants() - listed() == set()
-    deciding = ("questions/", "symmetry/", "programs/", "linear/", "models/")
+    deciding = ("questions/", "symmetry/", "programs/", "linear/", "frontends/", "families/")
     assert {c for c in listed() if c[0].startswith(deciding)} == {
         ("questions/asking.py", "_LEAST_SECONDS"),
         ("questions/asking.py", "LEAST_GRACE"),

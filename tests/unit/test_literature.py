@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from m2bridge import models
-from m2bridge.models.base import Formula, Model
+from m2bridge import families
+from m2bridge.families.base import Formula, Model
 from m2bridge.questions.dimension import Dimension, dimension
 from m2bridge.results import Certainty
 
@@ -56,7 +56,7 @@ def test_there_are_formulas_to_damage() -> None:
     found = set(sources())
     assert len(found) >= 12
     for spec in SPECS:
-        assert any(kind is type(models.parse_spec(spec)) for kind, _ in found), spec
+        assert any(kind is type(families.parse_spec(spec)) for kind, _ in found), spec
 
 
 @pytest.mark.parametrize("change", [-1, 1, 7])
@@ -103,8 +103,8 @@ def test_a_bound_of_the_literature_makes_a_theorem_and_no_second_witness() -> No
 
 
 def test_a_formula_that_contradicts_is_a_conflict(monkeypatch: pytest.MonkeyPatch) -> None:
-    right = models.Lightning.formula
+    right = families.Lightning.formula
     monkeypatch.setattr(
-        models.Lightning, "formula", property(lambda model: replace(right.__get__(model), value=99))
+        families.Lightning, "formula", property(lambda model: replace(right.__get__(model), value=99))
     )
     assert asked("lightning(d=2,dp=1)").agreement is False

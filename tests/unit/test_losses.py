@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from m2bridge.errors import InputError
-from m2bridge.models import parse_spec
+from m2bridge.families import parse_spec
 from m2bridge.questions.critical_points.losses import drawn_samples, read_samples, sample_loss
 
 X, Y = np.array([[1.0], [2.0]]), np.array([[3.0], [5.0]])

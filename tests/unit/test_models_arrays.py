@@ -11,12 +11,12 @@ import pytest
 from flint import arb, nmod_mat
 
 from m2bridge.errors import InputError
+from m2bridge.families import Mod, from_callable, jacobian, parse_spec
+from m2bridge.frontends import record
 from m2bridge.linear.residues import field_of
-from m2bridge.models import Mod, from_callable, jacobian, parse_spec
-from m2bridge.models.evaluation import unit_directions
-from m2bridge.programs import record
 from m2bridge.programs.arithmetics import Residues
 from m2bridge.programs.coefficients import coefficient_table, monomials, output_form
+from m2bridge.programs.evaluation import unit_directions
 from m2bridge.programs.run import Lettered, aligned, evaluate, tangents
 
 PRIMES = (2, 3, 101, 32003, 8388593)

@@ -13,7 +13,7 @@ import pytest
 from m2bridge import from_callable, singular_point
 from m2bridge.cli import main
 from m2bridge.errors import InputError
-from m2bridge.models.checkpoints import CheckpointFile, read
+from m2bridge.frontends.checkpoints import CheckpointFile, read
 
 SHAPES = {"layer_weight": (2, 1), "p0_bias": (1,)}
 

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from m2bridge.cli.models import register
 from m2bridge.errors import SpecError
-from m2bridge.models import FAMILIES
+from m2bridge.families import FAMILIES
 
 
 @pytest.fixture

@@ -9,8 +9,8 @@ import pytest
 from m2bridge import cli
 from m2bridge.batch.entry import plan_of
 from m2bridge.errors import InputError, SpecError
-from m2bridge.models import parse_spec
-from m2bridge.models.code import allowing, model_from_code
+from m2bridge.families import parse_spec
+from m2bridge.families.user_code import allowing, model_from_code
 from m2bridge.questions.kernel import model_of
 
 FILE = """

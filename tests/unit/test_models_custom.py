@@ -22,7 +22,7 @@ from m2bridge.errors import (
     ParseError,
     SpecError,
 )
-from m2bridge.models import (
+from m2bridge.families import (
     Lightning,
     Mod,
     from_callable,
@@ -31,8 +31,8 @@ from m2bridge.models import (
     parse_spec,
     read_map,
 )
-from m2bridge.models.custom import by_variable, in_variables
-from m2bridge.models.polynomials import polynomial_text
+from m2bridge.families.polynomial_map import by_variable, in_variables
+from m2bridge.frontends.polynomials import polynomial_text
 from m2bridge.programs import ProgramError
 
 CUBIC = 'name = "twisted cubic"\nvariables = ["s", "t"]\npolynomials = ["s^3", "s^2*t", "s*t^2", "t^3"]\n'
@@ -186,8 +186,8 @@ def test_a_traced_network_sees_one_input_at_a_time() -> None:
     values, matrix = jacobian(model, weights, points, p)
     assert (model.forward(weights, Mod(points, p)).values.reshape(-1) == values).all()
     # the coordinates and their formal derivatives, summed with monomials, are the same values and Jacobian
-    from m2bridge.models.evaluation import run
-    from m2bridge.models.systems import polynomial_program
+    from m2bridge.frontends.polynomial_programs import polynomial_program
+    from m2bridge.programs.evaluation import run
 
     system = polynomial_program([{tuple(map(int, m)): 1} for m in model.monomials], {"x": (4,)})
     monomials = run(system, {"x": Mod(points.swapaxes(1, 2).reshape(3, 4), p)})

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from m2bridge.errors import InputError, NotPolynomialError
-from m2bridge.models import Mod, from_callable, jacobian
-from m2bridge.models.evaluation import run
-from m2bridge.models.systems import polynomial_program
+from m2bridge.families import Mod, from_callable, jacobian
+from m2bridge.frontends.polynomial_programs import polynomial_program
+from m2bridge.programs.evaluation import run
 from m2bridge.questions.dimension import dimension
 
 Program = Callable[..., Any]

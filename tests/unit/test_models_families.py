@@ -7,9 +7,7 @@ import pytest
 from flint import arb, nmod_mat
 
 from m2bridge.errors import InputError, NotPolynomialError, OutOfReachError
-from m2bridge.linear.modular import rank_over_q
-from m2bridge.linear.residues import field_of
-from m2bridge.models import (
+from m2bridge.families import (
     DeepLightning,
     Lightning,
     Mod,
@@ -20,12 +18,14 @@ from m2bridge.models import (
     parse_spec,
     symbolic_map,
 )
-from m2bridge.models.catalogue import describe, span_dim
-from m2bridge.models.evaluation import program_jacobian, run, unit_directions
-from m2bridge.models.symbolic import symbolic_weights
-from m2bridge.models.systems import polynomial_program
-from m2bridge.models.virtual import equation_11, equation_12, virtual_weights
+from m2bridge.families.catalogue import describe, span_dim
+from m2bridge.families.symbolic import symbolic_weights
+from m2bridge.families.virtual import equation_11, equation_12, virtual_weights
+from m2bridge.frontends.polynomial_programs import polynomial_program
+from m2bridge.linear.modular import rank_over_q
+from m2bridge.linear.residues import field_of
 from m2bridge.programs.arithmetics import Floats, Residues
+from m2bridge.programs.evaluation import program_jacobian, run, unit_directions
 from m2bridge.programs.run import Lettered, aligned, evaluate, tangents
 from tests.marking import slow_except
 

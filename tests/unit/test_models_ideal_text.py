@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from m2bridge.errors import ParseError
-from m2bridge.models.ideals import read_ideal
+from m2bridge.frontends.ideals import read_ideal
 
 
 @pytest.mark.parametrize(

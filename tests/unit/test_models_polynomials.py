@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from m2bridge.errors import InputError, ParseError
+from m2bridge.frontends.polynomial_programs import polynomial_program
+from m2bridge.frontends.polynomials import ParseLimits, derivative, parse_polynomial, polynomial_text
 from m2bridge.linear.residues import Mod
-from m2bridge.models.evaluation import program_jacobian, run
-from m2bridge.models.polynomials import ParseLimits, derivative, parse_polynomial, polynomial_text
-from m2bridge.models.systems import polynomial_program
+from m2bridge.programs.evaluation import program_jacobian, run
 from m2bridge.programs.gradings import gradings
 
 

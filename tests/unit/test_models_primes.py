@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from m2bridge.errors import InputError
+from m2bridge.families import parse_spec
 from m2bridge.linear.primes import (
     LARGE_PRIME,
     MACAULAY2_PRIME,
@@ -20,7 +21,6 @@ from m2bridge.linear.primes import (
     prime_for,
     primes_below,
 )
-from m2bridge.models import parse_spec
 
 DEFAULTS = (MACAULAY2_PRIME, LARGE_PRIME)
 FEW = primes_below(MACAULAY2_PRIME, count=6) + primes_below(LARGE_PRIME, count=6)

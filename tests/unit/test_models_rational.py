@@ -14,11 +14,11 @@ import sympy
 
 from m2bridge import checker
 from m2bridge.errors import InputError, ParseError
+from m2bridge.families import PolynomialMap, from_callable, from_sympy, from_text, parse_spec, read_map
+from m2bridge.families.polynomial_map import RationalMap
+from m2bridge.families.rational_cone import cone_map, symbolic_fractions
+from m2bridge.frontends.rational_functions import parse_fraction
 from m2bridge.linear.residues import Mod
-from m2bridge.models import PolynomialMap, from_callable, from_sympy, from_text, parse_spec, read_map
-from m2bridge.models.custom import RationalMap
-from m2bridge.models.fractions import parse_fraction
-from m2bridge.models.rational import cone_map, symbolic_fractions
 from m2bridge.programs.program import degrees
 from m2bridge.programs.ranks import generic_rank
 from m2bridge.questions.dimension import dimension

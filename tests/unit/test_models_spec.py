@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from m2bridge.errors import InputError, SpecError
-from m2bridge.models import FAMILIES, DeepLightning, Lightning, Softmax, parse_spec
+from m2bridge.families import FAMILIES, DeepLightning, Lightning, Softmax, parse_spec
 
 SPECS = [family.example for family in FAMILIES.values() if family.name not in ("file", "torch", "python")] + [
     "lightning(d=3,dp=2,a=2,t=2,parametrization=attention,coordinates=full)",

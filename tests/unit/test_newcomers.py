@@ -13,7 +13,7 @@ import pytest
 
 from m2bridge import checker, from_callable, records
 from m2bridge.cli import main
-from m2bridge.models import OwnNetwork
+from m2bridge.families import UserNetwork
 from m2bridge.questions.dimension import dimension
 from m2bridge.questions.same import same
 from m2bridge.questions.symmetries import symmetries
@@ -24,7 +24,7 @@ B = {"W1": [[1], [6]], "W2": [["4", "1/4"]]}
 PERCEPTRON = "mlp(widths=[1,2,1],r=2)"
 
 
-def adapter() -> OwnNetwork:
+def adapter() -> UserNetwork:
     """A frozen matrix with a learned change of rank one."""
     return from_callable(
         lambda x, B, C, V: V @ ((B @ C + [[1, 2, -1]]) @ x) ** 2,

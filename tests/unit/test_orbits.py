@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from m2bridge.errors import InputError
-from m2bridge.models import Lightning
+from m2bridge.families import Lightning
 from m2bridge.questions.orbits import Orbit, all_orbits, orbit_dim, orbit_of
 
 Matrix = tuple[tuple[int, ...], ...]

@@ -9,8 +9,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from m2bridge.errors import InputError, ParseError
-from m2bridge.programs.files import is_program_file, load_program, save_program
-from m2bridge.programs.recording import record
+from m2bridge.frontends.program_files import is_program_file, load_program, save_program
+from m2bridge.frontends.recording import record
 
 PROGRAM = record(lambda w, x: (w @ x) ** 2 / 3, {"w": (2, 2)}, {"x": (2,)}).program
 

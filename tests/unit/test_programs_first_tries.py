@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from m2bridge.errors import M2BridgeError
-from m2bridge.models import from_callable
-from m2bridge.programs.recording import record
+from m2bridge.families import from_callable
+from m2bridge.frontends.recording import record
 from m2bridge.questions.dimension import dimension
 from tests.unit.programs_interpreter import values
 

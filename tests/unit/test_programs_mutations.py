@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from m2bridge.models import DeepLightning, base, from_callable
-from m2bridge.models.symmetries import Symmetry
+from m2bridge.families import DeepLightning, base, from_callable
+from m2bridge.families.symmetries import Symmetry
 from m2bridge.programs import jacobians as reverse
 from m2bridge.programs import run
 from m2bridge.programs.proofs import Probe

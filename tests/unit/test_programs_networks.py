@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from m2bridge.frontends.recording import record
 from m2bridge.programs import parse_program
-from m2bridge.programs.recording import record
 from tests.networks import ANALYTIC_NETWORKS, NETWORKS, Shapes
 from tests.unit.programs_interpreter import values
 

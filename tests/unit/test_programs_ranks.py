@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from m2bridge.errors import OutOfReachError
+from m2bridge.families import Model, from_callable, parse_spec
 from m2bridge.linear.primes import LARGE_PRIME
 from m2bridge.linear.residues import Mod
-from m2bridge.models import Model, from_callable, parse_spec
-from m2bridge.models.evaluation import input_form
 from m2bridge.programs import ranks
+from m2bridge.programs.evaluation import input_form
 from m2bridge.programs.jacobians import last_layer
 from m2bridge.programs.points import Held
 from m2bridge.programs.ranks import generic_rank

@@ -19,8 +19,9 @@ from numpy.polynomial.chebyshev import chebval
 from numpy.polynomial.polynomial import polyval
 
 from m2bridge.errors import InputError
-from m2bridge.programs import parse_program, recording
-from m2bridge.programs.recording import record, record_call
+from m2bridge.frontends import recording
+from m2bridge.frontends.recording import record, record_call
+from m2bridge.programs import parse_program
 from tests.unit.programs_interpreter import values
 
 SHAPES = {"u": (3,), "v": (3,), "w": (4,), "A": (2, 3), "B": (3, 4), "C": (3, 3), "T": (2, 3, 4), "s": ()}

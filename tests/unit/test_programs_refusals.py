@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from m2bridge.errors import InputError, M2BridgeError, NotPolynomialError
-from m2bridge.programs.recording import record
+from m2bridge.frontends.recording import record
 
 
 def into_zeros(W: Any) -> Any:

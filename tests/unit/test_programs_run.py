@@ -10,10 +10,10 @@ import flint
 import numpy as np
 import pytest
 
+from m2bridge.frontends import record
 from m2bridge.linear.numeric import Ball
 from m2bridge.linear.residues import field_of, residue
-from m2bridge.models.evaluation import unit_directions
-from m2bridge.programs import Program, parse_program, record
+from m2bridge.programs import Program, parse_program
 from m2bridge.programs.arithmetics import (
     ARB,
     Balls,
@@ -25,6 +25,7 @@ from m2bridge.programs.arithmetics import (
     precision,
 )
 from m2bridge.programs.coefficients import coefficient_table, output_form, support
+from m2bridge.programs.evaluation import unit_directions
 from m2bridge.programs.jacobians import jacobian_rows, output_seeds
 from m2bridge.programs.run import Lettered, aligned, evaluate, tangents
 from tests.unit.dual_numbers import Dual

@@ -8,8 +8,8 @@ import flint
 import numpy as np
 import pytest
 
+from m2bridge.families import parse_spec
 from m2bridge.linear.numeric import Ball, full_rank_residual
-from m2bridge.models import parse_spec
 from m2bridge.programs.arithmetics import Balls
 from m2bridge.programs.jacobians import free_columns, last_layer
 from m2bridge.programs.proofs import enclosure, prove_rank

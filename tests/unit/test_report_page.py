@@ -15,8 +15,8 @@ from m2bridge import boxes, from_callable, records
 from m2bridge.batch.store import Store
 from m2bridge.cli import main
 from m2bridge.errors import InputError
+from m2bridge.families import parse_spec
 from m2bridge.figures.sheets import sheet
-from m2bridge.models import parse_spec
 from m2bridge.questions.dimension import Dimension, dimension
 from m2bridge.report.cite import sentence
 from m2bridge.report.explain import explain

@@ -12,7 +12,7 @@ import pytest
 from m2bridge import cli
 from m2bridge.checker import verify_file
 from m2bridge.errors import InputError
-from m2bridge.models import parse_spec
+from m2bridge.families import parse_spec
 from m2bridge.programs.arithmetics import object_array
 from m2bridge.questions.normal_form import acted, normal_form
 from m2bridge.questions.point import random_point

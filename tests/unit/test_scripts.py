@@ -9,7 +9,7 @@ import pytest
 
 from m2bridge import scripts
 from m2bridge.errors import InputError
-from m2bridge.models import Lightning
+from m2bridge.families import Lightning
 from m2bridge.scripts import Script, declared_model_parameters, declared_parameters, line_in_template, render
 
 OWN = """\

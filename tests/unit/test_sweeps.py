@@ -68,7 +68,7 @@ def test_mistakes_are_told_before_anything_runs(tmp_path: Path, change: tuple[st
     assert said in str(error.value)
 
 
-def own(tmp_path: Path) -> m2bridge.models.OwnNetwork:
+def own(tmp_path: Path) -> m2bridge.families.UserNetwork:
     network = m2bridge.from_callable(lambda X, A: A @ X, {"A": (2, 2)}, inputs={"X": (2,)}, name="my gate")
     network.save(tmp_path / "net.toml")
     return network

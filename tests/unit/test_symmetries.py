@@ -12,7 +12,7 @@ import pytest
 import m2bridge
 from m2bridge.cli import main
 from m2bridge.errors import InputError, NotPolynomialError
-from m2bridge.models.own import from_callable
+from m2bridge.families.user_network import from_callable
 from m2bridge.questions.symmetries import FoundField
 from m2bridge.records import load, save
 from m2bridge.symmetry.finite import permutations, signs

@@ -9,8 +9,8 @@ import pytest
 
 from m2bridge import checker, dimension
 from m2bridge.errors import InputError
-from m2bridge.models import MLP, parse_spec
-from m2bridge.models.own import from_callable
+from m2bridge.families import MLP, parse_spec
+from m2bridge.families.user_network import from_callable
 from m2bridge.programs.ranks import generic_rank
 from m2bridge.symmetry.bounds import Bounds, coordinate_count, one_hidden_layer
 from m2bridge.symmetry.equations import equations

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from m2bridge.models import from_callable, parse_spec
+from m2bridge.families import from_callable, parse_spec
 from m2bridge.symmetry.exchanges import exchanges
 from m2bridge.symmetry.finite import permutations
 

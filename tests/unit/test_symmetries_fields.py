@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from m2bridge.models import parse_spec
-from m2bridge.models.own import from_callable
+from m2bridge.families import parse_spec
+from m2bridge.families.user_network import from_callable
 from m2bridge.symmetry.fields import VectorField, field_from
 from m2bridge.symmetry.identities import Verifier
 from m2bridge.symmetry.search import Search

@@ -9,8 +9,8 @@ import pytest
 import sympy
 
 from m2bridge.errors import InputError
-from m2bridge.models import Lightning
-from m2bridge.models.polynomials import parse_polynomial
+from m2bridge.families import Lightning
+from m2bridge.frontends.polynomials import parse_polynomial
 from m2bridge.questions.asking import Clock
 from m2bridge.questions.closure import Equation
 from m2bridge.questions.closure.result import equation as equation_of

@@ -14,7 +14,7 @@ import pytest
 from m2bridge import cli, records
 from m2bridge.batch.store import Store
 from m2bridge.engine import Engine
-from m2bridge.models import parse_spec
+from m2bridge.families import parse_spec
 from m2bridge.questions.dimension import dimension
 from tests.comparing import stable
 from tests.running import PATIENCE
@@ -44,7 +44,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 from m2bridge import protocol
 from m2bridge.questions.kernel import Asking, question
-from m2bridge.models import Model
+from m2bridge.families import Model
 from m2bridge.results import Certainty, Result
 from m2bridge.errors import InputError
 from m2bridge.scripts import Script

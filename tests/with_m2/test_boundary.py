@@ -16,7 +16,7 @@ from m2bridge import records
 from m2bridge.cli import main
 from m2bridge.engine import Engine, EngineInfo
 from m2bridge.errors import InputError, OutOfReachError
-from m2bridge.models import Lightning, Softmax
+from m2bridge.families import Lightning, Softmax
 from m2bridge.questions.boundary import Boundary, boundary, check_model, quadratic_texts
 from m2bridge.questions.closure import Closure, closure
 from m2bridge.questions.membership import membership

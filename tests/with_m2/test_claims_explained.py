@@ -12,7 +12,7 @@ import pytest
 from m2bridge import records
 from m2bridge.cli import main
 from m2bridge.engine import Engine, Outcome
-from m2bridge.models import Lightning
+from m2bridge.families import Lightning
 from m2bridge.protocol import parse
 from m2bridge.questions.boundary import boundary
 from m2bridge.questions.fiber import fiber

@@ -20,7 +20,7 @@ from m2bridge.claims.base import Context, Status, Verdict
 from m2bridge.claims.lightning_attention import dimensions, fibers, singular
 from m2bridge.claims.lightning_attention import virtual as virtual_claims
 from m2bridge.engine import Engine
-from m2bridge.models import (
+from m2bridge.families import (
     MLP,
     DeepLightning,
     Lightning,

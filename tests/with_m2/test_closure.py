@@ -16,9 +16,9 @@ from m2bridge import scripts
 from m2bridge.cli import main
 from m2bridge.engine import Engine, Limits
 from m2bridge.errors import InputError, LimitError
-from m2bridge.models import Lightning, parse_spec
-from m2bridge.models.custom import from_text
-from m2bridge.models.own import from_callable
+from m2bridge.families import Lightning, parse_spec
+from m2bridge.families.polynomial_map import from_text
+from m2bridge.families.user_network import from_callable
 from m2bridge.questions.asking import LimitReached
 from m2bridge.questions.closure import Closure, Work, closure
 from m2bridge.questions.closure.accounting import account, measure, say_account, vanish_at_fresh_points

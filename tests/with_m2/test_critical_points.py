@@ -15,8 +15,8 @@ from m2bridge import scripts
 from m2bridge.cli import main
 from m2bridge.engine import Engine
 from m2bridge.errors import InputError
+from m2bridge.families import parse_spec
 from m2bridge.linear.primes import LARGEST_MACAULAY2_PRIME
-from m2bridge.models import parse_spec
 from m2bridge.questions.critical_points import counting, critical_points
 from m2bridge.questions.critical_points.charts import ExpandedMap
 from m2bridge.questions.critical_points.losses import metric_loss

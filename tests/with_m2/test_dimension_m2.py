@@ -12,9 +12,9 @@ import pytest
 from m2bridge import scripts
 from m2bridge.cli import main
 from m2bridge.engine import Engine, Limits
+from m2bridge.families import MLP, Convolution, DeepLightning, Lightning, Linear, Model
+from m2bridge.families.user_network import from_callable
 from m2bridge.linear.primes import LARGE_PRIME
-from m2bridge.models import MLP, Convolution, DeepLightning, Lightning, Linear, Model
-from m2bridge.models.own import from_callable
 from m2bridge.questions.dimension import dimension
 from m2bridge.questions.dimension import macaulay2 as witness
 from m2bridge.questions.dimension.macaulay2 import ask_macaulay2
@@ -201,7 +201,7 @@ def test_a_mistake_in_the_program_is_a_conflict(
 @pytest.fixture
 def fresh_recordings() -> Iterator[None]:
     """Programs are remembered by model: a mutated network must be recorded anew, and forgotten afterwards."""
-    from m2bridge.models import base
+    from m2bridge.families import base
 
     base._recorded.cache_clear()
     yield

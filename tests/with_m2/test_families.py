@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from m2bridge.engine import Engine
-from m2bridge.models import parse_spec
-from m2bridge.models.attention import Attention
+from m2bridge.families import parse_spec
+from m2bridge.families.attention import Attention
 from m2bridge.questions.closure import closure
 from m2bridge.questions.dimension import dimension
 from tests.with_m2.test_models import compare

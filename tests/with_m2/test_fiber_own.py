@@ -7,7 +7,7 @@ import pytest
 
 import m2bridge
 from m2bridge.engine import Engine
-from m2bridge.models import MLP, parse_spec
+from m2bridge.families import MLP, parse_spec
 from m2bridge.results import Certainty
 from m2bridge.symmetry.finite import finite_group
 

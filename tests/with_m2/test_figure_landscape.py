@@ -11,8 +11,8 @@ import pytest
 from m2bridge.cli import main
 from m2bridge.engine import Engine
 from m2bridge.errors import InputError
+from m2bridge.families import parse_spec
 from m2bridge.figures import landscape
-from m2bridge.models import parse_spec
 from m2bridge.questions.critical_points import critical_points
 
 

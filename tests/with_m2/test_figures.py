@@ -14,8 +14,8 @@ from m2bridge import records
 from m2bridge.cli import main
 from m2bridge.engine import Engine
 from m2bridge.errors import InputError
+from m2bridge.families import Lightning
 from m2bridge.figures import orbits
-from m2bridge.models import Lightning
 from m2bridge.questions.boundary import Boundary, boundary
 from m2bridge.questions.singular_locus import SingularLocus, singular_locus
 

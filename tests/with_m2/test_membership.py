@@ -15,7 +15,7 @@ from m2bridge.checker import verify
 from m2bridge.cli import main
 from m2bridge.engine import Engine
 from m2bridge.errors import InputError, NotPolynomialError
-from m2bridge.models import from_callable, parse_spec
+from m2bridge.families import from_callable, parse_spec
 from m2bridge.questions.membership import membership
 from m2bridge.questions.membership.points import AlgebraicPoint
 from m2bridge.questions.over_q import sturm_count

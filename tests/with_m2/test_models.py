@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from m2bridge.engine import Engine, EngineInfo
-from m2bridge.models import Mod, Model, from_callable, jacobian, parse_spec
+from m2bridge.families import Mod, Model, from_callable, jacobian, parse_spec
 from m2bridge.protocol import read
 from m2bridge.questions.dimension import dimension
 from m2bridge.scripts import render, template_directory

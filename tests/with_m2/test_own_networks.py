@@ -13,7 +13,7 @@ import m2bridge
 from m2bridge import records
 from m2bridge.cli import main
 from m2bridge.engine import Engine, Limits
-from m2bridge.models import OwnNetwork, from_callable, parse_spec
+from m2bridge.families import UserNetwork, from_callable, parse_spec
 from m2bridge.report.explain import explain
 from tests.marking import slow_except
 from tests.networks import NETWORKS
@@ -29,7 +29,7 @@ SMALL = {
 }
 
 
-def networks() -> dict[str, OwnNetwork]:
+def networks() -> dict[str, UserNetwork]:
     return {
         name: from_callable(f, weights, inputs=inputs, name=name) for name, f, weights, inputs in NETWORKS
     }

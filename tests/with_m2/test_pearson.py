@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from m2bridge import dimension, fiber, symmetries
-from m2bridge.models.code import model_from_code
+from m2bridge.families.user_code import model_from_code
 
 FILE = Path(__file__).parents[2] / "examples" / "pearson.py"
 

@@ -7,8 +7,8 @@ import pytest
 
 from m2bridge.engine import Engine
 from m2bridge.errors import InputError
-from m2bridge.models import from_callable
-from m2bridge.models.polynomials import parse_polynomial
+from m2bridge.families import from_callable
+from m2bridge.frontends.polynomials import parse_polynomial
 from m2bridge.questions.closure import closure
 from m2bridge.questions.fiber import fiber
 from m2bridge.questions.singular_locus import singular_locus

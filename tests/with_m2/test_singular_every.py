@@ -12,7 +12,7 @@ import pytest
 from m2bridge import from_callable, records, scripts
 from m2bridge.engine import Engine, find_engine
 from m2bridge.errors import NotPolynomialError
-from m2bridge.models import parse_spec
+from m2bridge.families import parse_spec
 from m2bridge.questions.fiber.partners import partners
 from m2bridge.questions.singular_locus import general, singular_locus
 from m2bridge.questions.singular_locus.places import declared_strata

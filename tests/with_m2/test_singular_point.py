@@ -13,7 +13,7 @@ from m2bridge import records
 from m2bridge.cli import main
 from m2bridge.engine import Engine
 from m2bridge.errors import InputError, NotPolynomialError
-from m2bridge.models import parse_spec
+from m2bridge.families import parse_spec
 from m2bridge.questions.closure import closure
 from m2bridge.questions.point import resolve
 from m2bridge.questions.singular_locus.tangents import check_on

@@ -6,7 +6,7 @@ import pytest
 
 from m2bridge import protocol, scripts
 from m2bridge.engine import Engine, Limits
-from m2bridge.models import Lightning
+from m2bridge.families import Lightning
 from m2bridge.questions import find
 from m2bridge.questions.kernel import Asking
 from m2bridge.questions.orbits import Orbit

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from m2bridge.models.base import NetworkModel
+from m2bridge.families.base import NetworkModel
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from m2bridge.models.base import NetworkModel
+from m2bridge.families.base import NetworkModel
 
 LARGEST_GRAPH = 100
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from m2bridge.errors import SpecError
-from m2bridge.models.base import NetworkModel, Symmetry
+from m2bridge.families.base import NetworkModel, Symmetry
 
 LARGEST_GROUP = 60
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from m2bridge.models.base import Model
+from m2bridge.families.base import Model
 
 MOST_ENTRIES = 100_000
 

@@ -15,8 +15,8 @@ import pytest
 import m2bridge
 from m2bridge import checker, records
 from m2bridge.errors import SpecError
-from m2bridge.models import parse_spec
-from m2bridge.models.catalogue import families
+from m2bridge.families import parse_spec
+from m2bridge.families.catalogue import families
 
 PACKAGE = Path(__file__).parents[1]
 Plain = Callable[[dict[str, np.ndarray], np.ndarray], Any]

@@ -24,10 +24,10 @@ from m2bridge.claims.base import (
     sizes,
 )
 from m2bridge.claims.dimensions import ABOUT, ONE_LAYER_WITNESSES, WITNESSES, dimension_claim
+from m2bridge.families import DeepLightning, Lightning, Softmax
+from m2bridge.families.symbolic import symbolic_map
+from m2bridge.families.virtual import virtual_weights
 from m2bridge.linear.modular import rank_over_q
-from m2bridge.models import DeepLightning, Lightning, Softmax
-from m2bridge.models.symbolic import symbolic_map
-from m2bridge.models.virtual import virtual_weights
 from m2bridge.questions import over_q
 from m2bridge.questions.dimension import dimension
 from m2bridge.results import Certainty

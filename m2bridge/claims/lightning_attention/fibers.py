@@ -23,9 +23,9 @@ from m2bridge.claims.base import (
     sizes,
 )
 from m2bridge.claims.lightning_attention.said import macaulay2_orbits
+from m2bridge.families import DeepLightning, Lightning
+from m2bridge.families.virtual import virtual_weights
 from m2bridge.linear.modular import rank_over_q
-from m2bridge.models import DeepLightning, Lightning
-from m2bridge.models.virtual import virtual_weights
 from m2bridge.questions.fiber import Fiber, fiber
 from m2bridge.questions.orbits import all_orbits
 from m2bridge.results import Certainty

@@ -36,8 +36,8 @@ from m2bridge.claims.expansion import (
     recovered,
     virtual_germ,
 )
-from m2bridge.models import Softmax
-from m2bridge.models.virtual import virtual_weights
+from m2bridge.families import Softmax
+from m2bridge.families.virtual import virtual_weights
 from m2bridge.programs.arithmetics import elementwise
 from m2bridge.questions import over_q
 from m2bridge.results import Certainty

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from m2bridge.models import DeepLightning, Lightning, Model
+from m2bridge.families import DeepLightning, Lightning, Model
 from m2bridge.programs.arithmetics import elementwise
 from m2bridge.questions import over_q
 from m2bridge.questions.orbits import Orbit, orbit_of

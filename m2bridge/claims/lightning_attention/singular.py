@@ -31,9 +31,9 @@ from m2bridge.claims.base import (
 )
 from m2bridge.claims.lightning_attention import fibers
 from m2bridge.claims.lightning_attention.said import predicts_singular, written_stratum
+from m2bridge.families import Lightning
 from m2bridge.linear.modular import rank_over_q
 from m2bridge.linear.numeric import numeric_rank
-from m2bridge.models import Lightning
 from m2bridge.questions.boundary import decide, place_of
 from m2bridge.questions.boundary.points import Coordinates, separated
 from m2bridge.questions.membership import membership

@@ -16,9 +16,9 @@ from m2bridge.claims.base import (
     holds,
     sizes,
 )
-from m2bridge.models import DeepLightning
-from m2bridge.models.symbolic import rational_variables, variable_array
-from m2bridge.models.virtual import virtual_weights
+from m2bridge.families import DeepLightning
+from m2bridge.families.symbolic import rational_variables, variable_array
+from m2bridge.families.virtual import virtual_weights
 from m2bridge.results import Certainty
 
 

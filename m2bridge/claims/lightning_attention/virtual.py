@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from m2bridge.claims.base import Check, Claim, Context, Size, Verdict, disagreement, fails, holds, sizes
-from m2bridge.models import DeepLightning, Mod
-from m2bridge.models.symbolic import rational_variables, variable_array
-from m2bridge.models.virtual import equation_11, equation_12, virtual_weights
+from m2bridge.families import DeepLightning, Mod
+from m2bridge.families.symbolic import rational_variables, variable_array
+from m2bridge.families.virtual import equation_11, equation_12, virtual_weights
 from m2bridge.programs.arithmetics import elementwise
 from m2bridge.questions import over_q
 from m2bridge.questions.over_q import inverse

@@ -13,7 +13,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from m2bridge.models import Lightning, Model
+from m2bridge.families import Lightning, Model
 from m2bridge.programs.arithmetics import elementwise
 from m2bridge.questions.asking import LimitReached
 from m2bridge.questions.boundary import parts as parts_of
@@ -77,9 +77,9 @@ def boundary(
 ) -> Boundary:
     """The real image of one layer of lightning attention, its relative boundary, and the rest of its Zariski closure.
 
-    The model is a :class:`~m2bridge.models.Lightning` with t >= 2; its parametrization and coordinates do not matter. `point` is
-    given by exact coordinates (Segre, or all coefficients) or a mapping with weights A and V. Numbers are integers, Fractions or
-    texts such as "1/3"; floats are refused.
+    The model is a :class:`~m2bridge.families.Lightning` with t >= 2; its parametrization and coordinates do not matter. `point`
+    is given by exact coordinates (Segre, or all coefficients) or a mapping with weights A and V. Numbers are integers, Fractions
+    or texts such as "1/3"; floats are refused.
     """
     checked = check_model(model, force=force)
     given = None if point is None else as_point(checked, point)

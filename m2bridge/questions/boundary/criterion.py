@@ -24,7 +24,7 @@ from typing import Any, Literal
 import numpy as np
 
 from m2bridge.errors import InputError
-from m2bridge.models import Lightning
+from m2bridge.families import Lightning
 from m2bridge.programs.arithmetics import object_array
 from m2bridge.questions import over_q
 

@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from m2bridge.families import Lightning
 from m2bridge.linear.modular import rank_over_q
 from m2bridge.linear.primes import LARGE_PRIME
-from m2bridge.models import Lightning
 from m2bridge.programs.ranks import generic_rank
 from m2bridge.questions import over_q
 from m2bridge.questions.boundary.criterion import decide, quadric_matrix, table_of

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from m2bridge.errors import InputError
-from m2bridge.models import Lightning
+from m2bridge.families import Lightning
 from m2bridge.questions import over_q
 from m2bridge.questions.boundary.criterion import Where
 from m2bridge.questions.critical_points.losses import linear_in_coordinates

@@ -18,6 +18,8 @@ import numpy as np
 
 from m2bridge.certificates.points import closure_certificates
 from m2bridge.errors import InputError
+from m2bridge.families.base import Model
+from m2bridge.frontends.polynomials import Polynomial
 from m2bridge.linear.primes import (
     LARGE_PRIME,
     LARGEST_MACAULAY2_PRIME,
@@ -26,8 +28,6 @@ from m2bridge.linear.primes import (
     prime_for,
     primes_below,
 )
-from m2bridge.models.base import Model
-from m2bridge.models.polynomials import Polynomial
 from m2bridge.protocol import Values
 from m2bridge.questions.asking import LimitReached, silence
 from m2bridge.questions.closure import methods

@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from m2bridge.errors import InputError
+from m2bridge.frontends.polynomials import Polynomial, derivative, for_macaulay2
 from m2bridge.linear.modular import echelon_mod, rank_mod
-from m2bridge.models.polynomials import Polynomial, derivative, for_macaulay2
 from m2bridge.protocol import Values
 from m2bridge.questions.closure.image import Matrix, Span
 from m2bridge.questions.closure.interpolation import evaluate

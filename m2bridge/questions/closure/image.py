@@ -20,13 +20,13 @@ import numpy as np
 import numpy.typing as npt
 
 from m2bridge.errors import InputError, NotPolynomialError, SpecError
+from m2bridge.families.base import Model
+from m2bridge.families.polynomial_map import PolynomialMap
+from m2bridge.families.rational_cone import cone_map, is_rational_map
+from m2bridge.families.symbolic import sparse, symbolic_map
 from m2bridge.linear.modular import kernel_mod, rank_mod
 from m2bridge.linear.primes import LARGE_PRIME, given_numbers, is_prime, primes_below
 from m2bridge.linear.residues import Mod, rational, residue
-from m2bridge.models.base import Model
-from m2bridge.models.custom import PolynomialMap
-from m2bridge.models.rational import cone_map, is_rational_map
-from m2bridge.models.symbolic import sparse, symbolic_map
 from m2bridge.programs.program import degree_in
 
 Matrix = npt.NDArray[np.int64]

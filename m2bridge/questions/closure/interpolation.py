@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from m2bridge.families.base import Model
+from m2bridge.frontends.polynomials import Polynomial, exponents_of, variables_of
 from m2bridge.linear.modular import echelon_mod, kernel_mod
 from m2bridge.linear.primes import MACAULAY2_PRIME, check_prime
-from m2bridge.models.base import Model
-from m2bridge.models.polynomials import Polynomial, exponents_of, variables_of
 from m2bridge.questions.asking import Clock, LimitReached
 from m2bridge.questions.closure.image import (
     Image,
@@ -171,7 +171,7 @@ def interpolate(model: Model | Image, max_degree: int, **options: Any) -> Interp
 
     The options are those of :class:`Interpolation`. When limits are reached, the degrees finished before are there.
 
-    >>> from m2bridge.models import parse_spec
+    >>> from m2bridge.families import parse_spec
     >>> found = interpolate(parse_spec("lightning(d=2, dp=1, a=2)"), 4)
     >>> found.counts, found.hilbert_function
     ({4: 1}, (1, 6, 21, 56, 125))

@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from m2bridge.frontends.polynomials import Polynomial, exponents_of, variables_of
 from m2bridge.linear.modular import Interruption, echelon_mod, rank_over_q
 from m2bridge.linear.residues import rational, residue
-from m2bridge.models.polynomials import Polynomial, exponents_of, variables_of
 from m2bridge.questions.asking import Clock, LimitReached
 from m2bridge.questions.closure.accounting import MONOMIAL_RANKS, vanish_at_fresh_points
 from m2bridge.questions.closure.interpolation import Interpolation

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from m2bridge.models.base import Model
-from m2bridge.models.lightning import Lightning
+from m2bridge.families.base import Model
+from m2bridge.families.lightning import Lightning
 from m2bridge.protocol import Values
 from m2bridge.questions.closure import accounting
 from m2bridge.questions.closure.accounting import Account

@@ -11,8 +11,8 @@ from math import gcd, lcm, prod
 from typing import Any, ClassVar, Literal
 
 from m2bridge.errors import InputError
+from m2bridge.frontends.polynomials import exponents_of
 from m2bridge.linear.residues import residue
-from m2bridge.models.polynomials import exponents_of
 from m2bridge.questions.closure import formats
 from m2bridge.questions.closure.series import HilbertSeries
 from m2bridge.results import Result, Value, register_result

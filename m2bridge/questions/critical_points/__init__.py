@@ -11,13 +11,13 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal
 
 from m2bridge.errors import InputError, NotPolynomialError
+from m2bridge.families import Model
 from m2bridge.linear.primes import (
     LARGEST_MACAULAY2_PRIME,
     MACAULAY2_PRIME,
     given_numbers,
     prime_for,
 )
-from m2bridge.models import Model
 from m2bridge.questions.critical_points import counting
 from m2bridge.questions.critical_points.charts import ExpandedMap
 from m2bridge.questions.critical_points.counting import BUNDLE, CONORMAL, TEMPLATE, Count, Counter

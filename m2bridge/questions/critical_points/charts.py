@@ -20,13 +20,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from m2bridge.families import Lightning, Linear, Model
+from m2bridge.families.evaluation import random_image_points
+from m2bridge.families.polynomial_map import PolynomialMap
+from m2bridge.families.symbolic import rational_variables, sparse, symbolic_map, variable_array
+from m2bridge.frontends.polynomials import terms_of
 from m2bridge.linear.modular import kernel_mod, rank_mod
 from m2bridge.linear.residues import Mod
-from m2bridge.models import Lightning, Linear, Model
-from m2bridge.models.custom import PolynomialMap
-from m2bridge.models.evaluation import random_image_points
-from m2bridge.models.polynomials import terms_of
-from m2bridge.models.symbolic import rational_variables, sparse, symbolic_map, variable_array
 from m2bridge.questions.orbits import all_orbits, group_moves
 from m2bridge.questions.over_q import kernel
 

@@ -27,8 +27,8 @@ import numpy as np
 from flint import nmod_poly
 
 from m2bridge.errors import M2BridgeError
+from m2bridge.families import Model
 from m2bridge.linear.primes import LARGEST_MACAULAY2_PRIME, given_numbers, primes_below
-from m2bridge.models import Model
 from m2bridge.questions.closure import closure
 from m2bridge.questions.critical_points.charts import (
     Chart,

@@ -19,11 +19,11 @@ from zipfile import BadZipFile
 import numpy as np
 
 from m2bridge.errors import InputError
+from m2bridge.families import DeepLightning, Lightning, Model
+from m2bridge.families.base import NetworkModel
+from m2bridge.frontends.checkpoints import exact_number
 from m2bridge.linear.modular import kernel_mod
 from m2bridge.linear.primes import LARGE_PRIME, GivenNumbers
-from m2bridge.models import DeepLightning, Lightning, Model
-from m2bridge.models.base import NetworkModel
-from m2bridge.models.checkpoints import exact_number
 from m2bridge.programs.arithmetics import elementwise, object_array
 from m2bridge.questions import over_q
 from m2bridge.questions.point import residues

@@ -20,7 +20,7 @@ import flint
 import numpy as np
 from flint import arb, arb_poly, fmpq, fmpq_mat, fmpq_poly
 
-from m2bridge.models import Model
+from m2bridge.families import Model
 from m2bridge.questions.critical_points.charts import Chart, ExpandedMap
 from m2bridge.questions.critical_points.counting import Count, Counter
 from m2bridge.questions.critical_points.losses import GivenLoss, Loss

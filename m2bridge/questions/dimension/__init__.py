@@ -12,8 +12,8 @@ from typing import Annotated
 
 from m2bridge.certificates.produce import certificate_for
 from m2bridge.errors import InputError
+from m2bridge.families import Model, Softmax
 from m2bridge.linear.primes import LARGE_PRIME, given_numbers, prime_for
-from m2bridge.models import Model, Softmax
 from m2bridge.programs.program import degrees
 from m2bridge.questions.asking import LimitReached
 from m2bridge.questions.dimension.lower import (

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 
 from m2bridge.engine import Limits
+from m2bridge.families import Model
 from m2bridge.linear.numeric import NumericRank, numeric_rank
 from m2bridge.linear.primes import given_numbers, primes_below
-from m2bridge.models import Model
 from m2bridge.programs.arithmetics import Floats
 from m2bridge.programs.jacobians import free_columns, jacobian_block, last_layer
 from m2bridge.programs.program import degrees

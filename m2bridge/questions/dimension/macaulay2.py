@@ -14,9 +14,9 @@ from hashlib import sha256
 import numpy as np
 
 from m2bridge.errors import EngineError, NoEngineError, NotPolynomialError
-from m2bridge.models import Model
-from m2bridge.models.custom import PolynomialMap
-from m2bridge.models.own import OwnNetwork
+from m2bridge.families import Model
+from m2bridge.families.polynomial_map import PolynomialMap
+from m2bridge.families.user_network import UserNetwork
 from m2bridge.programs.points import draw_inputs
 from m2bridge.programs.program import Instruction, Program, multiplications
 from m2bridge.programs.proofs import Probe
@@ -69,7 +69,7 @@ def _script(free: Model, probe: Probe) -> Script:
     inputs: list[object] = [
         np.concatenate([array[k].reshape(-1) for array in drawn]) for k in range(samples) if drawn
     ]
-    own = isinstance(free, OwnNetwork)
+    own = isinstance(free, UserNetwork)
     partial = "_program" if own else free.m2_partial
     sizes = _for_macaulay2(program) if own else free.m2_parameters
     values = {
@@ -97,7 +97,7 @@ def _reason_not_to_ask(free: Model) -> str | None:
         return "no second definition in Macaulay2: the network is not polynomial"
     if free.parameter_count > MOST_WEIGHTS:
         return f"not asked: more than {MOST_WEIGHTS} weights"
-    if isinstance(free, OwnNetwork) and multiplications(free.program) > MOST_INTERPRETED:
+    if isinstance(free, UserNetwork) and multiplications(free.program) > MOST_INTERPRETED:
         return f"not asked: more than {MOST_INTERPRETED} multiplications to interpret"
     if isinstance(free, PolynomialMap):
         exponents = len(free.variables) * sum(map(len, free.polynomials))
@@ -122,7 +122,7 @@ def ask_macaulay2(ask: Asking, model: Model, p: int) -> list[Evidence]:
         if ask.required:
             raise
         return [_nothing(f"Macaulay2 failed: {error}")]
-    ancestry: Ancestry = "program" if isinstance(free, OwnNetwork) else "template"
+    ancestry: Ancestry = "program" if isinstance(free, UserNetwork) else "template"
     return [
         *_ranks(values, p, ask.last_seconds, ancestry, stopped=stopped is not None),
         *_meetings(values, probe, ancestry),

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from m2bridge.errors import InputError, NotPolynomialError, OutOfReachError
-from m2bridge.models import Model
+from m2bridge.families import Model
 from m2bridge.questions.kernel import Asking
 from m2bridge.results import Certainty, Result, Value, register_result
 from m2bridge.views import View, known

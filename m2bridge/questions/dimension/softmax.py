@@ -18,9 +18,9 @@ from itertools import pairwise
 
 import numpy as np
 
+from m2bridge.families import Softmax
+from m2bridge.families.attention import attention_dim
 from m2bridge.linear.modular import rank_mod
-from m2bridge.models import Softmax
-from m2bridge.models.attention import attention_dim
 from m2bridge.results import Certainty, Evidence, said
 
 THEOREM = "for t >= 2 normalised attention determines its virtual weights (M, L), generically (docs/conjecture-3.10.md)"

@@ -2,7 +2,7 @@
 
 * symmetry: the weights minus the dimension of an orbit of the proved symmetries, whose infinitesimal action has at
   one integer point modulo p a rank that a generic orbit can only exceed;
-* slice: the free entries of the gauge slice (:mod:`m2bridge.models.attention`);
+* slice: the free entries of the gauge slice (:mod:`m2bridge.families.attention`);
 * virtual: the virtual weights (M_i, L) of Henry, Marchetti and Kohn, Eq. 8, in their determinantal varieties;
 * layers: what each layer's function can depend on, for several heads and skip connections, up to changes of basis between layers;
 * ambient: the number of target coordinates;
@@ -23,11 +23,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from m2bridge.errors import NotPolynomialError, OutOfReachError
+from m2bridge.families import MLP, DeepLightning, Linear, Mod, Model
+from m2bridge.families.attention import Attention, attention_dim
+from m2bridge.families.rational_cone import cone_map, is_rational_map
+from m2bridge.families.symbolic import symbolic_map
 from m2bridge.linear.modular import rank_mod
-from m2bridge.models import MLP, DeepLightning, Linear, Mod, Model
-from m2bridge.models.attention import Attention, attention_dim
-from m2bridge.models.rational import cone_map, is_rational_map
-from m2bridge.models.symbolic import symbolic_map
 from m2bridge.programs.points import Held
 from m2bridge.programs.program import degrees
 from m2bridge.questions import over_q

@@ -13,10 +13,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from m2bridge.errors import OutOfReachError
+from m2bridge.families import MLP, DeepLightning, Lightning, Model
+from m2bridge.families.polynomial_map import PolynomialMap, UserModel
+from m2bridge.families.user_network import UserNetwork
 from m2bridge.linear.primes import MACAULAY2_PRIME
-from m2bridge.models import MLP, DeepLightning, Lightning, Model
-from m2bridge.models.custom import OwnModel, PolynomialMap
-from m2bridge.models.own import OwnNetwork
 from m2bridge.questions.fiber.arguments import Orbits, all_orbits, coarsest
 from m2bridge.questions.fiber.computed import ComputedFiber, here, lifted, plain
 from m2bridge.questions.fiber.known import found_symmetries, search_of, slice_of, why_so_many
@@ -86,7 +86,7 @@ def fiber(
     """
     prime = MACAULAY2_PRIME if ask.prime is None else ask.prime
     asked, model = model, _by_coordinates(model)
-    if isinstance(model, OwnNetwork | PolynomialMap) and model.polynomial:
+    if isinstance(model, UserNetwork | PolynomialMap) and model.polynomial:
         model = replace(model, found=found_symmetries(ask, model, asked.program))
     point = resolve(model, one_of(at, stratum, rationalize), ask.seed)
     p, note = good_prime(point, prime)
@@ -99,7 +99,7 @@ def fiber(
         computed = _compute(ask, point, p, force=force)
     ask.evidence += [*dims.evidence, *computed.evidence, *_argued(point, argument, computed)]
     verdict = judged(model, computed, argument, dims)
-    if isinstance(model, OwnModel) and verdict.word == "not-identifiable":
+    if isinstance(model, UserModel) and verdict.word == "not-identifiable":
         verdict = _up_to_linear_symmetries(ask, model, verdict, dims.generic_orbit_dim)
     _say_verdict(ask, model, verdict, computed, argument, dims)
     at_weights = point.document(p if model.polynomial else None)
@@ -120,13 +120,13 @@ def fiber(
 
 def _by_coordinates(model: Model) -> Model:
     """One's own network, which has no partial, by its coordinates, which have the same fibers; as it is if these are too many."""
-    if model.polynomial and isinstance(model, OwnNetwork):
+    if model.polynomial and isinstance(model, UserNetwork):
         with suppress(OutOfReachError):
             return model.as_map
     return model
 
 
-def _up_to_linear_symmetries(ask: Asking, model: OwnModel, verdict: Judgement, orbit_dim: int) -> Judgement:
+def _up_to_linear_symmetries(ask: Asking, model: UserModel, verdict: Judgement, orbit_dim: int) -> Judgement:
     """The verdict that weights are not identifiable, with what stands in the way of taking it for the last word."""
     if not (model.polynomial and model.found.complete):
         missing = "was not finished" if model.polynomial else "is for polynomial networks"
@@ -229,7 +229,7 @@ def _compute(ask: Asking, point: Point, p: int, *, force: bool) -> ComputedFiber
     reason = None
     if isinstance(model, DeepLightning) and model.parametrization == "virtual" and model.constrained:
         reason = f"{model}: virtual weights through narrow layers have no simple equations"
-    elif isinstance(model, OwnNetwork) and model.input_shape is not None:
+    elif isinstance(model, UserNetwork) and model.input_shape is not None:
         reason = "its coordinates are too many to be expanded: dimensions only"
     elif not force and not in_reach(model, p, ask.seed):
         reason = f"a Groebner basis in {model.parameter_count} weights is out of reach here: dimensions only (--force tries it)"

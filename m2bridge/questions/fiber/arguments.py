@@ -13,10 +13,10 @@ from math import prod
 
 import numpy as np
 
+from m2bridge.families import MLP, DeepLightning, Lightning, Linear
+from m2bridge.families.softmax import Softmax
+from m2bridge.families.virtual import virtual_weights
 from m2bridge.linear.modular import rank_mod
-from m2bridge.models import MLP, DeepLightning, Lightning, Linear
-from m2bridge.models.softmax import Softmax
-from m2bridge.models.virtual import virtual_weights
 from m2bridge.questions import over_q
 from m2bridge.questions.over_q import is_skew
 from m2bridge.questions.point import Point, residues

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from m2bridge.models import Lightning, Mod
+from m2bridge.families import Lightning, Mod
 from m2bridge.protocol import Values
 from m2bridge.questions.fiber.arguments import Coarser
 from m2bridge.questions.fiber.known import TorusSlice, slice_of, symmetry_rank_mod

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 
 from m2bridge.errors import InputError
+from m2bridge.families import Mod, Model
+from m2bridge.families.polynomial_map import PolynomialMap, UserModel
+from m2bridge.families.symmetries import FoundSymmetries, SignedPermutation
 from m2bridge.linear.modular import rank_mod
-from m2bridge.models import Mod, Model
-from m2bridge.models.custom import OwnModel, PolynomialMap
-from m2bridge.models.symmetries import FoundSymmetries, SignedPermutation
 from m2bridge.programs.program import Program
 from m2bridge.questions import over_q
 from m2bridge.questions.kernel import Asking
@@ -77,7 +77,7 @@ def _exchanges(model: Model) -> list[SignedPermutation]:
 def symmetry_moves(model: Model, weights: Mapping[str, Any]) -> list[Any]:
     """The infinitesimal action of the known symmetries, named or found, at a point: tables with one row a generator."""
     tables = [symmetry.generators(weights) for symmetry in model.symmetries]
-    if isinstance(model, OwnModel):
+    if isinstance(model, UserModel):
         tables += [field.generators(weights) for field in model.found.fields]
     return tables
 
@@ -165,14 +165,14 @@ def slice_of(model: Model, seed: int) -> TorusSlice | None:
 
 def finite_symmetries(model: Model) -> tuple[SignedPermutation, ...]:
     """Elements of the known finite group, the identity first: those that were found, or the permutations of neurons and heads."""
-    if isinstance(model, OwnModel) and model.found.finite:
+    if isinstance(model, UserModel) and model.found.finite:
         return model.found.finite
     return permuting_elements(model.program, _permuted(model), most=_MOST_PERMUTATIONS)
 
 
 def _permuted(model: Model) -> list[tuple[int, list[tuple[str, int]]]]:
     """Axes of weights along which slices are permuted by no connected group: how many slices, and which axes."""
-    if isinstance(model, OwnModel):
+    if isinstance(model, UserModel):
         return []
     moved = {
         (name, k)
@@ -187,7 +187,7 @@ def _permuted(model: Model) -> list[tuple[int, list[tuple[str, int]]]]:
 
 def why_so_many(model: Model, orbits: int) -> str:
     """Why there are that many orbits, when finite symmetries explain them."""
-    if isinstance(model, OwnModel):
+    if isinstance(model, UserModel):
         return ", related by permutations and signs of weights" if len(model.found.finite) > 1 else ""
     lengths = [n for n, _ in _permuted(model)]
     parts = "hidden neurons" if model.input_shape is not None else "summands"

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from m2bridge.models import DeepLightning, Lightning
+from m2bridge.families import DeepLightning, Lightning
 from m2bridge.programs.arithmetics import elementwise
 from m2bridge.questions.equal import comparison
 from m2bridge.questions.orbits import exchanged

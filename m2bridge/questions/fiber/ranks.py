@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
+from m2bridge.families import Mod, Model
+from m2bridge.families.evaluation import output_jacobian
 from m2bridge.linear.modular import kernel_mod, rank_mod
 from m2bridge.linear.numeric import NumericRank, numeric_rank
-from m2bridge.models import Mod, Model
-from m2bridge.models.evaluation import output_jacobian
 from m2bridge.programs.program import degrees
 from m2bridge.programs.ranks import generic_rank
 from m2bridge.questions.fiber.known import symmetry_dim, symmetry_rank_mod

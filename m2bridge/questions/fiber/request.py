@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from m2bridge.errors import OutOfReachError
+from m2bridge.families import MLP, Convolution, DeepLightning, Lightning, Linear, Mod, Model
+from m2bridge.families.polynomial_map import UserModel
+from m2bridge.families.user_network import UserNetwork
 from m2bridge.linear.modular import rank_mod
 from m2bridge.linear.residues import residue
-from m2bridge.models import MLP, Convolution, DeepLightning, Lightning, Linear, Mod, Model
-from m2bridge.models.custom import OwnModel
-from m2bridge.models.own import OwnNetwork
 from m2bridge.programs.program import degree_in, degrees
 from m2bridge.questions.fiber.known import TorusSlice, finite_symmetries, independent_moves, symmetry_dim
 from m2bridge.questions.fiber.partners import partners
@@ -40,7 +40,7 @@ def estimated_terms(model: Model) -> int:
         powers = {name: degree_in(model.program, "weight", only=name) for name in model.parameters}
         return prod(comb(prod(model.parameters[name]) + k - 1, k) for name, k in powers.items())
     with suppress(OutOfReachError):
-        own = model if isinstance(model, OwnModel) else OwnNetwork(recorded=model.program).as_map
+        own = model if isinstance(model, UserModel) else UserNetwork(recorded=model.program).as_map
         if model.input_shape is None:
             return max((len(terms) for terms in own.polynomials), default=1)
         # an equation at a random input has the monomials of all coordinates

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
-from m2bridge.models.custom import by_variable
+from m2bridge.families.polynomial_map import by_variable
 from m2bridge.results import Result, TheoremCheck, register_result
 from m2bridge.views import Rows, View, cut, known
 

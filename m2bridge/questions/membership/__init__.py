@@ -18,9 +18,9 @@ import numpy as np
 
 from m2bridge.certificates.points import inside_certificates, outside_certificates
 from m2bridge.errors import InputError, LimitError, NotPolynomialError
-from m2bridge.models import Model
-from m2bridge.models.rational import is_rational_map
-from m2bridge.models.symbolic import rational_variables
+from m2bridge.families import Model
+from m2bridge.families.rational_cone import is_rational_map
+from m2bridge.families.symbolic import rational_variables
 from m2bridge.programs.arithmetics import object_array
 from m2bridge.programs.instructions import flat_parts
 from m2bridge.protocol import Values

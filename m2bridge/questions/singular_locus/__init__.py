@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from m2bridge.families import Lightning, Model
 from m2bridge.linear.primes import LARGEST_MACAULAY2_PRIME, MACAULAY2_PRIME
-from m2bridge.models import Lightning, Model
 from m2bridge.protocol import Values
 from m2bridge.questions.asking import prime_between
 from m2bridge.questions.closure import closure

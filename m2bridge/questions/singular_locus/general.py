@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 
 from m2bridge.errors import LimitError, NotPolynomialError
+from m2bridge.families import Model
+from m2bridge.families.rational_cone import is_rational_map
+from m2bridge.frontends.polynomials import parse_polynomial, polynomial_text
 from m2bridge.linear.modular import eliminate, rank_mod
 from m2bridge.linear.primes import MACAULAY2_PRIME, check_prime, given_numbers, prime_for, primes_below
-from m2bridge.models import Model
-from m2bridge.models.polynomials import parse_polynomial, polynomial_text
-from m2bridge.models.rational import is_rational_map
 from m2bridge.protocol import Values
 from m2bridge.questions import over_q
 from m2bridge.questions.closure import Closure, Equation, closure

@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 
 from m2bridge.errors import InputError, OutOfReachError
+from m2bridge.families import Lightning, Mod, Model
 from m2bridge.linear.modular import eliminate, rank_mod
 from m2bridge.linear.primes import LARGE_PRIME
 from m2bridge.linear.residues import rational
-from m2bridge.models import Lightning, Mod, Model
 from m2bridge.protocol import Values
 from m2bridge.questions.closure import Equation, interpolate
 from m2bridge.questions.closure.image import image_of

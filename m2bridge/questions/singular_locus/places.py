@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from m2bridge.models.base import Model
-from m2bridge.models.polynomials import parse_polynomial
+from m2bridge.families.base import Model
+from m2bridge.frontends.polynomials import parse_polynomial
 from m2bridge.questions import over_q
 from m2bridge.questions.asking import LimitReached
 from m2bridge.questions.closure import Closure

@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 
 from m2bridge.certificates.points import Arc, singular_point_certificate, smooth_point_certificate
+from m2bridge.families import Lightning, PolynomialMap
+from m2bridge.families.evaluation import output_jacobian
+from m2bridge.families.symbolic import rational_variables, sparse, variable_array
+from m2bridge.frontends.polynomials import terms_of
 from m2bridge.linear.modular import rank_mod, rank_over_q
 from m2bridge.linear.numeric import NumericRank, numeric_rank
-from m2bridge.models import Lightning, PolynomialMap
-from m2bridge.models.evaluation import output_jacobian
-from m2bridge.models.polynomials import terms_of
-from m2bridge.models.symbolic import rational_variables, sparse, variable_array
 from m2bridge.questions import over_q
 from m2bridge.questions.asking import Clock
 from m2bridge.questions.closure import Equation, closure

@@ -16,9 +16,9 @@ import flint
 import numpy as np
 
 from m2bridge.errors import InputError
+from m2bridge.families.base import Model, Weights
 from m2bridge.linear.modular import rank_mod
 from m2bridge.linear.primes import LARGE_PRIME, given_numbers
-from m2bridge.models.base import Model, Weights
 from m2bridge.programs.arithmetics import elementwise, object_array
 from m2bridge.programs.instructions import flat_parts
 from m2bridge.questions import over_q
@@ -102,7 +102,7 @@ def exact_span(
     """Dimension of the span, over QQ, of tangent vectors of curves through the common image point of `fiber`.
 
     That is a lower bound of the Zariski tangent dimension of the image closure at that point, proved over QQ. The model
-    has arbitrary weights (:attr:`~m2bridge.models.base.Model.free`); more weights of the fiber can only raise the bound.
+    has arbitrary weights (:attr:`~m2bridge.families.base.Model.free`); more weights of the fiber can only raise the bound.
     Nothing more is looked for once the span has more than `enough` dimensions.
     """
     return len(spanning_lines(model, fiber, rng, enough=enough))

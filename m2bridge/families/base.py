@@ -1,0 +1,514 @@
+"""What a parametrization is, for every question that comes after.
+
+A model is a polynomial (or, for softmax, analytic) map from weights to functions. Its forward pass is written once, the way
+people write it (:meth:`Model.network`), and recorded as a program that every arithmetic interprets. Its Macaulay2 twin is a
+template partial that shares no code with it: these are the two definitions of the network.
+"""
+
+from __future__ import annotations
+
+import sys
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from functools import lru_cache
+from math import comb, prod
+from pathlib import Path
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+
+from m2bridge.boxes import card
+from m2bridge.errors import NotPolynomialError, OutOfReachError, SpecError, suggestion
+from m2bridge.families import evaluation
+from m2bridge.families.spec import WRITTEN, Arguments, type_name, written
+from m2bridge.families.symmetries import Label, Symmetry
+from m2bridge.frontends.recording import record_call
+from m2bridge.programs.coefficients import monomials
+from m2bridge.programs.evaluation import Weights, run
+from m2bridge.programs.gradings import gradings
+from m2bridge.programs.instructions import Shape, flat_parts
+from m2bridge.programs.points import NOTHING_HELD, Held
+from m2bridge.programs.program import Program
+from m2bridge.programs.proofs import BITS, DyadicPoint, dyadic
+from m2bridge.views import cut
+
+__all__ = ["Formula", "Model", "NetworkModel", "Shape", "Symmetry", "Weights"]
+
+MOST_COORDINATES = 500_000
+LARGEST_SIZE = 100_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Formula:
+    """A dimension formula from the literature, with its hypotheses as they stand for one instance.
+
+    `value` is None when a hypothesis fails: outside its hypotheses a formula says nothing.
+    """
+
+    value: int | None
+    citation: str
+    hypotheses: tuple[tuple[str, bool], ...]
+
+    @property
+    def applies(self) -> bool:
+        return all(holds for _, holds in self.hypotheses)
+
+
+def known(value: int, citation: str, *hypotheses: tuple[str, bool]) -> Formula:
+    """A formula with its hypotheses; without its value where one of them fails."""
+    holds = all(truth for _, truth in hypotheses)
+    return Formula(value=value if holds else None, citation=citation, hypotheses=hypotheses)
+
+
+class Model(ABC):
+    """A parametrization: weights in, a function (or a vector of coordinates) out.
+
+    Subclasses are frozen dataclasses whose fields are the arguments of the spec string, and of the Macaulay2 partial. A family
+    says its parameters, its forward pass, its title, and what is known about it; the rest is read off its fields.
+    """
+
+    family: ClassVar[str]
+    """The word before the parenthesis in the spec, e.g. ``lightning``."""
+    summary: ClassVar[str]
+    example: ClassVar[str]
+    """What a list of families says of this one, and a spec."""
+    m2_names: ClassVar[Mapping[str, str]] = {}
+    """Fields that the Macaulay2 partial calls otherwise; an empty name for those that it does not have."""
+    signed: ClassVar[tuple[str, ...]] = ()
+    """Fields of integers that are no sizes, and may be zero or negative."""
+    unwritten: ClassVar[tuple[str, ...]] = ()
+    """Fields that are left out of the spec where they have their default values."""
+
+    def __init_subclass__(cls, **arguments: Any) -> None:
+        """A family that is a dataclass keeps the short repr of models."""
+        super().__init_subclass__(**arguments)
+        if "__repr__" not in vars(cls):
+            cls.__repr__ = cls.__repr__  # type: ignore[method-assign] # its own, so that the dataclass writes none
+
+    def __post_init__(self) -> None:
+        """Complete fields that were left out, one integer for each layer where one stands for all, and check all sizes."""
+        for item in fields(self):  # type: ignore[arg-type]
+            value = getattr(self, item.name)
+            if value is None:
+                value = self.defaults.get(item.name)
+            kind = type_name(item)
+            if "tuple[int" in kind and value is not None:
+                value = (value,) * self.list_length if isinstance(value, int) else tuple(value)
+            object.__setattr__(self, item.name, value)
+            if kind in ("int", "tuple[int, ...]") and value is not None and item.name not in self.signed:
+                self.check_sizes(item.name, value)
+        self.check()
+
+    @property
+    def list_length(self) -> int:
+        """How many integers one stands for where a list of them is wanted: one for each layer."""
+        return self.layers  # type: ignore[attr-defined, no-any-return]
+
+    @property
+    def defaults(self) -> Mapping[str, Any]:
+        """Values of fields that were left out."""
+        return {}
+
+    def check(self) -> None:  # noqa: B027 # most families refuse nothing more
+        """Refuse arguments that make no model."""
+
+    def need(self, condition: bool, argument: str, reason: str) -> None:
+        """Raise a SpecError that names the argument and says what is wrong, unless the condition holds."""
+        if not condition:
+            raise SpecError(f"{self.family}: {reason}", argument=argument)
+
+    def check_sizes(self, name: str, size: int | tuple[int, ...]) -> None:
+        """Refuse sizes that are not integers from 1 to 100,000."""
+        for value in size if isinstance(size, tuple) else (size,):
+            whole = isinstance(value, int) and not isinstance(value, bool)
+            self.need(whole, name, f"{name} should be an integer, not {value!r}")
+            small = 1 <= value <= LARGEST_SIZE
+            self.need(small, name, f"{name} should be between 1 and {LARGEST_SIZE}, not {value}")
+
+    def check_choice(self, name: str, value: str, choices: Sequence[str]) -> None:
+        """Refuse a word that is not among `choices`."""
+        if value not in choices:
+            hint = suggestion(str(value), choices)
+            raise SpecError(f"{self.family}: {name}={value!r} is not known; {hint}", argument=name)
+
+    def check_exponents(self, r: int | tuple[int, ...], *exponents: int) -> None:
+        """Refuse activations x^r that are of a high degree, or make the whole function so."""
+        highest, shown = (r, r) if isinstance(r, int) else (max(r, default=1), list(r))
+        low = highest <= 64 and prod(exponents) <= 10**6
+        self.need(low, "r", f"r={shown} gives functions of too high a degree")
+
+    @classmethod
+    def from_arguments(cls, arguments: Arguments) -> Self:
+        """The model that the arguments of a spec describe."""
+        return arguments.built(cls)
+
+    # -- identity ----------------------------------------------------------------------------------------
+
+    @property
+    def spec(self) -> str:
+        """The canonical spec string; ``parse_spec(model.spec) == model``."""
+        return written(self.family, **self.written)
+
+    @property
+    def written(self) -> dict[str, Any]:
+        """The arguments of the spec; those are left out that are None, false or empty, and :attr:`unwritten` defaults."""
+        values = {item.name: getattr(self, item.name) for item in fields(self)}  # type: ignore[arg-type]
+        plain = {item.name: item.default for item in fields(self)} | dict(self.defaults)  # type: ignore[arg-type]
+        return {
+            WRITTEN.get(name, name): value
+            for name, value in values.items()
+            if value not in (None, False, ()) and not (name in self.unwritten and value == plain[name])
+        }
+
+    @property
+    def own_name(self) -> str | None:
+        """What the user calls a model of their own, in names of files and in tables; None for families."""
+        return None
+
+    @property
+    @abstractmethod
+    def title(self) -> str:
+        """One line for people, e.g. ``lightning self-attention, d=2, d'=1, a=2, t=2``."""
+
+    def __repr__(self) -> str:
+        """One line: the spec, cut where it is long, and how many weights there are."""
+        return f"<{type(self).__name__} {cut(self.spec, 80)}: {self.parameter_count} weights>"
+
+    def __str__(self) -> str:
+        """What messages call the model: a user's own by its name, others by their spec, cut where it is long."""
+        return self.own_name or cut(self.spec, 100)
+
+    def _repr_html_(self) -> str:
+        """A box for notebooks: what the model is, its weights, what goes in and comes out."""
+        weights = ", ".join(
+            f"{name} {'x'.join(map(str, shape)) or 'number'}" for name, shape in self.parameters.items()
+        )
+        pairs = [("spec", self.spec), ("weights", f"{self.parameter_count}: {weights}")]
+        if self.input_shape is not None:
+            pairs.append(("input, output", f"{list(self.input_shape)}, {list(self.output_shape or ())}"))
+        return card(self.title, pairs)
+
+    # -- source ------------------------------------------------------------------------------------------
+
+    @property
+    @abstractmethod
+    def parameters(self) -> dict[str, Shape]:
+        """Names and shapes of the weights, in the order in which they are flattened."""
+
+    @property
+    def parameter_count(self) -> int:
+        """Number of scalar weights."""
+        return sum(prod(shape) for shape in self.parameters.values())
+
+    @property
+    def parameter_dim(self) -> int:
+        """Dimension of the parameter space; below `parameter_count` where a family bounds ranks of its weights."""
+        return self.parameter_count
+
+    @property
+    def parameter_dim_proved(self) -> bool:
+        """Whether that dimension is certain, and not only seen at a random point."""
+        return True
+
+    @property
+    def free(self) -> Model:
+        """A model with the same image whose weights are arbitrary; the model itself unless it bounds ranks of its weights.
+
+        One-layer attention by (A, V) with rk A <= a < d answers with the one by (Q, K, V).
+        """
+        return self
+
+    @property
+    def leanest(self) -> Model:
+        """A model with the same image and few arbitrary weights: attention by (A, V), where A is arbitrary."""
+        return self.free
+
+    def flatten(self, weights: Weights) -> Any:
+        """Weights as vectors: the last axis has length `parameter_count`, in the order of `parameters`."""
+        first = weights[next(iter(self.parameters))]
+        batch = first.shape[: first.ndim - len(next(iter(self.parameters.values())))]
+        parts = [weights[name].reshape(*batch, prod(shape)) for name, shape in self.parameters.items()]
+        return np.concatenate(parts, axis=-1)
+
+    def unflatten(self, vector: Any) -> dict[str, Any]:
+        """The inverse of :meth:`flatten`."""
+        batch, parts = vector.shape[:-1], flat_parts(self.parameters)
+        return {name: vector[..., part].reshape((*batch, *shape)) for name, shape, part in parts}
+
+    def draw_weights(self, rng: np.random.Generator, p: int, *batch: int) -> dict[str, np.ndarray]:
+        """Draw points of the parameter space over F_p: int64 arrays, entries in [0, p), leading axes of lengths `batch`."""
+        shapes = self.parameters.items()
+        return {name: rng.integers(0, p, size=(*batch, *shape), dtype=np.int64) for name, shape in shapes}
+
+    def draw_real_weights(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
+        """A random point of the parameter space in float64, entries of order one."""
+        return {name: rng.standard_normal(shape) for name, shape in self.parameters.items()}
+
+    def draw_inputs(self, rng: np.random.Generator, samples: int) -> dict[str, np.ndarray]:
+        """Normal numbers for the inputs, by name, with one leading axis over samples."""
+        shapes = self.program.input_shapes.items()
+        return {name: rng.normal(size=(samples, *shape)) for name, shape in shapes}
+
+    def real_point(self, samples: int, seed: int) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
+        """Real weights and inputs, by name, for a float64 rank: normal numbers unless a family knows better ones."""
+        rng = np.random.default_rng([seed, 8])
+        return self.draw_real_weights(rng), self.draw_inputs(rng, samples)
+
+    def dyadic_point(self, samples: int, seed: int) -> DyadicPoint:
+        """Dyadic weights and inputs at which the Jacobian of an analytic network is well conditioned."""
+        rng = np.random.default_rng([seed, 4])
+        scaled = {
+            name: rng.normal(size=shape) / np.sqrt(shape[-1] if shape else 1)
+            for name, shape in self.parameters.items()
+        }
+        inputs = self.draw_inputs(rng, samples)
+        weights = {name: self.gauge.place(name, dyadic(array), 1 << BITS) for name, array in scaled.items()}
+        return DyadicPoint(weights=weights, inputs={name: dyadic(array) for name, array in inputs.items()})
+
+    precisions: ClassVar[tuple[int, ...]] = (53, 128, 256)
+    """Bits of balls to try in turn for an analytic network."""
+
+    def samples_needed(self) -> int | None:
+        """A guess of how many inputs show the generic rank; None leaves it to the rank."""
+        return None
+
+    # -- target ------------------------------------------------------------------------------------------
+
+    @property
+    def input_shape(self) -> Shape | None:
+        """Shape of one input of the network; None for a map given by its coordinates alone."""
+        return None
+
+    @property
+    def output_shape(self) -> Shape | None:
+        """Shape of one output of the network; None for a map given by its coordinates alone, a vector for several outputs."""
+        shapes = list(self.program.output_shapes.values())
+        if self.input_shape is None:
+            return None
+        return shapes[0] if len(shapes) == 1 else (self.program.output_count,)
+
+    def network(self, weights: Mapping[str, Any], inputs: Any) -> Any:
+        """The forward pass on one input, from the network's definition; it is run once, to be recorded."""
+        raise NotImplementedError
+
+    @property
+    def program(self) -> Program:
+        """The recorded network; for a map without inputs, the coordinates themselves."""
+        return _recorded(self)
+
+    @property
+    def polynomial(self) -> bool:
+        """Whether the map is polynomial in the weights; False for softmax."""
+        return self.program.polynomial
+
+    @property
+    def coordinate_program(self) -> Program | None:
+        """A program without inputs that computes the target coordinates; None when these are the network's coefficients."""
+        return None if self.program.inputs else self.program
+
+    def forward(self, weights: Weights, inputs: Any) -> Any:
+        """The network at given weights and inputs, over any arithmetic; leading axes are batches."""
+        if self.input_shape is None:
+            raise TypeError(f"{self} is given by its coordinates and has no inputs")
+        return run(self.program, weights, inputs)
+
+    coordinates = evaluation.coordinates
+    coordinate_jacobian = evaluation.coordinate_jacobian
+
+    coordinate_system: str = "full"
+    """Which target coordinates are used: all coefficients, or those of Proposition A.5 (``segre``)."""
+    output_name: ClassVar[str] = "y"
+    """What names of coordinates call the output, if there is one only."""
+
+    @property
+    def monomials(self) -> np.ndarray:
+        """Exponents of the monomials in the inputs whose coefficients are the coordinates."""
+        raise NotPolynomialError(f"{self} has no polynomial coordinates")
+
+    @property
+    def coordinate_names(self) -> tuple[str, ...]:
+        """Which monomial of which output entry a coordinate belongs to, e.g. ``y[1,1]: x[2,1]^2``."""
+        outputs = _renamed(self.program.output_shapes, self.output_name)
+        inputs = _renamed(self.program.input_shapes, "x")
+        entries = [name + _index(i) for name, shape in outputs.items() for i in np.ndindex(shape)]
+        if not inputs:
+            return tuple(entries)
+        variables = [
+            name + _index(i[::-1]) for name, shape in inputs.items() for i in np.ndindex(shape[::-1])
+        ]
+        terms = [_monomial_name(row, variables) for row in self.monomials]
+        return tuple(f"{entry}: {term}" for entry in entries for term in terms)
+
+    @property
+    def coordinate_description(self) -> str:
+        """What the coordinates are, in words; :attr:`coordinate_names` says it of each."""
+        if not self.program.inputs:
+            return "the entries of the output, in their order"
+        return "the coefficients of the outputs as polynomials in the inputs, output by output"
+
+    @property
+    def coordinate_count(self) -> int:
+        return self.program.output_count * (len(self.monomials) if self.program.inputs else 1)
+
+    @property
+    def ambient_dim(self) -> int:
+        """Dimension of the space of all functions of this kind (for one-layer attention: of Sym3)."""
+        return self.coordinate_count
+
+    # -- the Macaulay2 twin ------------------------------------------------------------------------------
+
+    @property
+    def m2_partial(self) -> str | Path:
+        """The template partial that defines the model in Macaulay2: ``_lightning``, or for a family of another package the file
+        beside its module."""
+        name, module = "_" + self._must_be_polynomial().replace("-", "_"), type(self).__module__
+        if module.startswith("m2bridge."):
+            return name
+        return Path(str(sys.modules[module].__file__)).with_name(f"{name}.m2.j2")
+
+    def _must_be_polynomial(self) -> str:
+        """The family, where Macaulay2 can compute with it."""
+        if not self.polynomial:
+            raise NotPolynomialError(f"{self} is not polynomial: Macaulay2 cannot compute with it")
+        return self.family
+
+    @property
+    def m2_parameters(self) -> dict[str, object]:
+        """Values for the partial's parameters."""
+        self._must_be_polynomial()
+        values = {item.name: getattr(self, item.name) for item in fields(self)}  # type: ignore[arg-type]
+        named = {self.m2_names.get(name, name): value for name, value in values.items()}
+        return {name: value for name, value in named.items() if name}
+
+    # -- what is known -----------------------------------------------------------------------------------
+
+    @property
+    def symmetries(self) -> tuple[Symmetry, ...]:
+        """Groups proved to act on the weights without changing the function."""
+        return ()
+
+    def symmetry(
+        self,
+        kind: Literal["gl", "torus", "scaling"],
+        size: int,
+        axes: Mapping[str, tuple[Label, ...]],
+        name: str,
+        citation: str,
+    ) -> Symmetry:
+        """A group that acts on weights of this model; see :class:`~m2bridge.families.symmetries.Symmetry`."""
+        return Symmetry(name=name, citation=citation, kind=kind, size=size, axes=axes, shapes=self.parameters)
+
+    @property
+    def gauge(self) -> Held:
+        """Weight entries that the symmetries can bring to fixed values: a slice on which ranks are those of the whole model."""
+        return NOTHING_HELD
+
+    @property
+    def grading(self) -> np.ndarray | None:
+        """Torus weights of the target coordinates: an integer matrix, one row for each grading, one column for each
+        coordinate.
+
+        The image is stable under the torus with these weights. They are read off the program; None for one that is too large.
+        """
+        return _grading(self)
+
+    @property
+    def formula(self) -> Formula | None:
+        """The literature's formula for the dimension of the image, if there is one for this family."""
+        return None
+
+    @property
+    def closure_degree(self) -> Formula | None:
+        """The degree of the closure of the image, where an argument gives it in closed form; it holds over every field."""
+        return None
+
+    @property
+    def dimension_bound(self) -> Formula | None:
+        """A proved upper bound of the dimension of the image, where one is known in closed form."""
+        return None
+
+
+class NetworkModel(Model):
+    """A model with inputs and outputs whose target coordinates are, unless said otherwise, all coefficients.
+
+    Order: output entries row by row, then monomials of the input entries by ascending degree, within a
+    degree in descending lexicographic order; the entries of an input matrix are ordered column by column
+    (the first token first).
+    """
+
+    @property
+    @abstractmethod
+    def input_shape(self) -> Shape: ...
+
+    @property
+    def degrees(self) -> tuple[int, ...]:
+        """Degrees in the inputs that occur, ascending."""
+        if not self.polynomial:
+            raise NotPolynomialError(f"{self} has no polynomial coordinates")
+        return self.program.input_degrees
+
+    @property
+    def coordinate_count(self) -> int:
+        return self.ambient_dim
+
+    @property
+    def ambient_dim(self) -> int:
+        """Dimension of the space of polynomial functions with these degrees, inputs and outputs."""
+        variables = prod(self.input_shape)
+        return self.program.output_count * sum(comb(variables + k - 1, k) for k in self.degrees)
+
+    @property
+    def monomials(self) -> np.ndarray:
+        """Exponents of the monomials in the inputs, in the order of the coordinates."""
+        if self.coordinate_count > MOST_COORDINATES:
+            raise OutOfReachError(
+                f"{self} has {self.coordinate_count} target coordinates, more than {MOST_COORDINATES}",
+                estimate=self.coordinate_count,
+            )
+        return _monomials(prod(self.input_shape), self.degrees)
+
+
+def _renamed(shapes: dict[str, Shape], alone: str) -> dict[str, Shape]:
+    """Shapes by name; one that is alone is called so."""
+    return shapes if len(shapes) != 1 else dict.fromkeys([alone], *shapes.values())
+
+
+def _index(index: tuple[int, ...]) -> str:
+    return "[" + ",".join(str(i + 1) for i in index) + "]" if index else ""
+
+
+def _monomial_name(exponents: np.ndarray, names: Sequence[str]) -> str:
+    """A monomial as text, e.g. ``x[1,1]*x[2,2]^2``."""
+    pairs = zip(names, exponents, strict=True)
+    return "*".join(name if power == 1 else f"{name}^{power}" for name, power in pairs if power) or "1"
+
+
+@lru_cache(maxsize=16)
+def _monomials(variables: int, degrees: tuple[int, ...]) -> np.ndarray:
+    table = np.concatenate([monomials(variables, degree) for degree in degrees])
+    table.setflags(write=False)
+    return table
+
+
+@lru_cache(maxsize=128)
+def _recorded(model: Model) -> Program:
+    name = "X" if len(model.input_shape or ()) == 2 else "x"
+    inputs = {} if model.input_shape is None else {name: model.input_shape}
+    return record_call(lambda w, x: model.network(w, x.get(name)), model.parameters, inputs).program
+
+
+@lru_cache(maxsize=32)
+def _grading(model: Model) -> np.ndarray | None:
+    """Characters of the target coordinates, one row for each grading."""
+    program = model.coordinate_program or model.program
+    found = gradings(program) if program.polynomial else None
+    if found is None or not program.inputs:
+        return None if found is None else found.outputs
+    parts = []
+    for _, shape, part in flat_parts(program.input_shapes):  # variables of a matrix go column by column
+        entries = found.inputs[:, part].reshape(len(found.inputs), *shape)
+        parts.append(entries.transpose(0, *range(len(shape), 0, -1)).reshape(len(entries), prod(shape)))
+    variables = np.concatenate(parts, axis=1) @ model.monomials.T
+    target = found.outputs[:, :, None] - variables[:, None, :]
+    return np.asarray(target.reshape(len(target), model.coordinate_count))

@@ -1,0 +1,246 @@
+"""The families by name, the one reader of spec strings, and what is known about a model before any question is asked."""
+
+from __future__ import annotations
+
+import importlib
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import entry_points
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from m2bridge.errors import InputError, SpecError, suggestion
+from m2bridge.families.base import Formula, Model
+from m2bridge.families.convolution import Convolution
+from m2bridge.families.evaluation import random_image_points
+from m2bridge.families.lightning import DeepLightning, Lightning
+from m2bridge.families.mlp import MLP, Linear, perceptron
+from m2bridge.families.polynomial_map import read_inline
+from m2bridge.families.softmax import Softmax
+from m2bridge.families.spec import Arguments, read
+from m2bridge.families.tensors import CP
+from m2bridge.families.transformer import AttentionVariant, Transformer, with_options
+from m2bridge.families.user_code import allowed_model, is_code
+from m2bridge.families.user_network import read_file, read_program
+from m2bridge.linear.modular import rank_mod
+from m2bridge.linear.primes import LARGE_PRIME, given_numbers, prime_for
+
+MOST_SPAN_COORDINATES = 2_000
+_SHOWN_COORDINATES = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """A family of models: its name in specs, what it is, an example, among which others it is listed, and how to build one."""
+
+    name: str
+    summary: str
+    example: str
+    kind: str = "your own"
+    build: Callable[[Arguments], Model] | None = None
+
+
+def _multi_head(arguments: Arguments) -> DeepLightning:
+    arguments.only("d", "dp", "a", "heads", "t", "parametrization", "coordinates")
+    if "heads" not in arguments.values:
+        arguments.fail("multi-head needs heads=")
+    layer = arguments.changed("heads").built(Lightning)
+    options: dict[str, Any] = {
+        name: getattr(layer, name) for name in ("t", "parametrization", "coordinate_system")
+    }
+    return DeepLightning(d=layer.widths, a=layer.ranks, heads=arguments.values["heads"], **options)  # type: ignore[arg-type]
+
+
+def _skip_lightning(arguments: Arguments) -> DeepLightning:
+    arguments.only("d", "a", "t", "heads", "parametrization", "coordinates")
+    return arguments.changed(skip=True).built(DeepLightning)
+
+
+def _family(
+    kind: str, model: type[Model], build: Callable[[Arguments], Model] | None = None, more: str = ""
+) -> Family:
+    return Family(model.family, model.summary + more, model.example, kind, build or model.from_arguments)
+
+
+_LISTED = (
+    _family("attention", Lightning),
+    _family("attention", DeepLightning, lambda given: with_options(given, DeepLightning), ", causal="),
+    Family(
+        "multi-head", "one layer of lightning self-attention with several heads (short for deep-lightning)",
+        "multi-head(d=3,dp=3,a=3,heads=2,t=2)", "attention", _multi_head,
+    ),
+    Family(
+        "skip-lightning", "lightning self-attention with skip connections (short for deep-lightning)",
+        "skip-lightning(d=[2,2,2],a=[2,2],t=2)", "attention", _skip_lightning,
+    ),
+    _family("attention", Softmax, lambda given: with_options(given, Softmax), "; causal="),
+    _family("attention", AttentionVariant),
+    _family("attention", Transformer),
+    _family("perceptrons", MLP, perceptron, "; r=[2,3] for one exponent a hidden layer, bias=true"),
+    _family("perceptrons", Linear),
+    _family("convolutions", Convolution),
+    _family("tensors", CP),
+    Family(
+        "file", "your own map or network in a file: name, variables, polynomials; or a saved program",
+        "file:my_map.toml",
+    ),
+    Family(
+        "program", "your own network as a program on one line, as records hold it; see from_callable and describe --program",
+        "program:%0 = weight w [2];%1 = power 2 %0;output y %1",
+    ),
+    Family(
+        "torch", "your own PyTorch module: a function that returns (module, input_shape); runs the file",
+        "torch:my_net.py:build",
+    ),
+    Family(
+        "python", "your own function of arrays, with shapes as annotations and inputs after a star; runs the file",
+        "python:my_map.py:f",
+    ),
+    Family(
+        "map", "your own polynomial or rational map on one line, such as map:x,y->x/y;1/(x+y)",
+        "map:s,t->s^3;s^2*t;s*t^2;t^3",
+    ),
+)  # fmt: skip
+FAMILIES = {family.name: family for family in _LISTED}
+GROUP = "m2bridge.models"
+"""Of entry points: ``gated = "my_package.gated:Gated"``."""
+
+
+def imported(module: str) -> ModuleType:
+    """A module of another package; what goes wrong in it is said to be there."""
+    try:
+        return importlib.import_module(module)
+    except Exception as error:
+        raise InputError(f"{module}, of another package, cannot be imported: {error!r}") from error
+
+
+@cache
+def families() -> dict[str, Family]:
+    """Every family by name: ours, those of entry points, and the classes with a ``family`` in modules of ``M2BRIDGE_PLUGINS``."""
+    places = [point.module for point in entry_points(group=GROUP)]
+    places += filter(None, os.environ.get("M2BRIDGE_PLUGINS", "").split(","))
+    found = [item for name in dict.fromkeys(places) for item in vars(imported(name)).values()]
+    own = [
+        c
+        for c in found
+        if isinstance(c, type) and issubclass(c, Model) and c.__module__ in places and "family" in vars(c)
+    ]
+    return FAMILIES | {c.family: _family("other packages", c) for c in own if c.family not in FAMILIES}
+
+
+def parse_spec(text: str) -> Model:
+    """The model that a spec string names.
+
+    >>> parse_spec("lightning:d=2,dp=1") == parse_spec("lightning(d=2, dp=1, a=2, t=2)")
+    True
+
+    Raises
+    ------
+    ParseError
+        A polynomial or a file cannot be read.
+    SpecError
+        The text cannot be read, the family is not known, or the sizes are impossible; one line, with the
+        position.
+    """
+    if not isinstance(text, str):
+        raise SpecError(
+            f"a spec is a text such as 'lightning(d=2,dp=1)', not the {type(text).__name__} {str(text)[:40]!r}"
+        )
+    text = text.strip()
+    if is_code(text):
+        return allowed_model(text)
+    if text.startswith("file:"):
+        return read_file(text.removeprefix("file:"))
+    if text.startswith("map:"):
+        return read_inline(text)
+    if text.startswith("program:"):
+        return read_program(text)
+    arguments = read(text)
+    family = FAMILIES.get(arguments.family) or families().get(arguments.family)
+    if family is None:
+        hint = suggestion(arguments.family, tuple(families()))
+        raise SpecError(
+            f"there is no family {arguments.family!r} (position 1); {hint}", text=text, position=1
+        )
+    if family.build is None:
+        hint = f"write {family.name}:..., as in {family.example}"
+        raise SpecError(f"{text[:80]}: {hint}", text=text, position=1)
+    try:
+        return family.build(arguments)
+    except SpecError as error:
+        argument = error.fields.get("argument")
+        if argument is None:
+            raise
+        arguments.fail(error.message, argument)
+
+
+def span_dim(model: Model) -> int | None:
+    """Dimension of the linear span of the image: the rank of its coordinates at random points over F_p.
+
+    Points are added until their number passes the rank: a lower bound, and the dimension unless the points are special.
+    None above 2,000 coordinates.
+
+    >>> span_dim(parse_spec("lightning(d=2,dp=1,coordinates=full)"))
+    6
+    """
+    if model.coordinate_count > MOST_SPAN_COORDINATES:
+        return None
+    p = prime_for(given_numbers(model), chosen=None, default=LARGE_PRIME)
+    rng = np.random.default_rng(0)
+    rows = np.zeros((0, model.coordinate_count), dtype=np.int64)
+    size = 32
+    while True:
+        rows = np.concatenate([rows, random_image_points(model, rng, size, p)])
+        rank = rank_mod(rows, p)
+        if rank < len(rows) or rank == model.coordinate_count:
+            return rank
+        size = len(rows)
+
+
+def describe(model: Model) -> dict[str, Any]:
+    """Parameters, target, symmetries, gradings, formula and bound of a model, as JSON values."""
+    return {
+        "spec": model.spec,
+        "title": model.title,
+        "family": model.family,
+        "polynomial": model.polynomial,
+        "parameters": {name: list(shape) for name, shape in model.parameters.items()},
+        "variables": list(getattr(model, "variables", ())) or None,
+        "parameter_count": model.parameter_count,
+        "parameter_dim": model.parameter_dim,
+        "free": model.free.spec if model.free is not model else None,
+        "input_shape": None if model.input_shape is None else list(model.input_shape),
+        "output_shape": None if model.output_shape is None else list(model.output_shape),
+        **_target(model),
+        "symmetries": [
+            {"name": item.name, "group": item.group, "dim": item.dim, "citation": item.citation}
+            for item in model.symmetries
+        ],
+        "formula": _formula(model.formula),
+        "dimension_bound": _formula(model.dimension_bound),
+    }
+
+
+def _target(model: Model) -> dict[str, Any]:
+    if not model.polynomial:
+        return dict.fromkeys(("ambient_dim", "coordinate_count", "coordinates", "span_dim", "grading_rank"))
+    small = model.coordinate_count <= MOST_SPAN_COORDINATES
+    grading = model.grading if small else None
+    return {
+        "ambient_dim": model.ambient_dim,
+        "coordinate_count": model.coordinate_count,
+        "coordinates": list(model.coordinate_names[:_SHOWN_COORDINATES]) if small else None,
+        "span_dim": span_dim(model),
+        "grading_rank": None if grading is None else int(np.linalg.matrix_rank(grading)),
+    }
+
+
+def _formula(formula: Formula | None) -> dict[str, Any] | None:
+    if formula is None:
+        return None
+    hypotheses = [{"statement": text, "holds": holds} for text, holds in formula.hypotheses]
+    return {"value": formula.value, "citation": formula.citation, "hypotheses": hypotheses}

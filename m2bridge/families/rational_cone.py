@@ -1,0 +1,97 @@
+"""Rational maps by polynomials: the cone over the image, and the coordinates as fractions.
+
+With a common denominator Q, the map f has the polynomial map (l, x) -> (l Q f, l Q). The closure of its image is the cone over
+that of f: its points with the last coordinate 1 are the closure of the image of f, where no denominator is zero, and it has one
+dimension more. A symmetry of it moves neither l Q nor l Q f, so that it does not move f.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from flint import fmpq, fmpq_mpoly
+
+from m2bridge.errors import InputError, OutOfReachError
+from m2bridge.families.base import Model
+from m2bridge.families.polynomial_map import PolynomialMap, RationalMap
+from m2bridge.families.symbolic import sparse, symbolic_weights
+from m2bridge.frontends.rational_functions import Quotient, cleared, lowest_terms
+
+_MOST_WEIGHTS = 400
+
+
+def is_rational_map(model: Model) -> bool:
+    """Whether the coordinates are rational functions of the weights, and at least one of them has a denominator."""
+    return not model.polynomial and model.program.rational and not model.program.inputs
+
+
+def symbolic_fractions(model: Model) -> tuple[Quotient, ...]:
+    """The coordinates as fractions in the flat weights.
+
+    >>> from m2bridge.families import from_callable, from_text
+    >>> inverse = from_callable(lambda w: 1 / w, {"w": (2,)})
+    >>> symbolic_fractions(inverse) == from_text("", ["a", "b"], ["1/a", "1/b"]).fractions
+    True
+    """
+    if isinstance(model, RationalMap):
+        return model.fractions
+    if model.parameter_count > _MOST_WEIGHTS:
+        raise OutOfReachError(
+            f"{model} has {model.parameter_count} weights, too many to expand", estimate=model.parameter_count
+        )
+    weights, _ = symbolic_weights(model)
+    entered = {
+        name: np.vectorize(lambda w: _Fraction(w, w * 0 + 1), otypes=[object])(array)
+        for name, array in weights.items()
+    }
+    zero = next(iter(entered.values())).reshape(-1)[0] * 0
+    found = [zero + entry for entry in np.asarray(model.coordinates(entered)).reshape(-1)]
+    return tuple(lowest_terms(sparse(entry.over), sparse(entry.under)) for entry in found)
+
+
+def cone_map(model: Model) -> PolynomialMap:
+    """The polynomial map onto the cone over the image of a rational map; the last coordinate is that of the cone.
+
+    >>> from m2bridge.families import from_text
+    >>> cone_map(from_text("", ["t"], ["1/t", "t"])).spec
+    'map:w0,w1->w1;w0^2*w1;w0*w1'
+    """
+    polynomials = cleared(symbolic_fractions(model))
+    scaled = tuple(tuple(((*exponents, 1), c) for exponents, c in f) for f in polynomials)
+    names = tuple(f"w{i}" for i in range(model.parameter_count + 1))
+    return PolynomialMap(name=f"cone over {model}", variables=names, polynomials=scaled)
+
+
+class _Fraction:
+    """A quotient of polynomials over QQ, in lowest terms."""
+
+    def __init__(self, over: fmpq_mpoly, under: fmpq_mpoly) -> None:
+        common = over.gcd(under) if over != 0 else under
+        self.over, self.under = over / common, under / common
+
+    def _entered(self, other: Any) -> _Fraction:
+        if isinstance(other, _Fraction):
+            return other
+        value = fmpq(other.numerator, other.denominator) if isinstance(other, Fraction) else other
+        one = self.under * 0 + 1
+        return _Fraction(one * value, one)
+
+    def __add__(self, other: Any) -> _Fraction:
+        right = self._entered(other)
+        return _Fraction(self.over * right.under + right.over * self.under, self.under * right.under)
+
+    def __mul__(self, other: Any) -> _Fraction:
+        right = self._entered(other)
+        return _Fraction(self.over * right.over, self.under * right.under)
+
+    def __rtruediv__(self, other: Any) -> _Fraction:
+        if self.over == 0:
+            raise InputError("a division by zero: a denominator is identically 0")
+        return self._entered(other) * _Fraction(self.under, self.over)
+
+    __radd__, __rmul__ = __add__, __mul__
+
+    def __neg__(self) -> _Fraction:
+        return self * -1

@@ -1,0 +1,191 @@
+"""The spec string, one spelling of a model for the command line, records and job files alike.
+
+``family(key=value,...)``, or ``family:key=value,...`` where a shell would need quotes; lists are ``[2,3,2]``
+or ``2-3-2``. :func:`read` turns the text into :class:`Arguments`; what a family accepts is decided by the
+family.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import MISSING, Field, dataclass, fields, replace
+from typing import Any, NoReturn, TypeVar
+
+from m2bridge.errors import SpecError, suggestion
+
+LONGEST_SPEC = 2_000
+
+Value = int | bool | str | tuple[int, ...]
+_Built = TypeVar("_Built")
+
+_WORD = r"[a-zA-Z][a-zA-Z0-9_-]*"
+_KEY = r"[a-zA-Z_][a-zA-Z0-9_]*"
+_INTEGER = r"-?\d{1,18}"
+_VALUE = rf"(?P<list>\[)|(?P<dashed>\d{{1,18}}(?:-\d{{1,18}})+)|(?P<integer>{_INTEGER})|(?P<word>{_WORD})"
+_KINDS: dict[str, tuple[Any, str]] = {
+    "int": (int, "an integer"),
+    "bool": (bool, "true or false"),
+    "str": (str, "a word"),
+    "tuple[int, ...]": (tuple, "a list such as [2,3,2] or 2-3-2"),
+}
+WRITTEN = {"coordinate_system": "coordinates"}
+"""Fields of models that specs call otherwise."""
+
+
+def type_name(item: Field[Any]) -> str:
+    """The type of a field as it is written, with and without ``from __future__ import annotations``."""
+    kind: Any = item.type
+    return kind.__name__ if type(kind) is type else str(kind)
+
+
+@dataclass(frozen=True, slots=True)
+class Arguments:
+    """The arguments in a spec string, with the position (from 1) of each."""
+
+    text: str
+    family: str
+    values: dict[str, Value]
+    positions: dict[str, int]
+
+    def fail(self, message: str, key: str | None = None) -> NoReturn:
+        position = self.positions.get(key or "", 1)
+        raise SpecError(f"{self.text}: {message} (position {position})", text=self.text, position=position)
+
+    def only(self, *keys: str) -> None:
+        """Refuse any argument that is not among `keys`."""
+        for key in self.values:
+            if key not in keys:
+                self.fail(f"{self.family} has no argument {key!r}; {suggestion(key, keys)}", key)
+
+    def changed(self, *left_out: str, **values: Value) -> Arguments:
+        """These arguments with other values, and without some."""
+        kept = {key: value for key, value in self.values.items() if key not in left_out}
+        return replace(self, values=kept | values)
+
+    def built(self, model: type[_Built]) -> _Built:
+        """The model whose fields are these arguments; a field without a default is needed.
+
+        A list with one integer for each layer may be given as a single integer, unless it is needed.
+        """
+        items = {WRITTEN.get(item.name, item.name): item for item in fields(model)}  # type: ignore[arg-type]
+        self.only(*items)
+        found: dict[str, Value] = {}
+        for key, item in items.items():
+            kind, needed = type_name(item), item.default is MISSING
+            if key in self.values:
+                value = found[item.name] = self.values[key]
+                accepted, wanted = _KINDS[kind]
+                fits = isinstance(value, accepted) and isinstance(value, bool) == (kind == "bool")
+                one_for_all = kind.startswith("tuple") and not needed
+                if not fits and not (one_for_all and type(value) is int):
+                    wanted = f"an integer or {wanted}" if one_for_all else wanted
+                    self.fail(f"{key} should be {wanted}, not {_shown(value)}", key)
+            elif needed:
+                self.fail(f"{self.family} needs {key}=" + ("[...]" if "tuple" in kind else ""))
+        return model(**found)
+
+
+class _Reader:
+    """A text that is read from left to right; blanks between parts mean nothing."""
+
+    def __init__(self, text: str) -> None:
+        self.text, self.at = text, 0
+
+    def fail(self, message: str) -> NoReturn:
+        position = self.at + 1
+        raise SpecError(f"{self.text}: {message} at position {position}", text=self.text, position=position)
+
+    def peek(self) -> str:
+        """The next character that is no blank; empty at the end."""
+        while self.text[self.at : self.at + 1] == " ":
+            self.at += 1
+        return self.text[self.at : self.at + 1]
+
+    def take(self, pattern: str, wanted: str) -> re.Match[str]:
+        found = repr(self.peek()) if self.peek() else "the end"
+        match = re.compile(pattern).match(self.text, self.at)
+        if match is None:
+            self.fail(f"expected {wanted}, found {found}")
+        self.at = match.end()
+        return match
+
+    def found(self, char: str) -> bool:
+        """Whether the next character is this one, which is then read."""
+        here = self.peek() == char
+        self.at += here
+        return here
+
+    def value(self) -> Value:
+        match = self.take(_VALUE, "a value")
+        kind, text = match.lastgroup, match[0]
+        if kind == "list":
+            items = [self.take(_INTEGER, "an integer in a list")[0]]
+            while self.found(","):
+                items.append(self.take(_INTEGER, "an integer in a list")[0])
+            self.take(r"\]", "']'")
+            return tuple(map(int, items))
+        if kind == "dashed":
+            return tuple(map(int, text.split("-")))
+        if kind == "word":
+            return {"true": True, "false": False}.get(text, text)
+        if self.peek().isdigit():
+            self.fail("a number is too long")
+        return int(text)
+
+
+def read(text: str) -> Arguments:
+    """The family and arguments in a spec string; a SpecError that names the position where it is not one.
+
+    >>> read("mlp:widths=2-3-2,r=2").values
+    {'widths': (2, 3, 2), 'r': 2}
+    """
+    if len(text) > LONGEST_SPEC:
+        raise SpecError(
+            f"a spec of {len(text)} characters is too long (at most {LONGEST_SPEC})", text=text[:80]
+        )
+    text = text.strip()
+    if strange := re.search(r"[^ -~]", text):
+        char, position = strange[0], strange.end()
+        message = f"character {char!r} at position {position} does not belong in a spec"
+        raise SpecError(message, position=position)
+    reader = _Reader(text)
+    family = reader.take(_WORD, "a family such as lightning")[0]
+    arguments = Arguments(text, family, {}, {})
+    opening = reader.peek()
+    if opening not in ("(", ":", ""):
+        hint = " (a polynomial map is written map:x,y->x^2;x*y)" if opening in "^*+-/;," else ""
+        reader.fail(f"expected '(' or ':' after {family}{hint}, found {opening!r}")
+    reader.at += len(opening)
+    more = opening != "" and reader.peek() not in ("", ")")
+    while more:
+        reader.peek()
+        start = reader.at + 1
+        key = reader.take(_KEY, "an argument's name")[0]
+        if key in arguments.values:
+            reader.fail(f"argument {key!r} is given twice")
+        reader.take("=", "'='")
+        arguments.values[key], arguments.positions[key] = reader.value(), start
+        more = reader.found(",")
+    if opening == "(":
+        reader.take(r"\)", "')'")
+    if reader.peek():
+        reader.fail(f"unexpected {reader.peek()!r}")
+    return arguments
+
+
+def written(family: str, **values: object) -> str:
+    """The canonical spec string; arguments that are None are left out.
+
+    >>> written("mlp", widths=(2, 3, 2), r=2, skip=None)
+    'mlp(widths=[2,3,2],r=2)'
+    """
+    shown = ",".join(f"{key}={_shown(value)}" for key, value in values.items() if value is not None)
+    return f"{family}({shown})"
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, tuple):
+        return "[" + ",".join(str(item) for item in value) + "]"
+    return str(value)

@@ -1,0 +1,57 @@
+"""A model run over polynomials: an identity proved once holds for all weights."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import prod
+from typing import Any
+
+import numpy as np
+from flint import Ordering, fmpq_mpoly_ctx
+
+from m2bridge.families.base import Model
+from m2bridge.families.polynomial_map import PolynomialMap
+from m2bridge.programs.arithmetics import object_array
+
+
+def symbolic_weights(model: Model, extra: int = 0) -> tuple[dict[str, np.ndarray], list[Any]]:
+    """Weights whose entries are variables over QQ, and `extra` more variables of the same ring."""
+    names = [f"w{i}" for i in range(model.parameter_count)] + [f"z{i}" for i in range(extra)]
+    variables = rational_variables(names)
+    weights = {name: variable_array(variables, shape) for name, shape in model.parameters.items()}
+    return weights, variables
+
+
+def symbolic_map(model: Model) -> tuple[dict[tuple[int, ...], Any], ...]:
+    """The target coordinates as sparse polynomials in the flattened weights.
+
+    >>> from m2bridge.families import Linear
+    >>> symbolic_map(Linear(widths=(1, 1, 1)))
+    ({(1, 1): 1},)
+    """
+    if isinstance(model, PolynomialMap):  # they are given
+        return tuple(map(dict, model.polynomials))
+    weights, _ = symbolic_weights(model)
+    return tuple(sparse(entry) for entry in model.coordinates(weights).reshape(-1))
+
+
+def sparse(polynomial: Any) -> dict[tuple[int, ...], Any]:
+    """A python-flint polynomial as exponents -> coefficient (int, or Fraction where it is not whole)."""
+    return {tuple(map(int, key)): _number(value) for key, value in polynomial.to_dict().items()}
+
+
+def _number(value: Any) -> Any:
+    if hasattr(value, "p") and hasattr(value, "q"):
+        return int(value.p) if value.q == 1 else Fraction(int(value.p), int(value.q))
+    return int(value)
+
+
+def rational_variables(names: list[str]) -> list[Any]:
+    """Variables of a polynomial ring over QQ."""
+    return list(fmpq_mpoly_ctx.get(names, Ordering.lex).gens())
+
+
+def variable_array(variables: list[Any], shape: tuple[int, ...]) -> np.ndarray:
+    """The next ``prod(shape)`` variables as an array, taken from the front of the list."""
+    taken = [variables.pop(0) for _ in range(prod(shape))]
+    return object_array(taken, shape)

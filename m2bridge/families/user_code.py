@@ -1,0 +1,161 @@
+"""Models from a user's own Python file: ``torch:my_net.py:build`` and ``python:my_map.py:f``.
+
+Reading such a spec runs the file. That happens only where the user typed it on the command line, or where
+``M2BRIDGE_ALLOW_CODE`` (``--allow-code``) says so; a spec in a record or a job file runs nothing by itself. The model is the
+program that was recorded, so records and jobs hold the network and never need the file again.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import inspect
+import os
+import sys
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from m2bridge.errors import InputError, M2BridgeError, SpecError, suggestion
+from m2bridge.families.base import Shape
+from m2bridge.families.user_network import UserNetwork, from_callable, from_torch
+
+ALLOW = "M2BRIDGE_ALLOW_CODE"
+_said: set[Path] = set()
+
+
+def is_code(text: str) -> bool:
+    """Whether a spec names a file that has to be run."""
+    return text.strip().startswith(("torch:", "python:"))
+
+
+@contextmanager
+def allowing(code: bool) -> Iterator[None]:
+    """Let specs of code be read within, when `code` is true: what ``--allow-code`` does while a job file is read."""
+    before = os.environ.get(ALLOW, "")
+    os.environ[ALLOW] = "1" if code else before
+    try:
+        yield
+    finally:
+        os.environ[ALLOW] = before
+
+
+def allowed_model(text: str) -> UserNetwork:
+    """The model of such a spec where the environment allows that its file is run; else an error."""
+    if os.environ.get(ALLOW, "") not in ("1", "yes", "true"):
+        raise SpecError(
+            f"{text[:80]} would run a file. That is done for a spec on the command line; elsewhere only with --allow-code "
+            f"or {ALLOW}=1. In Python, use m2bridge.from_torch or m2bridge.from_callable",
+            text=text,
+        )
+    return model_from_code(text)
+
+
+def model_from_code(text: str) -> UserNetwork:
+    """The model that a function of a user's file makes; the file is run, which is said once on stderr."""
+    kind, path, name = parts_of(text)
+    if kind == "torch" and importlib.util.find_spec("torch") is None:
+        raise InputError(f"{text[:80]}: PyTorch is not installed here; pip install 'm2bridge[torch]'")
+    if path not in _said:
+        _said.add(path)
+        print(f"running your own file {path}", file=sys.stderr)
+    with _blamed(path):
+        module = _module(path)
+    found = getattr(module, name, None)
+    if found is None:
+        there = [word for word, value in vars(module).items() if callable(value) and not word.startswith("_")]
+        raise InputError(f"{path} has no {name!r} at its top level; {suggestion(name, there)}")
+    return _from_torch(found, path, name) if kind == "torch" else _from_function(found, path, name)
+
+
+def parts_of(text: str) -> tuple[str, Path, str]:
+    """Kind, file and name of ``torch:my_net.py:build``."""
+    kind, _, rest = text.strip().partition(":")
+    path, _, name = rest.rpartition(":")
+    if not path or not name.isidentifier():
+        message = f"{text[:80]}: write {kind}:FILE.py:NAME, as in {kind}:my_net.py:build"
+        raise SpecError(message, text=text, position=1)
+    return kind, Path(path), name
+
+
+def _module(path: Path) -> ModuleType:
+    if not path.is_file():
+        raise InputError(f"there is no file {path}")
+    spec = importlib.util.spec_from_file_location(f"_m2bridge_user_{path.stem}", path.resolve())
+    if spec is None or spec.loader is None:
+        raise InputError(f"{path} is not a Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    sys.path.insert(0, str(path.resolve().parent))
+    try:
+        spec.loader.exec_module(module)
+    finally:
+        sys.path.pop(0)
+    return module
+
+
+@contextmanager
+def _blamed(path: Path) -> Iterator[None]:
+    """Errors of the user's file within become InputErrors that name its line."""
+    try:
+        yield
+    except M2BridgeError:
+        raise
+    except SyntaxError as error:
+        raise InputError(f"{path}, line {error.lineno}: {error.msg}") from error
+    except Exception as error:
+        here = [f for f in traceback.extract_tb(error.__traceback__) if f.filename == str(path.resolve())]
+        line = f", line {here[-1].lineno}" if here else ""
+        raise InputError(f"{path}{line}: {type(error).__name__}: {error}") from error
+
+
+def _from_torch(found: Any, path: Path, name: str) -> UserNetwork:
+    """A module and the shape of its input: ``return module, (3, 4)``, or ``module.input_shape``."""
+    if callable(found) and not hasattr(found, "named_parameters"):
+        with _blamed(path):
+            found = found()
+    module, shape = found if isinstance(found, tuple) and len(found) == 2 else (found, None)
+    shape = getattr(module, "input_shape", None) if shape is None else shape
+    if shape is None:
+        raise InputError(
+            f"{path}: {name} does not say the shape of its input; let it return (module, input_shape), "
+            "or give the module an attribute input_shape"
+        )
+    return from_torch(module, shape, name=name if type(module).__name__ == "Sequential" else None)
+
+
+def _from_function(found: Any, path: Path, name: str) -> UserNetwork:
+    """A function whose annotations are shapes: weights first, inputs after ``*``."""
+    if not inspect.isfunction(found):
+        raise InputError(f"{path}: {name} is a {type(found).__name__}, not a function of arrays")
+    weights: dict[str, Shape] = {}
+    inputs: dict[str, Shape] = {}
+    for key, parameter in inspect.signature(found).parameters.items():
+        if parameter.annotation is parameter.empty and parameter.default is not parameter.empty:
+            continue  # a number of the function, such as an exponent, that is as it stands there
+        shape = _shape(parameter.annotation)
+        if shape is None or parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+            raise InputError(
+                f"{path}: {name} does not say the shape of {key!r}; write shapes as annotations, with lengths from 1 on, inputs "
+                f"after a star: def {name}(W1: (3, 2), W2: (1, 3), *, x: (2,))"
+            )
+        (inputs if parameter.kind is parameter.KEYWORD_ONLY else weights)[key] = shape
+    if not weights:
+        raise InputError(
+            f"{path}: {name} has no weights; they stand before the star, with shapes as annotations"
+        )
+    return from_callable(found, weights, inputs=inputs, name=name)
+
+
+def _shape(annotation: Any) -> Shape | None:
+    if isinstance(annotation, str):  # the file begins with: from __future__ import annotations
+        try:
+            annotation = ast.literal_eval(annotation)
+        except (ValueError, SyntaxError):
+            return None
+    given = (annotation,) if isinstance(annotation, int) else annotation
+    fits = isinstance(given, tuple) and all(type(n) is int and n > 0 for n in given)
+    return given if fits else None

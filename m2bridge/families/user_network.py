@@ -1,0 +1,232 @@
+"""A user's own network: a recorded program is a model like any other.
+
+It comes from a Python function of arrays (:func:`from_callable`), from a PyTorch module, from a program on one line or in a file.
+The spec of such a model is the program itself, so that records, job files and certificates hold the network and nothing needs
+the Python file again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from m2bridge.errors import OutOfReachError, SpecError
+from m2bridge.families.base import Shape
+from m2bridge.families.polynomial_map import UserModel, read_map
+from m2bridge.families.symbolic import symbolic_map
+from m2bridge.families.symmetries import FoundSymmetries
+from m2bridge.frontends.polynomial_programs import polynomial_program
+from m2bridge.frontends.polynomials import Terms, terms_of
+from m2bridge.frontends.program_files import is_program_file, load_program, save_program
+from m2bridge.frontends.recording import record
+from m2bridge.linear.primes import LARGE_PRIME
+from m2bridge.linear.residues import Mod
+from m2bridge.programs import Program, parse_program
+from m2bridge.programs.coefficients import support
+from m2bridge.programs.evaluation import input_form
+from m2bridge.programs.program import HEADER
+
+MOST_EXPANDED = 400
+"""With more weights and inputs than this, coordinates are not expanded as polynomials."""
+MOST_INPUT_MONOMIALS = 20_000
+MOST_COEFFICIENTS = 500_000
+"""With a larger table of coefficients a network is quicker than the map of its coordinates."""
+MOST_PRODUCTS = 800_000
+"""With more products of coefficients in one instruction than this, a network's monomials are not listed (a few seconds)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class UserNetwork(UserModel):
+    """A model that is its program.
+
+    Attributes
+    ----------
+    recorded: the program; two models are equal when their programs are.
+    name: a title. notes: what an answer about this network has to say, for instance that floats were taken as exact dyadics.
+    declared: symmetries that the user states, as certificates write groups and fields; they are verified before they are used.
+    """
+
+    family: ClassVar[str] = "program"
+    unnamed: ClassVar[str] = "network"
+
+    recorded: Program
+    name: str = field(default=unnamed, compare=False)
+    notes: tuple[str, ...] = field(default=(), compare=False)
+    declared: tuple[Mapping[str, Any], ...] = field(default=(), compare=False)
+    found: FoundSymmetries = field(default=FoundSymmetries(), compare=False)
+
+    def __hash__(self) -> int:
+        return hash(self.recorded.sha256)
+
+    def __repr__(self) -> str:
+        """One line, with the name in place of the program."""
+        return f"<{type(self).__name__} {self.title}>"
+
+    def __str__(self) -> str:
+        return f"the network {self.own_name}" if self.own_name else "the network"
+
+    @property
+    def spec(self) -> str:
+        """``program:`` and the canonical text on one line, with ``;`` for line breaks."""
+        return "program:" + self.recorded.text.removeprefix(HEADER + "\n").rstrip("\n").replace("\n", ";")
+
+    @property
+    def title(self) -> str:
+        return f"{self.name}, {self.parameter_count} weights (program {self.recorded.sha256[:12]})"
+
+    @property
+    def program(self) -> Program:
+        return self.recorded
+
+    @property
+    def parameters(self) -> dict[str, Shape]:
+        return self.recorded.parameters
+
+    @property
+    def input_shape(self) -> Shape | None:
+        """The shape of the input; several inputs are one vector, one after the other."""
+        shapes = list(self.recorded.input_shapes.values())
+        return None if not shapes else shapes[0] if len(shapes) == 1 else (self.recorded.input_count,)
+
+    @cached_property
+    def monomials(self) -> np.ndarray:
+        """Monomials in the inputs that occur at one of two random weights over F_p."""
+        rng = np.random.default_rng(0)
+        drawn = self.draw_weights(rng, LARGE_PRIME, 2)
+        weights = {name: Mod(value, LARGE_PRIME) for name, value in drawn.items()}
+        found = support(input_form(self.recorded, weights, most_products=MOST_PRODUCTS))
+        if len(found) > MOST_INPUT_MONOMIALS:
+            raise OutOfReachError(
+                f"{self.name} has {len(found)} monomials in its inputs, more than {MOST_INPUT_MONOMIALS}",
+                estimate=len(found),
+            )
+        return found
+
+    @cached_property
+    def polynomials(self) -> tuple[Terms, ...]:  # type: ignore[override]
+        """The coordinates as polynomials in the flat weights."""
+        count = self.parameter_count + self.recorded.input_count
+        if count > MOST_EXPANDED:
+            raise OutOfReachError(
+                f"{self.name} has {count} variables, too many to expand symbolically", estimate=count
+            )
+        return tuple(map(terms_of, symbolic_map(self)))
+
+    @cached_property
+    def as_map(self) -> UserNetwork:
+        """The same weights with the target coordinates for outputs; the model itself when it has no inputs.
+
+        Raises OutOfReachError where the coordinates are too many to be expanded.
+        """
+        if self.input_shape is None:
+            return self
+        coordinates = self.polynomials
+        count, monomials = len(coordinates), len({exponents for f in coordinates for exponents, _ in f})
+        if count * monomials > MOST_COEFFICIENTS:
+            raise OutOfReachError(
+                f"{self.name} has {count} coordinates with {monomials} monomials in the weights",
+                estimate=count * monomials,
+            )
+        program = polynomial_program(coordinates, self.parameters)
+        return UserNetwork(recorded=program, name=self.name, notes=self.notes)
+
+    def save(self, path: str | Path) -> None:
+        """Write the network to a TOML file that ``file:PATH`` reads again."""
+        save_program(self.recorded, path, name=self.name, notes=self.notes)
+
+
+def from_callable(
+    function: Callable[..., Any],
+    shapes: Mapping[str, Shape],
+    *,
+    inputs: Mapping[str, Shape] | None = None,
+    name: str | None = None,
+    symmetries: Sequence[Mapping[str, Any]] = (),
+) -> UserNetwork:
+    """A model from a Python function of arrays.
+
+    Parameters
+    ----------
+    function
+        Called once with keyword arguments that record what is done with them: ``+ - * @ **``, division by constants, ``.T``,
+        indexing, sums, most of NumPy's array functions; ``exp`` and division by an array make the network analytic.
+    shapes
+        Names and shapes of the weights.
+    inputs
+        Names and shapes of the inputs; without them the function's values are themselves the coordinates.
+    symmetries
+        Groups or vector fields that you know, as certificates write them. They are verified, never believed.
+
+    Raises
+    ------
+    NotPolynomialError, InputError
+        A line of the function cannot be recorded; the message names the line and says what to write instead.
+
+    Examples
+    --------
+    >>> def attention(X, A, V):
+    ...     return V @ X @ X.T @ A @ X
+    >>> model = from_callable(attention, {"A": (2, 2), "V": (1, 2)}, inputs={"X": (2, 2)})
+    >>> model.coordinate_count, model.output_shape
+    (40, (1, 2))
+    """
+    label = str(name or getattr(function, "__name__", "network"))
+    recording = record(function, shapes, inputs)
+    return UserNetwork(
+        recorded=recording.program, name=label, notes=recording.notes, declared=tuple(symmetries)
+    )
+
+
+def from_torch(
+    module: Any, input_shape: int | Sequence[int] | Sequence[Sequence[int]], *, name: str | None = None
+) -> UserNetwork:
+    """A model from a ``torch.nn.Module``; needs the extra ``torch``.
+
+    Parameters
+    ----------
+    module
+        Parameters that require a gradient become the weights, with underscores for dots in their names; tied ones occur once.
+        Frozen parameters and buffers are constants, exactly the binary numbers that they are.
+    input_shape
+        The exact shape of the tensor that ``forward`` is given, with the batch axis if it wants one; several as a list.
+    name
+        A title; by default the name of the module's class.
+
+    Raises
+    ------
+    NotPolynomialError
+        A part is neither polynomial nor built from exp and division; the message names the submodule and what to do.
+    InputError
+        The module cannot be run or exported; the message says what to change.
+    DisagreementError
+        The recorded program does not compute what the module computes.
+    """
+    from m2bridge.frontends.pytorch import record_module
+
+    program, notes = record_module(module, input_shape)
+    return UserNetwork(recorded=program, name=name or type(module).__name__, notes=notes)
+
+
+def read_program(text: str) -> UserNetwork:
+    """The model of an inline spec ``program:%0 = weight W [2,2];...``."""
+    body = text.removeprefix("program:")
+    if "\n" in body:
+        raise SpecError("an inline program is written on one line, with ';' for line breaks", position=9)
+    return UserNetwork(recorded=parse_program(f"{HEADER}\n" + body.replace(";", "\n") + "\n"))
+
+
+def read_file(path: str | Path) -> UserModel:
+    """The network or the polynomial map that a file holds."""
+    file = Path(path)
+    if file.suffix == ".toml" and file.is_file():
+        with file.open("rb") as stream:
+            beginning = stream.read(4096).decode("utf-8", "replace")
+        if is_program_file(beginning):
+            found = load_program(file)
+            return UserNetwork(recorded=found.program, name=found.name, notes=found.notes)
+    return read_map(file)

@@ -1,0 +1,12 @@
+"""What a user has, as programs: functions of NumPy arrays, PyTorch modules, polynomials as text, and files.
+
+- NumPy: `recording` (entry point, and the array that records), `numpy_functions` (tables), `recorder` and `contractions` (the
+  instructions that are written), `refusals`;
+- PyTorch: `pytorch` (``torch.export``), `aten` (its operations);
+- maps: `polynomials`, `rational_functions` (parsers), `polynomial_programs`, `ideals`;
+- files: `program_files` (TOML), `checkpoints` (weights).
+"""
+
+from m2bridge.frontends.recording import Recorded, Recording, record, record_call
+
+__all__ = ["Recorded", "Recording", "record", "record_call"]

@@ -1,0 +1,201 @@
+"""Weights from a file, exactly: ``.npz``, ``.safetensors``, ``.pt`` (weights only) and ``.json``.
+
+A binary float is the dyadic number that it is, a decimal in JSON is that decimal, unless it is asked that they be rounded.
+Nothing in a file is run: pickles are refused by NumPy and read as plain tensors by PyTorch.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, NoReturn
+from zipfile import BadZipFile
+
+import numpy as np
+
+from m2bridge.errors import InputError
+from m2bridge.programs.arithmetics import object_array
+from m2bridge.programs.instructions import Shape
+
+LARGEST_FILE = 256 * 2**20
+MOST_BITS = 52
+_KINDS = {
+    "F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4", "I16": "<i2", "I8": "i1", "U8": "u1", "BOOL": "?",
+    "BF16": "<u2",
+}  # fmt: skip
+"""The types of safetensors that NumPy has; BF16 is the upper half of an F32."""
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointFile:
+    """A file of weights, and to how many bits its numbers are to be rounded; None for exactly."""
+
+    path: Path
+    bits: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.bits is not None and not 1 <= self.bits <= MOST_BITS:
+            raise InputError(
+                f"--rationalize {self.bits}: bits are from 1 to {MOST_BITS}", argument="rationalize"
+            )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checkpoint:
+    """Weights over QQ by the names of a model, and a sentence on how they were read."""
+
+    weights: Mapping[str, Any]
+    note: str
+    ignored: tuple[str, ...] = ()
+
+
+def read(file: CheckpointFile | Path, parameters: Mapping[str, Shape]) -> Checkpoint:
+    """The weights in a file, as nested lists of Fractions or, from JSON, as they stand.
+
+    Dots in names become underscores; what is no weight of the model, such as buffers and frozen parameters, is left out.
+    """
+    given = file if isinstance(file, CheckpointFile) else CheckpointFile(file)
+    path = given.path
+    readers = {".npz": _npz, ".safetensors": _safetensors, ".pt": _pt, ".pth": _pt, ".json": _json}
+    if path.suffix not in readers:
+        raise InputError(f"{path}: weights are read from {', '.join(readers)}", argument="at")
+    try:
+        if path.stat().st_size > LARGEST_FILE:
+            raise InputError(
+                f"{path} is larger than {LARGEST_FILE // 2**20} MB; weights are treated exactly, so they are few"
+            )
+        found = readers[path.suffix](path)
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror or error}") from None
+    rounded = f"rounded to the nearest fractions with denominators up to 2^{given.bits}"
+    how = "taken exactly as they stand" if given.bits is None else rounded
+    if path.suffix == ".json":
+        return Checkpoint(weights=_rounded_lists(found, given.bits), note=f"{path.name}, numbers {how}")
+    named, ignored = _by_name(found, parameters)
+    weights = {name: _exact(path, name, array, given.bits) for name, array in named.items()}
+    return Checkpoint(weights=weights, note=f"{path.name}, binary floats {how}", ignored=ignored)
+
+
+def _by_name(
+    found: Mapping[str, np.ndarray], parameters: Mapping[str, Shape]
+) -> tuple[dict[str, np.ndarray], tuple[str, ...]]:
+    """Arrays under the names of the model's weights, and the names that it does not have."""
+
+    def name_of(key: str) -> str | None:
+        plain = re.sub(r"[^A-Za-z0-9_]", "_", key)
+        return next((name for name in (key, plain, f"p{plain}") if name in parameters), None)
+
+    named = {name: array for key, array in found.items() if (name := name_of(key)) is not None}
+    if not named:
+        raise InputError(
+            f"the file has {', '.join(list(found)[:6]) or 'nothing'}; the model's weights are {', '.join(list(parameters)[:6])}"
+        )
+    return named, tuple(key for key in found if name_of(key) is None)
+
+
+def _exact(path: Path, name: str, array: np.ndarray, bits: int | None) -> np.ndarray:
+    if array.dtype.kind not in "fiub":
+        raise InputError(f"{path}: {name} has entries of type {array.dtype}; weights are real numbers")
+    if not np.isfinite(array).all():
+        raise InputError(f"{path}: {name} has an entry that is infinite or not a number")
+    return object_array([_rounded(Fraction(x), bits) for x in array.ravel().tolist()], array.shape)
+
+
+def _rounded(value: Fraction, bits: int | None) -> Fraction:
+    return value if bits is None else value.limit_denominator(2**bits)
+
+
+# -- the formats -----------------------------------------------------------------------------------------------------------------
+
+
+def _npz(path: Path) -> dict[str, np.ndarray]:
+    try:
+        with np.load(path, allow_pickle=False) as found:
+            return {name: found[name] for name in found.files}
+    except (ValueError, EOFError, KeyError, AttributeError, TypeError, BadZipFile, zlib.error) as error:
+        raise InputError(f"{path} is not an .npz of plain arrays: {error}") from None
+
+
+def _safetensors(path: Path) -> dict[str, np.ndarray]:
+    """A header of JSON that says where each tensor lies, and their bytes."""
+    data = path.read_bytes()
+    length = int.from_bytes(data[:8], "little")
+    if len(data) < 8 or length > len(data) - 8:
+        raise InputError(f"{path} is not a safetensors file: its header is cut off")
+    try:
+        header = json.loads(data[8 : 8 + length])
+        header.pop("__metadata__", None)
+        return {name: _tensor(data[8 + length :], entry) for name, entry in header.items()}
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise InputError(f"{path} is not a safetensors file: {error}") from None
+
+
+def _tensor(data: bytes, entry: Mapping[str, Any]) -> np.ndarray:
+    start, stop = entry["data_offsets"]
+    kind = entry["dtype"]
+    if kind not in _KINDS:
+        raise ValueError(f"tensors of type {kind} are not read")
+    array = np.frombuffer(data[start:stop], _KINDS[kind])
+    array = (array.astype("<u4") << 16).view("<f4") if kind == "BF16" else array
+    return array.reshape(tuple(entry["shape"]))
+
+
+def _pt(path: Path) -> dict[str, np.ndarray]:
+    from m2bridge.frontends.pytorch import pytorch
+
+    torch = pytorch()
+    try:
+        found = torch.load(path, map_location="cpu", weights_only=True)
+    except Exception as error:
+        raise InputError(
+            f"{path} holds more than weights, or is damaged; save it with torch.save(module.state_dict(), ...)"
+            f"\n  PyTorch says: {str(error).splitlines()[0][:200]}"
+        ) from None
+    state = found.get("state_dict", found) if isinstance(found, Mapping) else found
+    if not isinstance(state, Mapping) or not all(isinstance(v, torch.Tensor) for v in state.values()):
+        raise InputError(
+            f"{path} holds no dictionary of tensors; save it with torch.save(module.state_dict(), ...)"
+        )
+    return {str(k): (v.double() if v.is_floating_point() else v).detach().numpy() for k, v in state.items()}
+
+
+def exact_number(text: str) -> Fraction:
+    """An integer, decimal or fraction as it is written; a ValueError where it is none of these, or out of all proportion."""
+    _, _, exponent = text.lower().partition("e")
+    if len(text) > 4000 or abs(int(exponent or 0)) > 4000:
+        raise ValueError(f"{text[:40]} is out of all proportion")
+    return Fraction(text)
+
+
+def _json(path: Path) -> dict[str, Any]:
+    return read_json(path.read_bytes(), str(path))
+
+
+def read_json(document: str | bytes, name: str) -> dict[str, Any]:
+    """Weights by name from the text of a JSON object, decimals exactly as they are written; `name` is its name in errors."""
+
+    def constant(text: str) -> NoReturn:
+        raise InputError(f"{name} has the entry {text}; weights are finite numbers")
+
+    try:
+        found = json.loads(document, parse_float=exact_number, parse_constant=constant)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{name} is not JSON: {error}") from None
+    if not isinstance(found, dict):
+        raise InputError(
+            f"{name} should hold an object that maps weights to matrices, not a {type(found).__name__}"
+        )
+    return found
+
+
+def _rounded_lists(value: Any, bits: int | None) -> Any:
+    if isinstance(value, dict):
+        return {key: _rounded_lists(item, bits) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_rounded_lists(item, bits) for item in value]
+    return _rounded(value, bits) if isinstance(value, Fraction) else value

@@ -1,0 +1,189 @@
+"""An ideal as a user writes it: a text of polynomials, or an ``.mrdi`` file, enters, :class:`GivenIdeal` leaves.
+
+Every part of the text keeps its place, so that an error names the line and column of the file. Nothing is evaluated.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from bisect import bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, NoReturn
+
+from m2bridge.errors import ParseError
+from m2bridge.frontends.polynomials import (
+    NAME,
+    ParseLimits,
+    Polynomial,
+    parse_polynomial,
+    polynomial_text,
+    split_at_commas,
+    whole,
+)
+
+_ENDLESS_NAME = re.compile(r"[A-Za-z]\w{64}")
+_COMMENT = re.compile(r"--|//|#")
+_TWO_SIGNS = re.compile(r"[\w)]--[\w(]")
+_RING = re.compile(r"(?:[A-Za-z]\w*\s*=\s*)?(?P<field>QQ|ZZ/\s*\d+)\s*\[(?P<names>[^\]]*)\]")
+_VARIABLES = re.compile(r"^[^\S\n]*variables:(?P<names>.*)$", re.MULTILINE)
+_RANGE = re.compile(r"([A-Za-z][A-Za-z']*_?)(\d+)\s*\.\.\s*([A-Za-z][A-Za-z']*_?)(\d+)")
+_SINGULAR_RING = re.compile(
+    r"\bring\s+[A-Za-z]\w*\s*=\s*(?P<field>QQ|\d+)\s*,\s*\((?P<names>[^()]*)\)\s*,[^;]*;"
+)
+_SINGULAR_IDEAL = re.compile(r"\bideal\s+[A-Za-z]\w*\s*=([^;]*)(?:;|$)")
+_LIST = re.compile(r"(?:ideal\s*\(|(?:ideal\s*)?\{)")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GivenIdeal:
+    """Generators in named variables, as a file states them; `characteristic` when the file states a ring, else None."""
+
+    variables: tuple[str, ...]
+    polynomials: tuple[Polynomial, ...]
+    characteristic: int | None = None
+
+    def texts(self) -> tuple[str, ...]:
+        return tuple(polynomial_text(f, self.variables) for f in self.polynomials)
+
+
+def read_ideal(text: str, *, source: str = "the ideal") -> GivenIdeal:
+    """Polynomials from text: one a line, or a Macaulay2-style list ``ideal(f, g)`` or ``{f, g}``, with or without a ring.
+
+    Singular's ``ring R = 0, (x, y), dp; ideal I = f, g;`` and ``.mrdi`` files of Macaulay2 and OSCAR are read too.
+
+    Comments begin with ``--``, ``//`` or ``#``. Variables come from a ring such as ``QQ[x_0..x_3]``, from a line
+    ``variables: x, y, z``, or else from the polynomials, in the order of appearance.
+
+    >>> given = read_ideal("R = QQ[x,y,z]; I = ideal(y^2*z - x^3, x*y)")
+    >>> given.variables, given.texts()
+    (('x', 'y', 'z'), ('y^2*z-x^3', 'x*y'))
+    """
+    if text.lstrip().startswith("{") and '"_ns"' in text:  # a namespace: no list of polynomials
+        return _read_mrdi(text, source)
+    if match := _ENDLESS_NAME.search(text):
+        _fail(source, f"the name {match[0][:20]}... has more than 64 characters")
+    plain = "\n".join(_uncommented(line, source, i) for i, line in enumerate(text.splitlines(), 1))
+    variables: list[str] | None = None
+    characteristic: int | None = None
+    ring = _RING.search(plain) or _SINGULAR_RING.search(plain)
+    for match in (ring, _VARIABLES.search(plain)):
+        if match is not None:
+            line = plain.count("\n", 0, match.start("names")) + 1
+            variables = _names(match["names"], source, line)
+            plain = plain[: match.start()] + re.sub(r"[^\n]", " ", match[0]) + plain[match.end() :]
+    if ring is not None:
+        characteristic = 0 if ring["field"] == "QQ" else int(ring["field"].removeprefix("ZZ/"))
+    bodies = [(place, body) for place, body in _bodies(plain) if body]
+    if not bodies:
+        _fail(source, "there are no polynomials in it")
+    if variables is None:
+        variables = list(dict.fromkeys(m.group(0) for _, body in bodies for m in NAME.finditer(body)))
+    if not variables:
+        _fail(source, "there are no variables in it; declare them in a line `variables: x, y`")
+    starts = [0, *(match.end() for match in re.finditer("\n", plain))]
+    polynomials = []
+    for i, (place, body) in enumerate(bodies, 1):
+        line = bisect_right(starts, place)
+        column, where = place - starts[line - 1] + 1, f"{source}, polynomial {i}"
+        polynomials.append(parse_polynomial(body, variables, source=where, line=line, column=column))
+    return GivenIdeal(
+        variables=tuple(variables), polynomials=tuple(polynomials), characteristic=characteristic
+    )
+
+
+def _fail(source: str, message: str, line: int | None = None) -> NoReturn:
+    where = source if line is None else f"{source}, line {line}"
+    raise ParseError(f"{where}: {message}", source=source, line=line, column=None)
+
+
+def _uncommented(line: str, source: str, number: int) -> str:
+    """A line without its comment; ``x--3*y`` could mean either, and is refused."""
+    match = _COMMENT.search(line)
+    if match is None:
+        return line
+    if match.start() and _TWO_SIGNS.match(line, match.start() - 1):
+        _fail(source, "'--' begins a comment: put a space before it, or write '- -' for two signs", number)
+    return line[: match.start()]
+
+
+def _names(text: str, source: str, line: int) -> list[str]:
+    def spread(match: re.Match[str]) -> str:
+        if match[1] != match[3] or int(match[4]) - int(match[2]) > 10_000:
+            _fail(source, f"{match[0]!r} is not a range of variables", line)
+        return ",".join(f"{match[1]}{i}" for i in range(int(match[2]), int(match[4]) + 1))
+
+    names = [name for _, name in split_at_commas(_RANGE.sub(spread, text)) if name]
+    for name in names:
+        if not NAME.fullmatch(name):
+            _fail(source, f"{name!r} is not the name of a variable", line)
+    if len(set(names)) != len(names):
+        _fail(source, "a variable is declared twice", line)
+    return names
+
+
+def _bodies(text: str) -> Iterator[tuple[int, str]]:
+    """The polynomials with their places: inside ``ideal(...)``, ``ideal {...}`` or ``{...}``, else one a line."""
+    if match := _SINGULAR_IDEAL.search(text):
+        yield from split_at_commas(match[1], match.start(1))
+    elif match := _LIST.search(text):
+        start, closing = match.end(), {"(": ")", "{": "}"}[match[0][-1]]
+        end = text.rfind(closing)
+        yield from split_at_commas(text[start:end] if end > start else text[start:], start)
+    else:
+        for line in re.finditer(r"[^;\n]+", text):
+            yield from split_at_commas(line[0], line.start())
+
+
+# -- files of Macaulay2 and OSCAR ------------------------------------------------------------------------
+
+
+def _read_mrdi(text: str, source: str) -> GivenIdeal:
+    """The ideal in a ``.mrdi`` text, in the namespace of Macaulay2 or of OSCAR."""
+    try:
+        document = json.loads(text)
+        label = document["_type"]["params"]
+        ring = document["_refs"][label] if isinstance(label, str) else label
+        if document["_type"]["name"] not in ("Ideal", "MPolyIdeal"):
+            raise ValueError(f"it holds the type {document['_type']['name']!r}, not an ideal")
+        names = ring["data"].get("variables") or ring["data"]["symbols"]
+        characteristic = _characteristic(ring["_type"]["params"])
+        variables = tuple(names)
+        if not variables or not all(isinstance(n, str) and NAME.fullmatch(n) for n in variables):
+            raise ValueError("its ring has no variables that can be read")
+        polynomials = tuple(_polynomial(f, len(variables)) for f in document["data"])
+    except (KeyError, TypeError, ValueError, ZeroDivisionError, RecursionError, AttributeError) as error:
+        _fail(source, f"not an .mrdi file of an ideal: {error}")
+    return GivenIdeal(variables=variables, polynomials=polynomials, characteristic=characteristic)
+
+
+def _characteristic(field: Any) -> int:
+    kind = field if isinstance(field, str) else field["_type"]
+    if kind in ("QQField",) or (kind == "Ring" and field["data"] == "QQ"):
+        return 0
+    if kind in ("QuotientRing", "FiniteField", "Nemo.fpField", "fpField"):
+        return int(field["data"])
+    raise ValueError(f"its field {kind!r} is neither QQ nor a prime field")
+
+
+def _polynomial(terms: Any, count: int) -> dict[tuple[int, ...], Any]:
+    limits = ParseLimits()
+    found: dict[tuple[int, ...], Any] = {}
+    if len(terms) > limits.terms:
+        raise ValueError(f"a polynomial has more than {limits.terms} terms")
+    for exponents, coefficient in terms:
+        key = tuple(int(e) for e in exponents)
+        if len(key) != count or min(key) < 0 or max(key) > limits.exponent:
+            raise ValueError(f"{exponents} are not the exponents of {count} variables")
+        value = found.get(key, 0) + _number(coefficient, limits.digits)
+        found[key] = whole(Fraction(value))
+    return {key: value for key, value in found.items() if value}
+
+
+def _number(value: Any, digits: int) -> Fraction:
+    parts = value if isinstance(value, list) else str(value).split("//")
+    if len(parts) not in (1, 2) or any(len(str(part)) > digits for part in parts):
+        raise ValueError(f"{str(value)[:40]!r} is no coefficient")
+    return Fraction(int(parts[0]), int(parts[1]) if len(parts) == 2 else 1)

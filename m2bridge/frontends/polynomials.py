@@ -1,0 +1,338 @@
+"""Polynomials as text and as data, and the parser between them.
+
+Polynomial text (a user's file, or what Macaulay2's ``toString`` printed) enters; a sparse polynomial
+``{exponents: coefficient}`` leaves. The parser knows integers, fractions, ``+ - * / ^``, parentheses, one sign in
+front of a factor (``x + -3*y``) and declared variables (``x``, ``x_0``, ``x_(0,1)``); it evaluates no code, and limits
+bound its work.
+
+>>> parse_polynomial("3*x_0^2*x_1 - (x_1 - 1/2)^2", ["x_0", "x_1"]) == {
+...     (2, 1): 3, (0, 2): -1, (0, 1): 1, (0, 0): Fraction(-1, 4)}
+True
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import NoReturn, TypeVar
+
+from m2bridge.errors import ParseError, suggestion
+
+T = TypeVar("T")
+Exponents = tuple[int, ...]
+Coefficient = int | Fraction
+Polynomial = Mapping[Exponents, Coefficient]
+"""A sparse polynomial: exponents -> non-zero coefficient, an int unless it is not a whole number."""
+
+Terms = tuple[tuple[Exponents, Coefficient], ...]
+"""A sparse polynomial as sorted pairs, so that models can be compared and hashed."""
+
+NAME = re.compile(r"[A-Za-z][A-Za-z0-9']*(?:_(?:\d+|[A-Za-z][A-Za-z0-9]*|\(\s*\d+(?:\s*,\s*\d+)*\s*\)))?")
+"""A variable: a letter, letters and digits, and one subscript at most."""
+
+_TOKEN = re.compile(rf"\s*(?:(?P<number>\d+)|(?P<name>{NAME.pattern})|(?P<sign>\*\*|[-+*/^()]))")
+
+FACTOR = "a number, a variable or '('"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ParseLimits:
+    """What a text may cost: none of these is reached by honest input of a readable size."""
+
+    characters: int = 4_000_000
+    digits: int = 4_000
+    exponent: int = 1_000
+    nesting: int = 50
+    terms: int = 200_000
+    products: int = 300_000
+
+
+def parse_polynomial(
+    text: str,
+    variables: Sequence[str],
+    *,
+    source: str = "",
+    line: int = 1,
+    column: int = 1,
+    limits: ParseLimits | None = None,
+) -> dict[Exponents, Coefficient]:
+    """The sparse polynomial that a text means; exponents are in the order of `variables`, the names that it may use.
+
+    A ParseError has the fields `source`, `line` and `column`: where the text begins, as it is told, and how far it was read.
+    """
+    parser = PolynomialParser(text, variables, (source, line, column), limits or ParseLimits())
+    result = parser.expression()
+    if parser.kind != "end":
+        parser.unexpected("an operator")
+    return result
+
+
+class PolynomialParser:
+    """Sums of products of factors, read from left to right, with one token ahead: its `kind`, `token` and `start`."""
+
+    def __init__(
+        self, text: str, variables: Sequence[str], origin: tuple[str, int, int], limits: ParseLimits
+    ) -> None:
+        self.text, self.origin, self.limits = text, origin, limits
+        self.variables = [_canonical(name) for name in variables]
+        self.index = {name: i for i, name in enumerate(self.variables)}
+        self.depth = self.products = self.start = self.at = 0
+        if len(text) > limits.characters:
+            self.fail(f"the text has {len(text)} characters, more than {limits.characters}", 0)
+        self.advance()
+
+    def fail(self, message: str, position: int | None = None) -> NoReturn:
+        source, line, column = self.origin
+        before = self.text[: self.start if position is None else position]
+        column = len(before) - before.rfind("\n") if "\n" in before else column + len(before)
+        line += before.count("\n")
+        where = (f"{source}, " if source else "") + f"line {line}, column {column}"
+        raise ParseError(f"{where}: {message}", source=source, line=line, column=column)
+
+    def advance(self) -> None:
+        match = _TOKEN.match(self.text, self.at)
+        if match is None:
+            rest = self.text[self.at :]
+            self.start = self.at + len(rest) - len(rest.lstrip())
+            if self.start < len(self.text):
+                self.fail(f"{self.text[self.start]!r} does not belong in a polynomial")
+            self.kind, self.token = "end", ""
+            return
+        self.kind = match.lastgroup or ""
+        self.token = match.group(self.kind)
+        self.start, self.at = match.start(self.kind), match.end()
+
+    def unexpected(self, wanted: str) -> NoReturn:
+        hint = "; a ')' too many" if self.token == ")" and wanted == "an operator" else ""
+        if wanted != FACTOR and (self.kind in ("number", "name") or self.token == "("):
+            hint = "; write a product with '*'"
+        elif wanted == FACTOR and self.token in ("+", "-"):
+            hint = "; one sign too many"
+        self.fail(f"expected {wanted}, found {self.found}{hint}")
+
+    @property
+    def found(self) -> str:
+        """The token as errors show it."""
+        return repr(self.token) if self.token else "the end of the text"
+
+    def expression(self) -> dict[Exponents, Coefficient]:
+        total: dict[Exponents, Coefficient] = {}
+        sign = self.sign()
+        while True:
+            for exponents, coefficient in self.term(sign).items():
+                value = total.get(exponents, 0) + coefficient
+                if value:
+                    total[exponents] = value
+                else:
+                    total.pop(exponents, None)
+            if len(total) > self.limits.terms:
+                self.fail(f"the polynomial has more than {self.limits.terms} terms")
+            if self.token not in ("+", "-"):
+                return {exponents: whole(value) for exponents, value in total.items()}
+            sign = self.sign()
+
+    def sign(self) -> int:
+        """The sign that follows, 1 if none does."""
+        value = -1 if self.token == "-" else 1
+        if self.token in ("+", "-"):
+            self.advance()
+        return value
+
+    def term(self, sign: int) -> dict[Exponents, Coefficient]:
+        """A product; plain factors are collected in one monomial, parentheses are multiplied out."""
+        coefficient: Coefficient = sign
+        exponents = [0] * len(self.variables)
+        rest: dict[Exponents, Coefficient] | None = None
+        while True:
+            coefficient *= self.sign()
+            place = self.start
+            if self.kind == "number":
+                value, exponent = self.integer(), self.exponent()
+                if value.bit_length() * exponent > 4 * self.limits.digits:
+                    self.fail(f"a number has more than {self.limits.digits} digits", place)
+                coefficient *= value**exponent
+            elif self.kind == "name":
+                variable = self.variable()
+                exponents[variable] += self.exponent()
+                if exponents[variable] > self.limits.exponent:
+                    self.fail(f"the exponent {exponents[variable]} is above {self.limits.exponent}", place)
+            elif self.token == "(":
+                factor = self.parenthesis()
+                for _ in range(self.exponent(place)):
+                    rest = factor if rest is None else self.product(rest, factor, place)
+            else:
+                self.unexpected(FACTOR)
+            while self.token == "/":
+                coefficient = Fraction(coefficient) / self.divisor()
+            if Fraction(coefficient).numerator.bit_length() > 16 * self.limits.digits:
+                self.fail("a coefficient is too large", place)
+            if self.token != "*":
+                break
+            self.advance()
+        if not coefficient:
+            return {}
+        monomial = {tuple(exponents): coefficient}
+        return monomial if rest is None else self.product(rest, monomial, self.start)
+
+    def integer(self) -> int:
+        if len(self.token) > self.limits.digits:
+            self.fail(f"a number has more than {self.limits.digits} digits")
+        value = int(self.token)
+        self.advance()
+        return value
+
+    def divisor(self) -> int:
+        self.advance()
+        place = self.start
+        if self.kind != "number":
+            self.fail(f"a polynomial is divided by integers only, found {self.found} after '/'")
+        value = self.integer()
+        if value == 0:
+            self.fail("a division by zero", place)
+        return value
+
+    def variable(self) -> int:
+        name = _canonical(self.token)
+        if name not in self.index:
+            self.fail(f"the variable {name!r} is not declared; {suggestion(name, self.variables)}")
+        self.advance()
+        return self.index[name]
+
+    def exponent(self, place: int | None = None) -> int:
+        """The exponent that follows, 1 if none does; a power of parentheses (at `place`) is at least 1."""
+        if self.token not in ("^", "**"):
+            return 1
+        self.advance()
+        if self.kind != "number":
+            self.fail(f"an exponent is a number without sign, found {self.found}")
+        if len(self.token) > 9 or int(self.token) > self.limits.exponent:
+            self.fail(f"the exponent {self.token[:20]} is above {self.limits.exponent}")
+        value = self.integer()
+        if self.token in ("^", "**"):
+            self.fail("a power of a power: put parentheses")
+        if value == 0 and place is not None:
+            self.fail("a power 0 of parentheses is written 1", place)
+        return value
+
+    def parenthesis(self) -> dict[Exponents, Coefficient]:
+        return self.nested(self.expression)
+
+    def nested(self, read: Callable[[], T]) -> T:
+        """Read what stands in parentheses by one of the parser's own methods."""
+        opening = self.start
+        self.depth += 1
+        if self.depth > self.limits.nesting:
+            self.fail(f"parentheses are nested more than {self.limits.nesting} deep")
+        self.advance()
+        inner = read()
+        if self.kind == "end":
+            self.fail("this '(' is never closed", opening)
+        if self.token != ")":
+            self.unexpected("')'")
+        self.depth -= 1
+        self.advance()
+        return inner
+
+    def product(self, left: Polynomial, right: Polynomial, place: int) -> dict[Exponents, Coefficient]:
+        self.products += len(left) * len(right)
+        if self.products > self.limits.products:
+            self.fail("the product is too large to multiply out", place)
+        total: dict[Exponents, Coefficient] = {}
+        for a, x in left.items():
+            for b, y in right.items():
+                key = tuple(i + j for i, j in zip(a, b, strict=True))
+                total[key] = total.get(key, 0) + x * y
+        if any(max(key, default=0) > self.limits.exponent for key in total):
+            self.fail(f"an exponent is above {self.limits.exponent}", place)
+        return {key: value for key, value in total.items() if value}
+
+
+def terms_of(polynomial: Polynomial) -> Terms:
+    """Sort a sparse polynomial into its canonical order (descending lexicographic)."""
+    return tuple(sorted(polynomial.items(), reverse=True))
+
+
+def _canonical(name: str) -> str:
+    return "".join(name.split())
+
+
+def whole(value: Coefficient) -> Coefficient:
+    """An integer where the number is one."""
+    return value.numerator if isinstance(value, Fraction) and value.denominator == 1 else value
+
+
+def polynomial_text(polynomial: Polynomial, variables: Sequence[str]) -> str:
+    """A text that :func:`parse_polynomial` reads back.
+
+    >>> polynomial_text({(1, 0): -1, (0, 2): Fraction(3, 2)}, ["x", "y"])
+    '-x+3/2*y^2'
+    """
+    terms = []
+    for exponents, coefficient in polynomial.items():
+        factors = [
+            name if power == 1 else f"{name}^{power}"
+            for name, power in zip(variables, exponents, strict=True)
+            if power
+        ]
+        if abs(coefficient) != 1 or not factors:
+            factors.insert(0, str(abs(coefficient)))
+        terms.append(("-" if coefficient < 0 else "+") + "*".join(factors))
+    return "".join(terms).removeprefix("+") or "0"
+
+
+def derivative(polynomial: Polynomial, variable: int) -> dict[Exponents, Coefficient]:
+    """The formal partial derivative by the variable with this index.
+
+    >>> derivative({(3, 1): 2}, 0)
+    {(2, 1): 6}
+    """
+    return {
+        (*exponents[:variable], exponents[variable] - 1, *exponents[variable + 1 :]): coefficient
+        * exponents[variable]
+        for exponents, coefficient in polynomial.items()
+        if exponents[variable]
+    }
+
+
+def variables_of(exponents: Exponents) -> tuple[int, ...]:
+    """The variables of a monomial, with repetition.
+
+    >>> variables_of((2, 0, 1))
+    (0, 0, 2)
+    """
+    return tuple(i for i, e in enumerate(exponents) for _ in range(e))
+
+
+def exponents_of(variables: Sequence[int], count: int) -> Exponents:
+    """The exponents of a product of some of `count` variables.
+
+    >>> exponents_of((0, 0, 2), 3)
+    (2, 0, 1)
+    """
+    found = [0] * count
+    for i in variables:
+        found[i] += 1
+    return tuple(found)
+
+
+def for_macaulay2(polynomial: Polynomial) -> list[list[object]]:
+    """How every polynomial travels to a template, as the partial ``_emit`` says: its coefficients, and its monomials.
+
+    >>> for_macaulay2({(2, 0): 1, (0, 1): -3})
+    [[1, -3], [[0, 0], [1]]]
+    """
+    return [list(polynomial.values()), [list(variables_of(m)) for m in polynomial]]
+
+
+def split_at_commas(text: str, start: int = 0) -> Iterator[tuple[int, str]]:
+    """Parts between commas outside parentheses, each with its place; subscripts such as ``x_(0,1)`` stay whole."""
+    depth = begin = 0
+    for place, char in enumerate(text + ","):
+        depth += char in "([{"
+        depth -= char in ")]}"
+        if (char == "," and depth == 0) or place == len(text):
+            part = text[begin:place]
+            yield start + begin + len(part) - len(part.lstrip()), part.strip()
+            begin = place + 1

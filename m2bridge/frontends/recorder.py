@@ -1,0 +1,334 @@
+"""Writing down a program while a function runs: instructions with the simplifications that change no value.
+
+Everything here works on places of the program that is being written. Constants are exact and folded; a factor 1, a summand 0,
+scales of scales, reshapes of reshapes and slices that take everything vanish.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from decimal import Decimal
+from fractions import Fraction
+from math import prod
+from numbers import Rational
+from textwrap import shorten
+from typing import Any
+
+import numpy as np
+
+from m2bridge.frontends.refusals import current_line, not_polynomial, wrong_input
+from m2bridge.programs.arithmetics import Objects, object_array
+from m2bridge.programs.instructions import (
+    ANALYTIC,
+    LARGEST_POWER,
+    AxisSlice,
+    Instruction,
+    ProgramError,
+    Shape,
+    broadcast_shape,
+    instruction,
+)  # fmt: skip
+from m2bridge.programs.program import Builder, places_needed
+from m2bridge.programs.run import Lettered, apply
+
+_RATIONALS = Objects(lambda number: number)
+Indices = np.ndarray[Any, Any]
+
+
+def exact(value: Any, tell: Callable[[float], None]) -> Fraction:
+    """A number as a rational one; a float is the dyadic number that it is, and `tell` is told of it if it looks otherwise."""
+    if isinstance(value, Fraction):
+        return value
+    if isinstance(value, (int, np.bool_)):
+        return Fraction(int(value))
+    if isinstance(value, Rational):  # NumPy's and SymPy's integers, SymPy's rationals
+        return Fraction(int(value.numerator), int(value.denominator))
+    if isinstance(value, (float, np.floating)):
+        if not np.isfinite(value):
+            raise wrong_input(
+                f"the constant {value} is not a number; mask a softmax by multiplying np.exp(S) with a matrix of zeros and ones"
+            )
+        dyadic = Fraction(*value.as_integer_ratio())
+        shown = repr(value) if type(value) is float else np.format_float_positional(value)
+        if dyadic != Fraction(shown):  # 0.5 and 3.0 are what they look like; 0.1 is not
+            tell(float(value))
+        return dyadic
+    if isinstance(value, Decimal) and value.is_finite():
+        return Fraction(value)
+    if isinstance(value, (complex, np.complexfloating)):
+        raise wrong_input(f"the constant {value} is complex; a program has rational constants")
+    raise not_polynomial(
+        f"{shorten(f'{type(value).__name__} {value}', 60, placeholder='...')} is not a rational constant; "
+        "use int, Fraction, or an array of them (a float is taken exactly)"
+    )
+
+
+class Recorder(Builder):
+    """The program of one recording, with what has to be said about it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.floats: set[float] = set()
+        self.first_float: tuple[float, str] | None = None
+        self.maxima: dict[int, str] = {}
+        self._values: dict[int, np.ndarray[Any, Any]] = {}
+
+    def write(self, operation: str, operands: Sequence[int], *constants: object, shape: Shape = ()) -> int:
+        """The place of an instruction; one whose operands are all constant is carried out."""
+        values = [self.value(k) for k in operands]
+        try:
+            if operation in ANALYTIC or not values or any(value is None for value in values):
+                return super().write(operation, operands, *constants, shape=shape)
+            shapes = tuple(self.shape(k) for k in operands)
+            item = instruction(operation, constants, tuple(operands), shapes, shape)
+        except ProgramError as error:
+            raise wrong_input(error.message) from None
+        given = [Lettered("", value, _RATIONALS) for value in values]
+        return self.constant(apply(_RATIONALS, item, given).array)
+
+    # -- constants ----------------------------------------------------------------------------------
+
+    def constant(self, value: Any) -> int:
+        """A number, array or nested list of numbers."""
+        array = value if isinstance(value, np.ndarray) else np.array(value)
+        if array.dtype.kind == "f" and not isinstance(value, np.ndarray):
+            array = np.array(value, dtype=object)  # a list with Fractions and floats in it keeps both
+        if not array.size:
+            raise wrong_input(f"a constant array of shape {array.shape} is empty")
+        plain = array.dtype.kind in "biu" or array.dtype == np.float64
+        entries = array.ravel().tolist() if plain else list(array.ravel())
+        numbers = [exact(entry, self._add_float) for entry in entries]
+        place = self.write("constant", (), *numbers, shape=array.shape)
+        self._values.setdefault(place, object_array(numbers, array.shape))
+        return place
+
+    def _add_float(self, value: float) -> None:
+        self.floats.add(value)
+        self.first_float = self.first_float or (value, current_line(short=True))
+
+    def zeros(self, shape: Shape) -> int:
+        return self.constant(np.zeros(shape, dtype=np.int64))
+
+    def value(self, place: int) -> np.ndarray[Any, Any] | None:
+        """The entries of a constant; None for what depends on weights or inputs."""
+        item = self.instructions[place]
+        if item.operation != "constant":
+            return None
+        if place not in self._values:
+            self._values[place] = object_array(list(item.constants), item.shape)
+        return self._values[place]
+
+    def uniform(self, place: int) -> Fraction | None:
+        """The number that all entries of a constant are; None if they differ or the array is not constant."""
+        value = self.value(place)
+        if value is None or any(entry != value.flat[0] for entry in value.flat):
+            return None
+        return Fraction(value.flat[0])
+
+    # -- entrywise ----------------------------------------------------------------------------------
+
+    def common_shape(self, *places: int) -> Shape:
+        shapes = [self.shape(place) for place in places]
+        try:
+            return broadcast_shape(*shapes)
+        except ProgramError as error:
+            raise wrong_input(error.message) from None
+
+    def broadcast(self, place: int, shape: Shape) -> int:
+        """The array repeated to `shape`: a product with ones where axes are repeated."""
+        own = self.shape(place)
+        if own == shape:
+            return place
+        padded = (1,) * (len(shape) - len(own)) + own
+        if padded == shape:
+            return self.reshape(place, shape)
+        known = self.value(place)
+        if known is not None:
+            return self.constant(np.broadcast_to(known, shape))
+        ones = tuple(n if m == 1 else 1 for m, n in zip(padded, shape, strict=True))
+        return self.write("multiply", (place, self.constant(np.ones(ones, dtype=np.int64))))
+
+    def scale(self, factor: Fraction, place: int) -> int:
+        item = self.instructions[place]
+        if factor == 1:
+            return place
+        if factor == 0:
+            return self.zeros(item.shape)
+        if item.operation == "scale":
+            return self.scale(factor * item.constants[0], item.operands[0])
+        return self.write("scale", (place,), factor)
+
+    def negative(self, place: int) -> int:
+        return self.scale(Fraction(-1), place)
+
+    def add(self, first: int, second: int) -> int:
+        shape = self.common_shape(first, second)
+        for place, other in ((first, second), (second, first)):
+            if self.uniform(other) == 0:
+                return self.broadcast(place, shape)
+        return self.scale(Fraction(2), first) if first == second else self.write("add", (first, second))
+
+    def subtract(self, first: int, second: int) -> int:
+        return self.zeros(self.shape(first)) if first == second else self.add(first, self.negative(second))
+
+    def multiply(self, first: int, second: int) -> int:
+        shape = self.common_shape(first, second)
+        for place, other in ((first, second), (second, first)):
+            factor = self.uniform(other)
+            if factor is not None:
+                return self.broadcast(self.scale(factor, place), shape)
+        (base, m), (other, n) = self._base(first), self._base(second)
+        return self.power(base, m + n) if base == other else self.write("multiply", (first, second))
+
+    def _base(self, place: int) -> tuple[int, int]:
+        item = self.instructions[place]
+        return (item.operands[0], item.constants[0]) if item.operation == "power" else (place, 1)
+
+    def power(self, place: int, exponent: int) -> int:
+        if exponent < 0:
+            return self.power(self.reciprocal(place), -exponent)
+        if exponent == 0:
+            return self.constant(np.ones(self.shape(place), dtype=np.int64))
+        base, before = self._base(place)
+        if exponent * before > LARGEST_POWER:
+            raise wrong_input(f"an exponent above {LARGEST_POWER}")
+        return place if exponent == 1 else self.write("power", (base,), exponent * before)
+
+    # -- the same entries elsewhere -----------------------------------------------------------------
+
+    def reshape(self, place: int, shape: Shape) -> int:
+        item = self.instructions[place]
+        if item.shape == shape:
+            return place
+        if prod(shape) != item.size:
+            raise wrong_input(f"an array of shape {item.shape} cannot be reshaped to {shape}")
+        if item.operation == "reshape":
+            return self.reshape(item.operands[0], shape)
+        if item.operation == "gather":
+            return self.write("gather", item.operands, *item.constants, shape=shape)
+        return self.write("reshape", (place,), shape=shape)
+
+    def slice(self, place: int, parts: tuple[AxisSlice, ...]) -> int:
+        """Start, count and step on each axis; slices of slices, of joined arrays and of unit axes are taken further in."""
+        item = self.instructions[place]
+        if parts == tuple((0, n, 1) for n in item.shape):
+            return place
+        if any(count == 0 for _, count, _ in parts):
+            raise _empty()
+        if item.operation == "slice":
+            both = zip(item.constants, parts, strict=True)
+            inner = [(s + u * p, c, p * q if c > 1 else 1) for (s, _, p), (u, c, q) in both]
+            return self.slice(item.operands[0], tuple(inner))
+        if item.operation == "reshape":
+            source = self.shape(item.operands[0])
+            if [n for n in source if n > 1] == [n for n in item.shape if n > 1]:
+                wide = iter([part for part, n in zip(parts, item.shape, strict=True) if n > 1])
+                moved = tuple(next(wide) if n > 1 else (0, 1, 1) for n in source)
+                return self.reshape(self.slice(item.operands[0], moved), tuple(c for _, c, _ in parts))
+        if item.operation == "concatenate":
+            (axis,) = item.constants
+            first, count, step = parts[axis]
+            found = self._operand_with(item, axis, *sorted((first, first + (count - 1) * step)))
+            if found is not None:
+                operand, start = found
+                return self.slice(operand, (*parts[:axis], (first - start, count, step), *parts[axis + 1 :]))
+        return self.write("slice", (place,), *parts)
+
+    def _operand_with(self, item: Instruction, axis: int, low: int, high: int) -> tuple[int, int] | None:
+        """The operand of a concatenation that has all of low..high on its axis, and where it begins."""
+        start = 0
+        for operand in item.operands:
+            stop = start + self.shape(operand)[axis]
+            if start <= low and high < stop:
+                return operand, start
+            start = stop
+        return None
+
+    def gather(self, place: int, indices: Indices) -> int:
+        """The entries at these flat places, with the shape of `indices`."""
+        if not indices.size:
+            raise _empty()
+        shape = tuple(int(n) for n in indices.shape)
+        place, flat = self.traced_back(place, indices.ravel())
+        source, size = self.shape(place), self.instructions[place].size
+        if len(flat) == size and np.array_equal(flat, np.arange(size)):
+            return self.reshape(place, shape)
+        steps = np.unique(np.diff(flat)) if len(flat) > 1 else np.array([1])
+        if shape and len(source) == 1 and len(steps) == 1 and steps[0] != 0:
+            return self.reshape(self.slice(place, ((int(flat[0]), len(flat), int(steps[0])),)), shape)
+        return self.write("gather", (place,), *flat.tolist(), shape=shape)
+
+    def traced_back(self, place: int, flat: Indices) -> tuple[int, Indices]:
+        """Entries of an array that only rearranges another one, as entries of that one."""
+        while True:
+            item = self.instructions[place]
+            operation, constants = item.operation, item.constants
+            if operation == "gather":
+                flat = np.array(constants, dtype=np.int64)[flat]
+            elif operation == "slice" or (operation == "einsum" and self.is_transpose(item)):
+                axes: Any = np.unravel_index(flat, item.shape)
+                if operation == "slice":
+                    axes = tuple(s + i * p for (s, _, p), i in zip(constants, axes, strict=True))
+                else:
+                    (term,), result = constants
+                    axes = tuple(axes[result.index(letter)] for letter in term)
+                flat = np.ravel_multi_index(axes, self.shape(item.operands[0]))
+            elif operation == "concatenate" and constants[0] == 0:
+                width = prod(item.shape[1:])
+                found = self._operand_with(item, 0, flat.min() // width, flat.max() // width)
+                if found is None:
+                    return place, flat
+                place, flat = found[0], flat - found[1] * width
+                continue
+            elif operation != "reshape":
+                return place, flat
+            place = item.operands[0]
+
+    @staticmethod
+    def is_transpose(item: Instruction) -> bool:
+        """Whether an instruction is an einsum with one operand that only permutes axes."""
+        return (
+            item.operation == "einsum"
+            and len(item.operands) == 1
+            and len(item.constants[0][0]) == len(item.shape)
+        )
+
+    def concatenate(self, axis: int, places: Sequence[int]) -> int:
+        return places[0] if len(places) == 1 else self.write("concatenate", tuple(places), axis)
+
+    # -- what is not polynomial ---------------------------------------------------------------------
+
+    def exp(self, place: int) -> int:
+        return self.write("exp", (place,))
+
+    def reciprocal(self, place: int) -> int:
+        item = self.instructions[place]
+        value = self.value(place)
+        if value is not None:
+            if not value.all():
+                raise wrong_input("a division by zero")
+            return self.constant(np.asarray(1 / value))
+        return item.operands[0] if item.operation == "reciprocal" else self.write("reciprocal", (place,))
+
+    def maximum(self, place: int, axes: tuple[int, ...], shape: Shape) -> int:
+        """The largest entries along these axes, which no program has: only a softmax, where they cancel, may use them."""
+        made = Instruction("maximum", axes, (place,), shape)
+        for known in self.maxima:
+            if self.instructions[known] == made:
+                return known
+        self.maxima[len(self.instructions)] = current_line()
+        self.instructions.append(made)
+        return len(self.instructions) - 1
+
+    def check_maxima(self, results: Sequence[int]) -> None:
+        """Refuse a maximum that one of the results still needs."""
+        for place in sorted(places_needed(self.instructions, results) & set(self.maxima), reverse=True):
+            raise not_polynomial(
+                "the largest entry is not a polynomial; max is understood only in a softmax:\n"
+                "    e = np.exp(S - S.max(axis, keepdims=True)); e / e.sum(axis, keepdims=True)",
+                self.maxima[place],
+            )
+
+
+def _empty() -> Exception:
+    return wrong_input("an empty part of an array; arrays of a network have at least one entry")

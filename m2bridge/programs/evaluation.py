@@ -1,0 +1,163 @@
+"""A program at given weights and inputs, in whatever arithmetic the arrays are of.
+
+Weights and inputs may be float64 arrays, :class:`~m2bridge.linear.residues.Mod` arrays over F_p, integers, or object arrays of
+polynomials, rationals or balls. Leading axes are batches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from fractions import Fraction
+from math import prod
+from typing import Any
+
+import numpy as np
+from flint import fmpq
+
+from m2bridge.errors import InputError
+from m2bridge.linear.residues import Mod
+from m2bridge.programs.arithmetics import Array, Floats, Objects, Residues, elementwise
+from m2bridge.programs.coefficients import Form, coefficient_table, output_form
+from m2bridge.programs.instructions import Shape, flat_parts
+from m2bridge.programs.program import Program
+from m2bridge.programs.run import Lettered, evaluate, flat_outputs, tangents
+
+Weights = Mapping[str, Any]
+"""Parameter name -> array. The arrays are of one arithmetic; leading axes are batches."""
+
+
+def arithmetic_of(arrays: Iterable[Any]) -> Floats:
+    """The arithmetic that arrays are of: F_p if one of them is, else float64 if they are floats, else exact objects."""
+    listed = list(arrays)
+    residue = next((array for array in listed if isinstance(array, Mod)), None)
+    if residue is not None:
+        return Residues(residue.field)
+    plain = [np.asarray(array) for array in listed]
+    kinds = {array.dtype.kind for array in plain}
+    if "f" in kinds and "O" not in kinds:
+        return Floats()
+    entries = (entry for array in plain if array.dtype == object for entry in array.reshape(-1))
+    numbers = (int, np.integer, Fraction, float)
+    return _Exact(next((e for e in entries if not isinstance(e, numbers)), None), whole=kinds <= set("iub"))
+
+
+class _Exact(Objects):
+    """Exact objects; `sample` is one of them that is no number, `whole` says that all are integers."""
+
+    def __init__(self, sample: Any, *, whole: bool) -> None:
+        super().__init__(self._number)
+        self.sample, self.whole = sample, whole
+
+    def _number(self, value: Fraction) -> Any:
+        if value.denominator == 1:
+            return value.numerator
+        return value if self.sample is None else fmpq(value.numerator, value.denominator)
+
+    def enter(self, array: Any) -> Array:
+        array = np.asarray(array)
+        exact = int if array.dtype.kind != "f" else lambda entry: Fraction(float(entry))
+        return array if array.dtype == object else elementwise(exact, array)
+
+    def leave(self, array: Array) -> Any:
+        if self.whole and all(entry.denominator == 1 and abs(entry) < 2**62 for entry in array.reshape(-1)):
+            return array.astype(np.int64)
+        if self.sample is None:
+            return array
+        zero = self.sample * 0
+        return elementwise(lambda entry: zero + entry if isinstance(entry, int) else entry, array)
+
+
+# -- arrays with letters, and back -----------------------------------------------------------------------
+
+
+class GivenArrays:
+    """Weights, and perhaps inputs, with the axes that they have in common joined to one, N, and a direction T for each weight.
+
+    `batch` is the shape of the joined axes, `sizes` names the axes that results have in front.
+    """
+
+    def __init__(
+        self, program: Program, weights: Weights, inputs: Any = None, *, derivative: bool = False
+    ) -> None:
+        shapes = program.parameters | program.input_shapes if inputs is not None else program.parameters
+        arrays = dict(weights) if inputs is None else {**weights, **_by_name(program, inputs)}
+        self.program = program
+        self.arithmetic = arithmetic_of(arrays[name] for name in shapes if name in arrays)
+        self.batch: Shape = ()
+        for name, shape in shapes.items():
+            if name not in arrays:
+                raise InputError(f"there is no array for {name}, of shape {tuple(shape)}")
+            given = tuple(arrays[name].shape)
+            place = len(given) - len(shape)
+            if given[place:] != tuple(shape):
+                raise InputError(f"{name} has shape {given}, which does not end with {shape}")
+            self.batch = np.broadcast_shapes(self.batch, given[:place])
+        self.arrays: dict[str, Lettered] = {}
+        for name, shape in shapes.items():
+            array = self.arithmetic.enter(arrays[name])
+            if array.ndim > len(shape):
+                array = np.broadcast_to(array, (*self.batch, *shape)).reshape(prod(self.batch), *shape)
+            self.arrays[name] = Lettered("N" if array.ndim > len(shape) else "", array)
+        self.directions = unit_directions(program, self.arithmetic) if derivative else None
+        self.sizes = {"N": prod(self.batch)} if self.batch else {}
+        self.sizes |= {"T": program.parameter_count} if derivative else {}
+
+    def values(self) -> Array:
+        """The outputs, or their derivatives, as vectors behind the leading axes."""
+        arithmetic = self.arithmetic
+        found: Sequence[Lettered | None] = evaluate(self.program, arithmetic, self.arrays)
+        if self.directions is not None:
+            found = tangents(self.program, arithmetic, [v for v in found if v is not None], self.directions)
+        return flat_outputs(self.program, arithmetic, found, self.sizes)
+
+    def coefficients(self, exponents: np.ndarray) -> Array:
+        """The coefficients of monomials in the inputs, or their derivatives, behind the leading axes."""
+        form = output_form(self.program, self.arithmetic, self.arrays, self.sizes, self.directions)
+        return coefficient_table(self.arithmetic, form, exponents)
+
+    def returned(self, array: Array, shape: Shape) -> Any:
+        return self.arithmetic.leave(np.ascontiguousarray(array).reshape((*self.batch, *shape)))
+
+    def matrix(self, array: Array) -> Any:
+        """Derivatives with the axis of the flat weights as the last one."""
+        count = self.program.parameter_count
+        table = np.broadcast_to(array, (*array.shape[:-2], count, array.shape[-1]))
+        return self.returned(np.swapaxes(table, -1, -2), (table.shape[-1], count))
+
+
+def _by_name(program: Program, inputs: Any) -> dict[str, Any]:
+    """Inputs by name; several inputs travel as one vector, one after the other."""
+    shapes = program.input_shapes
+    if len(shapes) == 1:
+        return {next(iter(shapes)): inputs}
+    parts = flat_parts(shapes)
+    return {name: inputs[..., part].reshape((*inputs.shape[:-1], *shape)) for name, shape, part in parts}
+
+
+def unit_directions(program: Program, arithmetic: Floats) -> dict[str, Lettered]:
+    """One direction for each flat weight."""
+    unit = np.eye(program.parameter_count, dtype=np.int64)
+    parts = flat_parts(program.parameters)
+    return {
+        name: Lettered("T", arithmetic.integers(unit[:, part].reshape(-1, *shape)))
+        for name, shape, part in parts
+    }
+
+
+def run(program: Program, weights: Weights, inputs: Any = None) -> Any:
+    """The outputs of a program, behind the batch axes: one output in its own shape, several as one vector."""
+    given = GivenArrays(program, weights, inputs if program.inputs else None)
+    shapes = list(program.output_shapes.values())
+    return given.returned(given.values(), shapes[0] if len(shapes) == 1 else (program.output_count,))
+
+
+def program_jacobian(program: Program, weights: Weights) -> Any:
+    """The Jacobian of the outputs of a program without inputs: the last two axes are flat outputs and flat weights."""
+    given = GivenArrays(program, weights, derivative=True)
+    return given.matrix(given.values())
+
+
+def input_form(program: Program, weights: Weights, *, most_products: int) -> Form:
+    """The outputs as polynomials in the inputs; OutOfReachError where an instruction multiplies too many coefficients."""
+    given = GivenArrays(program, weights)
+    return output_form(program, given.arithmetic, given.arrays, given.sizes, most_products=most_products)
