@@ -31,8 +31,9 @@ from m2bridge.batch.job import Job
 from m2bridge.batch.plan import expand
 from m2bridge.batch.rows import read_rows
 from m2bridge.batch.store import STORE_VERSION, Store, encode
-from m2bridge.engine import Engine, Limits, Listener, Run, find_engine, open_engine
+from m2bridge.engine import Engine, Listener, Run, find_engine, open_engine
 from m2bridge.families import parse_spec
+from m2bridge.limits import Limits
 from m2bridge.scripts import Script
 
 DIMENSIONS = (

@@ -21,12 +21,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from m2bridge.engine import Engine, Limits, open_engine
+from m2bridge.engine import Engine, open_engine
 from m2bridge.families import Model, parse_spec
-from m2bridge.questions.asking import Clock
+from m2bridge.limits import Clock, Limits
 from m2bridge.questions.closure import closure, interpolate
 from m2bridge.questions.closure.methods import best_source, generator_counts
-from m2bridge.questions.kernel import Asking
+from m2bridge.questions.kernel import Context
 
 LADDER = (
     (2, 1, 2),
@@ -90,10 +90,10 @@ def by_template(
     engine: Engine, template: str, values: dict[str, Any], model: Model, seconds: float
 ) -> tuple[Took, dict[int, int] | None]:
     """What a script alone takes, and its generators by degree; None where it was not finished in time."""
-    asking = Asking(
+    context = Context(
         engine=engine, prime=None, seed=0, limits=Limits(wall_seconds=seconds), keep=None, progress=None
     )
-    took, (found, _) = timed(lambda: asking.ask(template, values, model))
+    took, (found, _) = timed(lambda: context.run_template(template, values, model))
     return took, generator_counts(found) if "generators" in found else None
 
 

@@ -16,15 +16,16 @@ import tempfile
 import time
 from pathlib import Path
 
-from m2bridge.engine import Engine, Limits, open_engine
+from m2bridge.engine import Engine, open_engine
 from m2bridge.errors import M2BridgeError
 from m2bridge.families import parse_spec
+from m2bridge.limits import Limits
 from m2bridge.linear.primes import MACAULAY2_PRIME
 from m2bridge.questions.closure import closure
 from m2bridge.questions.critical_points.charts import ExpandedMap
 from m2bridge.questions.critical_points.counting import Counter
 from m2bridge.questions.critical_points.losses import metric_loss
-from m2bridge.questions.kernel import Asking
+from m2bridge.questions.kernel import Context
 
 CASES = (
     "map:s,t->s^3;s^2*t;s*t^2;t^3",
@@ -45,12 +46,12 @@ CASES = (
 def ours(spec: str, engine: Engine, seconds: float) -> tuple[int | None, float]:
     """The count in a chart of the weights, and how long it took."""
     model = parse_spec(spec).leanest
-    ask = Asking(
+    context = Context(
         engine=engine, prime=None, seed=0, limits=Limits(wall_seconds=seconds), keep=None, progress=None
     )
     start = time.perf_counter()
     source = ExpandedMap(model, MACAULAY2_PRIME, 0)
-    counter = Counter(ask, metric_loss(model, "generic", 0, 0, small=False), MACAULAY2_PRIME)
+    counter = Counter(context, metric_loss(model, "generic", 0, 0, small=False), MACAULAY2_PRIME)
     found = counter.count(model, source.chart(dense=False))
     return found.points, time.perf_counter() - start
 

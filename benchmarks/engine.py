@@ -26,7 +26,6 @@ from m2bridge.engine import (
     Engine,
     EngineInfo,
     ForkServerEngine,
-    Limits,
     Outcome,
     ProcessEngine,
     Run,
@@ -35,6 +34,7 @@ from m2bridge.engine import (
 )
 from m2bridge.engine import server as fork_server
 from m2bridge.families import parse_spec
+from m2bridge.limits import Limits
 from m2bridge.scripts import Script
 
 QUESTIONS = (("dimension", "lightning(d=2,dp=1)"), ("closure", "lightning(d=2,dp=1,a=1)"))

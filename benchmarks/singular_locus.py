@@ -13,8 +13,9 @@ import argparse
 import time
 from statistics import median
 
-from m2bridge.engine import Engine, Limits, Outcome, open_engine
+from m2bridge.engine import Engine, Outcome, open_engine
 from m2bridge.families import Lightning
+from m2bridge.limits import Limits
 from m2bridge.questions.singular_locus import singular_locus
 from m2bridge.scripts import Script
 

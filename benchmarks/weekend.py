@@ -46,8 +46,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 from m2bridge import protocol
 from m2bridge.families import Model
-from m2bridge.questions.kernel import Asking, question
-from m2bridge.results import Certainty, Result
+from m2bridge.questions.kernel import Context, question
+from m2bridge.certainty import Certainty
+from m2bridge.results import Result
 from m2bridge.scripts import Script
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,10 +63,10 @@ SCRIPTS = {
 }
 
 @question(asks="Does what it should not.")
-def hostile(ask: Asking, model: Model, *, act: str = "none") -> Hostile:
-    _, limit = ask.run(Script(name="hostile", text=SCRIPTS.get(act, "") + '<< "@m2b-end 0" << endl;'))
+def hostile(context: Context, model: Model, *, act: str = "none") -> Hostile:
+    _, limit = context.run_script(Script(name="hostile", text=SCRIPTS.get(act, "") + '<< "@m2b-end 0" << endl;'))
     if act in ("m2-memory", "m2-flood"):
-        protocol.read(ask.last_run)  # can do nothing with a part
+        protocol.read(context.last_run)  # can do nothing with a part
     kept = []
     while act == "python-endless":
         time.sleep(0.1)
@@ -77,7 +78,7 @@ def hostile(ask: Asking, model: Model, *, act: str = "none") -> Hostile:
         os.abort()
     if act == "python-error":
         raise RuntimeError("a mistake")
-    return ask.answer(Hostile, model=model.spec, certainty=Certainty.PROVED, limit=limit)
+    return context.build_result(Hostile, model=model.spec, certainty=Certainty.PROVED, limit=limit)
 '''
 JUMPING = """
 import random, time

@@ -18,7 +18,10 @@ _NAMES = {
     "m2bridge.batch.entry": ("run_batch",),
     "m2bridge.batch.store": ("Store",),
     "m2bridge.claims.ledger": ("Ledger",),
-    "m2bridge.engine": ("Limits", "open_engine"),
+    "m2bridge.certainty": ("Certainty",),
+    "m2bridge.engine": ("open_engine",),
+    "m2bridge.evidence": ("Evidence",),
+    "m2bridge.limits": ("Limits",),
     "m2bridge.families": (
         "Convolution", "DeepLightning", "Lightning", "Linear", "MLP", "Model", "PolynomialMap", "Softmax", "from_callable",
         "from_sympy", "from_torch", "parse_spec",
@@ -35,7 +38,7 @@ _NAMES = {
     "m2bridge.questions.singular_point": ("SingularPoint", "singular_point"),
     "m2bridge.questions.symmetries": ("Symmetries", "symmetries"),
     "m2bridge.records": ("load_record", "save_record"),
-    "m2bridge.results": ("Certainty", "Evidence", "Result"),
+    "m2bridge.results": ("Result",),
 }  # fmt: skip
 _MODULE_OF = {name: module for module, names in _NAMES.items() for name in names}
 __all__ = ["__version__", *sorted(_MODULE_OF)]  # noqa: PLE0604

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from m2bridge.engine.base import Engine, EngineInfo, Limits, Listener, Outcome, Run
+from m2bridge.engine.base import Engine, EngineInfo, Listener, Outcome, Run
 from m2bridge.errors import InputError
+from m2bridge.limits import Limits
 from m2bridge.scripts import Script
 
 

@@ -16,9 +16,10 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from m2bridge import records
+from m2bridge.alarm import alarm
 from m2bridge.batch import registry
 from m2bridge.batch.policy import NO_ENGINE, JobOutcome, limits_of
-from m2bridge.engine import Engine, EngineInfo, Limits, Listener, Outcome, Run
+from m2bridge.engine import Engine, EngineInfo, Listener, Outcome, Run
 from m2bridge.engine.discovery import prove
 from m2bridge.engine.machine import oom_kills
 from m2bridge.errors import (
@@ -32,7 +33,7 @@ from m2bridge.errors import (
     TimeLimitError,
 )
 from m2bridge.families import parse_spec
-from m2bridge.questions.asking import bell
+from m2bridge.limits import Limits
 from m2bridge.scripts import Script
 
 LINUX = sys.platform == "linux"
@@ -116,7 +117,7 @@ def attempt(job: dict[str, Any], engine: Engine, progress: Callable[[str], None]
     memory = MemoryLimit(limits.memory_bytes)
     job_engine = JobEngine(engine, limits, memory)
     try:
-        with bell(limits.wall_seconds, partial(_ring, limits), _GRACE):
+        with alarm(limits.wall_seconds, partial(_ring, limits), _GRACE):
             memory.begin()
             answer = _answer(job, job_engine, limits, progress)
     except (SystemExit, KeyboardInterrupt):

@@ -20,9 +20,9 @@ from m2bridge.batch.runner import Runner
 from m2bridge.batch.runner_lock import WHOLE
 from m2bridge.batch.store import Store
 from m2bridge.engine import find_engine
-from m2bridge.engine.base import Limits, parse_bytes, parse_seconds
 from m2bridge.engine.machine import allowed_cores, memory_share
 from m2bridge.errors import InputError
+from m2bridge.limits import Limits, parse_bytes, parse_seconds
 
 Jobs = Path | str | Mapping[str, Any]
 

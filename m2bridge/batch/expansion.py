@@ -13,11 +13,11 @@ from m2bridge.batch.expressions import parse
 from m2bridge.batch.grid import Axis, Grid, Point, axis_of, swept
 from m2bridge.batch.job import Job
 from m2bridge.batch.jobfile import COMMON, NAME, JobFile, Section
-from m2bridge.engine.base import Limits, parse_bytes, parse_seconds
 from m2bridge.errors import InputError, OutOfReachError, ParseError, SpecError, suggestion
 from m2bridge.families import Model, catalogue, parse_spec
 from m2bridge.families.spec import Arguments, read, written
 from m2bridge.families.user_code import is_code, parts_of
+from m2bridge.limits import Limits, parse_bytes, parse_seconds
 
 MOST_AXES = 32
 _NOT_AXES = frozenset({"when", "tags", "priority", "timeout", "memory", "options"})

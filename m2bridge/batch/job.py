@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from m2bridge.batch import registry
-from m2bridge.engine.base import Limits
+from m2bridge.limits import Limits
 from m2bridge.records import SCHEMA_VERSION
 
 

@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from m2bridge.engine.base import parse_bytes, parse_seconds
 from m2bridge.errors import InputError, ParseError, suggestion
+from m2bridge.limits import parse_bytes, parse_seconds
 
 LARGEST_FILE = 1_000_000
 DEEPEST = 8

@@ -9,7 +9,7 @@ from m2bridge.batch.expansion import Models, SectionReader
 from m2bridge.batch.job import Job
 from m2bridge.batch.jobfile import JobFile
 from m2bridge.batch.policy import larger
-from m2bridge.engine.base import Limits
+from m2bridge.limits import Limits
 
 MOST_JOBS = 100_000
 

@@ -18,8 +18,8 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from m2bridge._version import __version__
-from m2bridge.engine.base import Limits
 from m2bridge.errors import RecordError
+from m2bridge.limits import Limits
 
 if TYPE_CHECKING:
     from m2bridge.batch.job import Job

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from m2bridge.evidence import Evidence
 from m2bridge.families import Model
 from m2bridge.programs import Program
 from m2bridge.programs.arithmetics import Floats
@@ -22,7 +23,6 @@ from m2bridge.programs.points import INPUTS, WEIGHTS, Held, Integers
 from m2bridge.programs.proofs import BallProof, enclosure
 from m2bridge.programs.ranks import GenericRank
 from m2bridge.programs.run import evaluate
-from m2bridge.results import Evidence
 
 MOST_INTERVAL_COLUMNS = 400
 """Larger minors of analytic networks are proved, but a checker in plain Python would need too long for them."""

@@ -13,10 +13,12 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, TypeVar
 
-from m2bridge.engine import Engine, Limits
+from m2bridge.certainty import Certainty
+from m2bridge.engine import Engine
 from m2bridge.errors import LimitError, OutOfReachError
+from m2bridge.evidence import Evidence
 from m2bridge.families import Model
-from m2bridge.results import Certainty, Evidence
+from m2bridge.limits import Limits
 
 _R = TypeVar("_R")
 

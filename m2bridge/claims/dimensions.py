@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from m2bridge.certainty import Certainty
 from m2bridge.claims.base import Claim, Context, Size, Verdict, fails, holds, out_of_reach
 from m2bridge.questions.dimension import Dimension, dimension
-from m2bridge.results import Certainty
 
 ABOUT = ("image_dim",)
 WITNESSES = {

@@ -9,8 +9,9 @@ from dataclasses import dataclass, replace
 from importlib import resources
 from typing import Any, ClassVar
 
+from m2bridge.certainty import Certainty
 from m2bridge.claims.base import Claim, Context, Size, Status, Verdict
-from m2bridge.results import Certainty, EngineUse, Result, register_result
+from m2bridge.results import EngineUse, Result, register_result
 
 BASELINE = "ledger.json"
 """The file of recorded verdicts, of all papers."""

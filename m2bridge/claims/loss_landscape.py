@@ -17,10 +17,10 @@ from dataclasses import replace
 from math import comb
 from typing import Any
 
+from m2bridge.certainty import Certainty
 from m2bridge.claims.base import Check, Claim, Context, Kind, Size, Verdict, by_ancestry, decided, sizes
 from m2bridge.families import Lightning, parse_spec
 from m2bridge.questions.critical_points import CriticalPoints, StratumPoints, critical_points
-from m2bridge.results import Certainty
 
 PAPER = "code of arXiv:2608.27113 (giovanni-marchetti/LinearIndepCode); ED degrees of arXiv:1309.0049 and arXiv:1311.2376"
 _WITNESSES = {

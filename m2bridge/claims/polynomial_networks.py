@@ -6,11 +6,11 @@ Yahl, *Activation degree thresholds and expressiveness of polynomial neural netw
 
 from __future__ import annotations
 
+from m2bridge.certainty import Certainty
 from m2bridge.claims.base import Claim, Context, Kind, Size, Verdict, fails, holds, out_of_reach, sizes
 from m2bridge.claims.dimensions import ABOUT, dimension_claim
 from m2bridge.families import MLP
 from m2bridge.questions.dimension import Dimension, dimension
-from m2bridge.results import Certainty
 
 PAPER = "Kileel, Trager, Bruna, arXiv:1905.12207; Finkel, Rodriguez, Wu, Yahl, arXiv:2408.04569"
 

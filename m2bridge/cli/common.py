@@ -20,12 +20,13 @@ from typer.core import TyperGroup
 
 from m2bridge import records
 from m2bridge.errors import InputError, M2BridgeError, visible
-from m2bridge.results import RELATION_SIGNS, Evidence, Result, by_quantity, strongest
+from m2bridge.evidence import RELATION_SIGNS, Evidence, by_quantity, strongest
+from m2bridge.results import Result
 from m2bridge.views import Rows, View, cut
 
 if TYPE_CHECKING:  # what only an answer needs is imported where it is needed: help is read at once
-    from m2bridge.engine.base import Limits
     from m2bridge.families import Model
+    from m2bridge.limits import Limits
 
 _MOST_STRAYS = 10
 DEFAULT_TIMEOUT, DEFAULT_MEMORY = "10m", "6G"
@@ -139,7 +140,7 @@ def parse_limits(timeout: str, memory: str) -> Limits:
     limit of ours ends one run and says so.
     """
     from m2bridge.engine import machine
-    from m2bridge.engine.base import Limits, parse_bytes, parse_seconds
+    from m2bridge.limits import Limits, parse_bytes, parse_seconds
 
     size = parse_bytes(memory, "--memory")
     return Limits(

@@ -12,7 +12,7 @@ from __future__ import annotations
 import logging
 import sys
 
-from m2bridge.engine.base import Engine, EngineInfo, Limits, Listener, Outcome, Run
+from m2bridge.engine.base import Engine, EngineInfo, Listener, Outcome, Run
 from m2bridge.engine.discovery import Candidate, candidates, find_engine
 from m2bridge.engine.keeper import ProcessEngine
 from m2bridge.engine.server import ForkServerEngine
@@ -20,7 +20,7 @@ from m2bridge.engine.server import ForkServerEngine
 log = logging.getLogger(__name__)
 
 __all__ = [
-    "Candidate", "Engine", "EngineInfo", "ForkServerEngine", "Limits", "Listener", "Outcome", "ProcessEngine", "Run",
+    "Candidate", "Engine", "EngineInfo", "ForkServerEngine", "Listener", "Outcome", "ProcessEngine", "Run",
     "candidates", "find_engine", "open_engine",
 ]  # fmt: skip
 

@@ -12,7 +12,8 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from m2bridge.engine.base import Limits, Listener, Outcome
+from m2bridge.engine.base import Listener, Outcome
+from m2bridge.limits import Limits
 
 if TYPE_CHECKING:
     from m2bridge.engine.keeper import KeeperProcess

@@ -20,11 +20,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from m2bridge.engine.base import EngineInfo, Limits, Outcome, Run
+from m2bridge.engine.base import EngineInfo, Outcome, Run
 from m2bridge.engine.install import WHEEL_BINARY, installed
 from m2bridge.engine.keeper import UNKNOWN, ProcessEngine
 from m2bridge.engine.machine import cache_directory
 from m2bridge.errors import InputError, NoEngineError
+from m2bridge.limits import Limits
 from m2bridge.scripts import Script
 
 VARIABLE = "M2BRIDGE_M2"

@@ -24,10 +24,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from m2bridge.engine.base import Engine, EngineInfo, Limits, Listener, Outcome, Run
+from m2bridge.engine.base import Engine, EngineInfo, Listener, Outcome, Run
 from m2bridge.engine.conversation import VERSION_LINE, Conversation, Fate, KeeperLostError, outcome
 from m2bridge.engine.keeping import warm
 from m2bridge.errors import InputError
+from m2bridge.limits import Limits
 from m2bridge.scripts import Script
 
 log = logging.getLogger(__name__)

@@ -14,9 +14,10 @@ import threading
 from collections.abc import Callable
 from dataclasses import replace
 
-from m2bridge.engine.base import Engine, EngineInfo, Limits, Listener, Outcome, Run
+from m2bridge.engine.base import Engine, EngineInfo, Listener, Outcome, Run
 from m2bridge.engine.keeper import FIXED_SEED, TAKE_SCRIPT, Command, KeeperProcess, attempted, path_of
 from m2bridge.errors import EngineError, InputError, M2BridgeError
+from m2bridge.limits import Limits
 from m2bridge.scripts import Script
 
 SERVER = f"""-- A warm Macaulay2. It forks a child for each job; the child waits at the gate until it has its limits and is

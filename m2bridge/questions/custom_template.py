@@ -30,12 +30,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, NoReturn
 
-from m2bridge.engine.base import Engine, Limits
+from m2bridge.certainty import Certainty
+from m2bridge.engine.base import Engine
 from m2bridge.errors import InputError, OutputError, ScriptError
 from m2bridge.families.base import Model
+from m2bridge.limits import Limits
 from m2bridge.literals import NAME
-from m2bridge.questions.kernel import Asking
-from m2bridge.results import Certainty, Result, register_result
+from m2bridge.questions.kernel import Context
+from m2bridge.results import Result, register_result
 from m2bridge.scripts import line_in_template
 from m2bridge.views import View, cut
 
@@ -117,16 +119,16 @@ def run_template(
     given = dict(parameters or {})
     if model is not None:
         given.setdefault("p", 32003 if prime is None else prime)
-    asking = Asking(
+    context = Context(
         engine=engine, prime=prime, seed=seed, limits=limits or Limits(), keep=keep, progress=progress
     )
     try:
-        values, limit = asking.ask(path, given, model)
+        values, limit = context.run_template(path, given, model)
     except (ScriptError, OutputError) as error:
         raise _mistake(path, error) from error
     finally:
-        asking.close()
-    return asking.answer(
+        context.close()
+    return context.build_result(
         TemplateValues, model="none" if model is None else model.spec, options=json.loads(json.dumps(given, default=str)),
         certainty=Certainty.PROBABLE, limit=limit, template=path.name, complete=values.complete, values=dict(values),
     )  # fmt: skip

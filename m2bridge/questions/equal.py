@@ -11,7 +11,9 @@ from typing import Any
 import numpy as np
 from flint import fmpq
 
+from m2bridge.certainty import Certainty
 from m2bridge.certificates.produce import certificate, numbers
+from m2bridge.evidence import Evidence, Value
 from m2bridge.families import Model
 from m2bridge.families.base import MOST_COORDINATES
 from m2bridge.families.symbolic import rational_variables, variable_array
@@ -20,7 +22,6 @@ from m2bridge.linear.residues import Mod
 from m2bridge.programs.arithmetics import elementwise
 from m2bridge.programs.program import degree_in
 from m2bridge.questions.point import fractions_of, residues
-from m2bridge.results import Certainty, Evidence, Value, said
 
 Weights = Mapping[str, np.ndarray]
 _TRIES = 3
@@ -44,8 +45,10 @@ class Comparison:
 
     @property
     def evidence(self) -> Evidence:
-        more = {"certainty": self.certainty, "scope": "at-point", "ancestry": "program"}
-        return said("same_function", self.same, self.witness, self.method, **more)
+        return Evidence(
+            "same_function", self.same, self.witness, self.method, certainty=self.certainty, scope="at-point",
+            ancestry="program",
+        )  # fmt: skip
 
 
 def comparison(model: Model, a: Weights, b: Weights, seed: int) -> Comparison:

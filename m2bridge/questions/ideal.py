@@ -14,16 +14,18 @@ from math import comb
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
+from m2bridge.certainty import Certainty
 from m2bridge.errors import InputError
+from m2bridge.evidence import Evidence
 from m2bridge.frontends.ideals import GivenIdeal, read_ideal
 from m2bridge.frontends.polynomials import for_macaulay2, polynomial_text
+from m2bridge.limits import LimitReached
 from m2bridge.linear.primes import LARGE_PRIME, MACAULAY2_PRIME, check_prime, numbers_in, prime_for
-from m2bridge.questions.asking import LimitReached
 from m2bridge.questions.closure import Closure, read_field
 from m2bridge.questions.closure.lifting import generated_rank, reduce_polynomial
 from m2bridge.questions.closure.series import expanded
-from m2bridge.questions.kernel import Asking, Option, Subject, question
-from m2bridge.results import Certainty, Result, register_result, said
+from m2bridge.questions.kernel import Context, Option, Subject, question
+from m2bridge.results import Result, register_result
 from m2bridge.views import View, cut, known
 
 _LARGEST_FILE = 16 * 2**20
@@ -149,7 +151,7 @@ IDEAL = Subject(
     subject=IDEAL,
 )
 def ideal(
-    ask: Asking,
+    context: Context,
     given: GivenIdeal,
     *,
     field: Annotated[
@@ -164,19 +166,27 @@ def ideal(
     The ideal is given by its text (see :func:`~m2bridge.frontends.ideals.read_ideal`). By default it is computed over the field
     that the file states, else over F_32003, or the next smaller prime that divides no coefficient.
     """
-    p = _characteristic(ask.prime if field is None else field, given)
+    p = _characteristic(context.prime if field is None else field, given)
     request = {
         "p": p, "variableCount": len(given.variables), "polynomials": [for_macaulay2(f) for f in given.polynomials if f],
         "wantComponents": components, "wantSingular": singular,
     }  # fmt: skip
-    values, limit = ask.ask("ideal", request)
+    values, limit = context.run_template("ideal", request)
     sure, over = (Certainty.PROBABLE, f"F_{p}") if p else (Certainty.COMPUTED, "QQ")
     for name in IdealSummary.HEADLINE:
         if name in values:
-            ask.say(
-                name, values[name], "macaulay2", "Groebner basis", certainty=sure, prime=p or None, field=over
+            context.add_evidence(
+                Evidence(
+                    name,
+                    values[name],
+                    "macaulay2",
+                    "Groebner basis",
+                    certainty=sure,
+                    prime=p or None,
+                    field=over,
+                )
             )
-    _say_hilbert_function(ask, given, values.get("h_vector"), values.get("dim"), p)
+    _say_hilbert_function(context, given, values.get("h_vector"), values.get("dim"), p)
     found, not_shown = values.get("components"), []
     if "singular_skipped" in values:
         not_shown.append(f"the singular locus: {values['singular_skipped']} Jacobian minors are too many")
@@ -197,7 +207,7 @@ def ideal(
 
     sizes = {name: values.get(name) for name in ("homogeneous", "dim", "codim", "degree", "radical")}
     lists = {name: values.get(name) for name in ("generator_degrees", "h_vector")}
-    return ask.answer(
+    return context.build_result(
         IdealSummary, model="ideal",
         options={"components": components, "singular": singular, "generators": list(given.texts())},
         certainty=sure, limit=limit,
@@ -229,7 +239,7 @@ def _characteristic(field: int | str | None, given: GivenIdeal) -> int:
 
 
 def _say_hilbert_function(
-    ask: Asking, given: GivenIdeal, h_vector: Sequence[int] | None, dim: int | None, p: int
+    context: Context, given: GivenIdeal, h_vector: Sequence[int] | None, dim: int | None, p: int
 ) -> None:
     """The Hilbert function in low degrees from Macaulay2's series, and by ranks over the same field: QQ for p = 0."""
     if h_vector is None or dim is None or dim < 0:
@@ -240,14 +250,15 @@ def _say_hilbert_function(
     generators = [f for f in (reduce_polynomial(f, p) if p else f for f in given.polynomials) if f]
     try:
         ranks = [
-            comb(n + k - 1, k) - generated_rank(generators, k, n, p, ask.clock.check) for k in range(top + 1)
+            comb(n + k - 1, k) - generated_rank(generators, k, n, p, context.clock.check)
+            for k in range(top + 1)
         ]
     except LimitReached:
         return
     certainty, over = (Certainty.PROBABLE, f"F_{p}") if p else (Certainty.COMPUTED, "QQ")
-    say = partial(said, "hilbert_function", prime=p or None, certainty=certainty, field=over)
+    say = partial(Evidence, "hilbert_function", prime=p or None, certainty=certainty, field=over)
     witness, method = "modular" if p else "exact", "ranks of the generators' multiples"
-    ask.evidence += [
+    context.add_evidence(
         say(list(expanded(h_vector, dim, top)), "macaulay2", "Hilbert series of the ideal"),
         say(ranks, witness, method, ancestry="program"),
-    ]
+    )

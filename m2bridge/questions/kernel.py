@@ -1,7 +1,7 @@
 """What a question is, and the one way in which every question is answered.
 
-A question is a function ``name(ask, subject, *, option, ...)`` under the decorator :func:`question`, which declares what it asks,
-its templates and its quantities. The function finds witnesses and returns ``ask.answer(ResultType, ...)``. Everything that
+A question is a function ``name(context, subject, *, option, ...)`` under the decorator :func:`question`, which declares its
+question, templates and quantities. The function adds evidence and returns ``context.build_result(ResultType, ...)``. What all
 questions have in common is done here: the engine, the clock, limits, progress, evidence, agreement. The command line, batches,
 schemas, explanations and the documentation read the declaration.
 """
@@ -22,21 +22,22 @@ from pathlib import Path
 from typing import Annotated, Any, Concatenate, Generic, TypeVar
 
 from m2bridge import scripts
+from m2bridge.alarm import alarm
 from m2bridge.claims import said_about
-from m2bridge.engine import Engine, Limits, open_engine
-from m2bridge.engine.base import parse_bytes, parse_seconds
+from m2bridge.engine import Engine, open_engine
 from m2bridge.errors import InputError, LimitError, suggestion
 from m2bridge.families import Model, parse_spec
+from m2bridge.limits import LimitReached, Limits, parse_bytes, parse_seconds
 from m2bridge.linear.primes import LARGE_PRIME
 from m2bridge.questions import SPEC, ForceOption, Option, OwnOption, Subject, check_number
-from m2bridge.questions.asking import Asking, LimitReached, Progress, bell, prime_between
+from m2bridge.questions.context import Context, Progress, prime_between
 from m2bridge.results import RESULT_TYPES, Result, register_result
 from m2bridge.views import cut
 
 R = TypeVar("R", bound=Result)
 S = TypeVar("S")
 __all__ = [
-    "COMMON", "MODEL", "Asking", "ForceOption", "Option", "OwnOption", "Progress", "Question", "Subject", "model_of", "question",
+    "COMMON", "MODEL", "Context", "ForceOption", "Option", "OwnOption", "Progress", "Question", "Subject", "model_of", "question",
 ]  # fmt: skip
 
 COMMON = ("engine", "prime", "seed", "limits", "keep", "progress")
@@ -100,7 +101,7 @@ class Question(Generic[S, R]):
 
     @functools.cached_property
     def _own_parameters(self) -> list[inspect.Parameter]:
-        """Those after the asking and the subject."""
+        """Those after the context and the subject."""
         return list(inspect.signature(self.function).parameters.values())[2:]
 
     @functools.cached_property
@@ -142,19 +143,19 @@ class Question(Generic[S, R]):
         if memory is not None:
             allowed = replace(allowed, memory_bytes=parse_bytes(memory))
         steps = suitable_steps() if progress is None else None
-        asking = Asking(
+        context = Context(
             engine=engine, prime=prime, seed=seed, limits=allowed, keep=keep, progress=progress or steps, warm=self.warm,
             opener=open_engine, whole_seconds=whole_seconds,
         )  # fmt: skip
         try:
-            with bell(allowed.wall_seconds, asking.clock.check):
+            with alarm(allowed.wall_seconds, context.clock.check):
                 about = self.subject.of(subject)
-                answer = self.function(asking, about, **options)
+                answer = self.function(context, about, **options)
                 return replace(answer, **self._envelope(about, answer, options))
         except LimitReached as error:
-            raise LimitError(f"{self.name}: {error.reason}; {_found_before(asking)}") from None
+            raise LimitError(f"{self.name}: {error.reason}; {_found_before(context)}") from None
         finally:
-            asking.close()
+            context.close()
             if steps is not None:
                 steps.close()
 
@@ -184,9 +185,9 @@ class Question(Generic[S, R]):
             prime_between(prime, *self.primes)
 
 
-def _found_before(asking: Asking) -> str:
+def _found_before(context: Context) -> str:
     """What is known where a limit came before an answer could be made."""
-    known = [e for e in asking.evidence if e.value is not None]
+    known = [e for e in context.evidence if e.value is not None]
     if not known:
         return "nothing was found before"
     return "found before: " + ", ".join(
@@ -196,10 +197,10 @@ def _found_before(asking: Asking) -> str:
 
 def question(
     *, asks: str, **declared: Any
-) -> Callable[[Callable[Concatenate[Asking, S, ...], R]], Question[S, R]]:
+) -> Callable[[Callable[Concatenate[Context, S, ...], R]], Question[S, R]]:
     """Declare a question; see :class:`Question` for the words. Its name is that of the function, with dashes."""
 
-    def declare(function: Callable[Concatenate[Asking, S, ...], R]) -> Question[S, R]:
+    def declare(function: Callable[Concatenate[Context, S, ...], R]) -> Question[S, R]:
         result = typing.get_type_hints(function)["return"]
         made: Question[S, R] = Question(
             name=function.__name__.replace("_", "-"), asks=asks, function=function, result=result, **declared

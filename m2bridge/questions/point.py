@@ -26,7 +26,7 @@ from m2bridge.linear.primes import LARGE_PRIME, LARGEST_MACAULAY2_PRIME, given_n
 from m2bridge.linear.residues import residue
 from m2bridge.programs.arithmetics import elementwise
 from m2bridge.questions import over_q
-from m2bridge.questions.asking import prime_between
+from m2bridge.questions.context import prime_between
 from m2bridge.questions.kernel import Option
 from m2bridge.questions.orbits import Orbit
 

@@ -6,13 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal
 
+from m2bridge.certainty import Certainty
 from m2bridge.errors import InputError
+from m2bridge.evidence import Evidence, Value
 from m2bridge.families import Model
 from m2bridge.questions.equal import comparison, same_certificate
-from m2bridge.questions.kernel import Asking, Option, question
+from m2bridge.questions.kernel import Context, Option, question
 from m2bridge.questions.normal_form import Move, normal_form
 from m2bridge.questions.point import AtOption, RationalizeOption, one_of, resolve, weights_or_path
-from m2bridge.results import Certainty, Result, Value, register_result
+from m2bridge.results import Result, register_result
 from m2bridge.views import View, cut
 
 OtherOption = Annotated[Any, Option("The second weights, as for --at.", flag="--and", read=weights_or_path)]
@@ -78,7 +80,7 @@ class Same(Result):
     takes_prime=False,
 )
 def same(
-    ask: Asking,
+    context: Context,
     model: Model,
     at: AtOption = None,
     other: OtherOption = None,
@@ -102,21 +104,28 @@ def same(
     """
     if at is None or other is None:
         raise InputError("same compares two weights: give them with --at and --and")
-    first, second = (resolve(model, one_of(given, None, rationalize), ask.seed) for given in (at, other))
-    found = comparison(model, first.weights, second.weights, ask.seed)
+    first, second = (resolve(model, one_of(given, None, rationalize), context.seed) for given in (at, other))
+    found = comparison(model, first.weights, second.weights, context.seed)
     forms, carried = [], None
     if found.same and model.symmetries:
-        forms = [normal_form(model, point.weights, ask.seed) for point in (first, second)]
+        forms = [normal_form(model, point.weights, context.seed) for point in (first, second)]
         equal = all((forms[0].weights[name] == forms[1].weights[name]).all() for name in model.parameters)
         carried = True if equal else None if forms[0].left or forms[1].left else False
-    ask.evidence.append(found.evidence)
+    context.add_evidence(found.evidence)
     if carried:
-        ask.say(
-            "same_function", True, "symmetry", "one normal form under the known symmetries", certainty=Certainty.PROVED,
-            scope="at-point", ancestry="construction",
-        )  # fmt: skip
+        context.add_evidence(
+            Evidence(
+                "same_function",
+                True,
+                "symmetry",
+                "one normal form under the known symmetries",
+                certainty=Certainty.PROVED,
+                scope="at-point",
+                ancestry="construction",
+            )
+        )
     proved = found.certainty is Certainty.PROVED or bool(carried)
-    return ask.answer(
+    return context.build_result(
         Same,
         model=model.spec,
         options={"rationalize": rationalize},

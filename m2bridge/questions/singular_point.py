@@ -12,14 +12,16 @@ from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
+from m2bridge.certainty import Certainty
 from m2bridge.certificates.points import singular_point_certificate, smooth_point_certificate
 from m2bridge.errors import InputError, NotPolynomialError
+from m2bridge.evidence import Evidence, Value
 from m2bridge.families import Lightning, Model
 from m2bridge.families.rational_cone import is_rational_map
 from m2bridge.questions import over_q
 from m2bridge.questions.closure import Closure, closure
 from m2bridge.questions.dimension import Dimension, dimension
-from m2bridge.questions.kernel import Asking, Option, question
+from m2bridge.questions.kernel import Context, Option, question
 from m2bridge.questions.point import AtOption, Point, RationalizeOption, StratumOption, one_of, resolve
 from m2bridge.questions.singular_locus.result import Singularity
 from m2bridge.questions.singular_locus.tangents import (
@@ -29,7 +31,7 @@ from m2bridge.questions.singular_locus.tangents import (
     spanning_lines,
     tangent_upper,
 )
-from m2bridge.results import Certainty, Result, Value, register_result
+from m2bridge.results import Result, register_result
 from m2bridge.views import View, known
 
 _MOST_COORDINATES = 200
@@ -108,7 +110,7 @@ class SingularPoint(Result):
     warm=True,
 )
 def singular_point(
-    ask: Asking,
+    context: Context,
     model: Model,
     *,
     at: AtOption = None,
@@ -132,43 +134,64 @@ def singular_point(
             f"{model} has {model.coordinate_count} coordinates; singular-point takes at most {_MOST_COORDINATES}; "
             "`dimension --at` gives the rank there at any size"
         )
-    point = resolve(model, one_of(at, stratum, rationalize), ask.seed)
-    ask.announce("dimension")
-    size = ask.also(dimension, model, engine=False)
-    ask.announce("curves")
-    rank, lines = _rank_and_curves(_free_point(point), ask.seed)
+    point = resolve(model, one_of(at, stratum, rationalize), context.seed)
+    context.report_progress("dimension")
+    size = context.ask_question(dimension, model, engine=False)
+    context.report_progress("curves")
+    rank, lines = _rank_and_curves(_free_point(point), context.seed)
     lower = over_q.rank([vector for _, _, vector in lines]) if lines else rank
     settled = lower > size.upper_bound
     share = _SHARE if settled else None
-    found = ask.also(closure, model, field="QQ", max_degree=max_degree, equations=True, share=share)
+    found = context.ask_question(
+        closure, model, field="QQ", max_degree=max_degree, equations=True, share=share
+    )
     check_on(found, point)
     upper, sure = tangent_upper(found, point)
     complete = found.completeness == "complete" and upper is not None
-    _say(ask, size, rank, lower)
+    _say(context, size, rank, lower)
     method = f"coordinates minus rank of the {found.completeness} equations' Jacobian over {found.field}"
-    certainty, relation = (found.certainty, "=") if complete else (sure, "<=")
-    more = {"relation": relation, "certainty": certainty, "scope": "at-point", "field": found.field}
-    ask.say("tangent", upper, "equations", method, **more)
+    more: dict[str, Any] = {"scope": "at-point", "field": found.field}
+    more |= {"certainty": found.certainty} if complete else {"certainty": sure, "relation": "<="}
+    context.add_evidence(Evidence("tangent", upper, "equations", method, **more))
     by_equations: tuple[Singularity, Certainty] = "undecided", Certainty.PROBABLE
     if upper == size.image_dim:
         by_equations = "smooth", Certainty.weakest([sure, size.certainty])
     elif complete:  # all equations: this is the tangent space, not only a bound of it
         by_equations = "singular", Certainty.weakest([found.certainty, size.certainty])
     verdict, certainty = by_equations
-    here = {"scope": "at-point", "field": "QQ"}
+    here: dict[str, Any] = {"scope": "at-point", "field": "QQ"}
     if settled:
         verdict, certainty = "singular", Certainty.PROVED
-        ask.prove("verdict", "singular", "curves", "more tangent vectors of curves than dimensions", **here)
+        context.add_evidence(
+            Evidence(
+                "verdict",
+                "singular",
+                "curves",
+                "more tangent vectors of curves than dimensions",
+                certainty=Certainty.PROVED,
+                **here,
+            )
+        )
     if by_equations[0] != "undecided" and found.characteristic == 0:
-        own = {"certainty": by_equations[1], "ancestry": "template"}
-        ask.say("verdict", by_equations[0], "equations", "tangent space of the equations", **here, **own)
-    return ask.answer(
+        method = "tangent space of the equations"
+        context.add_evidence(
+            Evidence(
+                "verdict",
+                by_equations[0],
+                "equations",
+                method,
+                certainty=by_equations[1],
+                ancestry="template",
+                **here,
+            )
+        )
+    return context.build_result(
         SingularPoint, model=model.spec, options={"max_degree": max_degree, "at": point.kind}, at=point.document(None),
         image_dim=size.image_dim, jacobian_rank=rank,
         critical=rank < size.image_dim,
         tangent_lower=lower, tangent_upper=upper, verdict=verdict, completeness=found.completeness,
         certainty=certainty, limit=found.limit,
-        certificate=_certificates(point, size, lines if settled else [], found, verdict, ask.seed),
+        certificate=_certificates(point, size, lines if settled else [], found, verdict, context.seed),
     )  # fmt: skip
 
 
@@ -189,16 +212,20 @@ def _certificates(
     return tuple(document for document in (own, size.certificate) if document is not None)
 
 
-def _say(ask: Asking, size: Dimension, rank: int, lower: int) -> None:
+def _say(context: Context, size: Dimension, rank: int, lower: int) -> None:
     """What the questions behind this one say about the dimension over QQ, the rank at the weights, and the span of curves."""
     exact = [e for e in size.evidence if e.quantity == "image_dim" and e.field in (None, "QQ")]
-    ask.evidence += [replace(item, field=None) for item in exact]
-    here = {"scope": "at-point", "field": "QQ"}
+    context.add_evidence(*(replace(item, field=None) for item in exact))
+    here: dict[str, Any] = {"scope": "at-point", "field": "QQ"}
     method = "rank over QQ of the differential at the weights"
-    ask.prove("jacobian_rank", rank, "exact", method, **here)
-    ask.prove("image_dim", rank, "weights", method, relation=">=")
+    context.add_evidence(Evidence("jacobian_rank", rank, "exact", method, certainty=Certainty.PROVED, **here))
+    context.add_evidence(
+        Evidence("image_dim", rank, "weights", method, certainty=Certainty.PROVED, relation=">=")
+    )
     method = "span over QQ of curves through the point"
-    ask.prove("tangent", lower, "curves", method, relation=">=", **here)
+    context.add_evidence(
+        Evidence("tangent", lower, "curves", method, certainty=Certainty.PROVED, relation=">=", **here)
+    )
 
 
 def _free_point(point: Point) -> Point:

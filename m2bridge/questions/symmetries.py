@@ -7,14 +7,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar
 
+from m2bridge.certainty import Certainty
 from m2bridge.certificates.points import found_symmetries
 from m2bridge.errors import InputError, NotPolynomialError
+from m2bridge.evidence import Evidence, Value
 from m2bridge.families import Model
 from m2bridge.families.polynomial_map import PolynomialMap, in_variables, variables_in
 from m2bridge.linear.primes import LARGE_PRIME, given_numbers, prime_for
 from m2bridge.programs.ranks import generic_rank
-from m2bridge.questions.kernel import Asking, Option, question
-from m2bridge.results import Certainty, Evidence, Result, Value, proves, register_result
+from m2bridge.questions.kernel import Context, Option, question
+from m2bridge.results import Result, register_result
 from m2bridge.symmetry.bounds import Bounds
 from m2bridge.symmetry.exchanges import exchanged_variables, exchanges, groups_of_swaps
 from m2bridge.symmetry.fields import VectorField, in_span
@@ -194,7 +196,7 @@ def _read_declared(text: str) -> list[Mapping[str, Any]]:
     primes=(2, LARGE_PRIME),
 )
 def symmetries(
-    ask: Asking,
+    context: Context,
     model: Model,
     *,
     degree: Annotated[int, Option("The highest degree of vector fields.", least=1)] = 2,
@@ -219,28 +221,30 @@ def symmetries(
     program = model.free.program
     if not program.polynomial:
         raise NotPolynomialError(f"{model}: symmetries are searched for polynomial networks")
-    seed = ask.seed
-    p = prime_for(given_numbers(model), chosen=ask.prime, default=LARGE_PRIME)
+    seed = context.seed
+    p = prime_for(given_numbers(model), chosen=context.prime, default=LARGE_PRIME)
     if p < 2 * program.parameter_count:
         raise InputError(f"the prime {p} is too small: most points over F_{p} are special", argument="prime")
     minor = generic_rank(program, p=p, seed=seed)
     rank, corank = minor.rank, program.parameter_count - minor.rank
-    ask.announce(f"searching fields of degree up to {degree}; the generic fiber has dimension {corank}")
+    context.report_progress(
+        f"searching fields of degree up to {degree}; the generic fiber has dimension {corank}"
+    )
     found = Search(
-        program, p=p, seed=seed, work=Work(OF_SYMMETRIES, ask.clock.check), corank=corank, all_affine=True
+        program, p=p, seed=seed, work=Work(OF_SYMMETRIES, context.clock.check), corank=corank, all_affine=True
     )
     searched = 0
     stated = _declared(model, found, declared if declared is not None else getattr(model, "declared", ()))
-    with ask.keeping("the search for vector fields"):
+    with context.keep_partial("the search for vector fields"):
         for highest in range(1, degree + 1):
-            ask.clock.check()
+            context.clock.check()
             found.run(highest, first=highest)
             searched = highest if found.complete else searched
-    found.complete = found.complete and ask.cut_short is None
+    found.complete = found.complete and context.limit is None
     bounds = Bounds(p=p, seed=seed, work=Work(0.0))
-    with ask.keeping("cuts of the program"):
-        ask.clock.check()
-        bounds = Bounds(p=p, seed=seed, work=Work(OF_SYMMETRIES, ask.clock.check))
+    with context.keep_partial("cuts of the program"):
+        context.clock.check()
+        bounds = Bounds(p=p, seed=seed, work=Work(OF_SYMMETRIES, context.clock.check))
         bounds.best(program, found.fields, rank)
     bound = bounds.best(program, found.fields, rank)
     fields = list(found.fields)
@@ -253,8 +257,8 @@ def symmetries(
     def named(text: str | None) -> str | None:
         return None if text is None else in_variables(model.spec, text)
 
-    ask.evidence += _evidence(found.rank, rank, bound.value, program.parameter_count, bound.method, p)
-    return ask.answer(
+    context.add_evidence(*_evidence(found.rank, rank, bound.value, program.parameter_count, bound.method, p))
+    return context.build_result(
         Symmetries,
         model=model.spec,
         options={"prime": p, "degree": degree},
@@ -336,16 +340,51 @@ def _evidence(
     point = "Jacobian rank at a random integer point"
     over: dict[str, Any] = {"prime": p, "scope": "generic"}
     return (
-        proves("symmetry_dim", orbits, "found", fields, relation=">=", ancestry="program", **over),
-        proves("symmetry_dim", parameters - rank, "modular", jacobian, relation="<=", **over),
-        proves("image_dim", rank, "modular", point, relation=">=", **over),
-        proves("image_dim", upper, "found", method, relation="<=", ancestry="program", **over),
-        proves("generic_fiber_dim", parameters - rank, "modular", jacobian, relation="<=", **over),
-        proves(
+        Evidence(
+            "symmetry_dim",
+            orbits,
+            "found",
+            fields,
+            certainty=Certainty.PROVED,
+            relation=">=",
+            ancestry="program",
+            **over,
+        ),
+        Evidence(
+            "symmetry_dim",
+            parameters - rank,
+            "modular",
+            jacobian,
+            certainty=Certainty.PROVED,
+            relation="<=",
+            **over,
+        ),
+        Evidence("image_dim", rank, "modular", point, certainty=Certainty.PROVED, relation=">=", **over),
+        Evidence(
+            "image_dim",
+            upper,
+            "found",
+            method,
+            certainty=Certainty.PROVED,
+            relation="<=",
+            ancestry="program",
+            **over,
+        ),
+        Evidence(
+            "generic_fiber_dim",
+            parameters - rank,
+            "modular",
+            jacobian,
+            certainty=Certainty.PROVED,
+            relation="<=",
+            **over,
+        ),
+        Evidence(
             "generic_fiber_dim",
             parameters - upper,
             "found",
             method,
+            certainty=Certainty.PROVED,
             relation=">=",
             ancestry="program",
             **over,

@@ -11,13 +11,15 @@ from typing import Any
 
 from m2bridge import latex
 from m2bridge._version import __version__
+from m2bridge.certainty import Certainty
 from m2bridge.claims.ledger import Ledger
 from m2bridge.errors import DisagreementError, InputError, M2BridgeError, visible
+from m2bridge.evidence import RELATION_WORDS, settle, strongest
 from m2bridge.families import parse_spec
 from m2bridge.questions import find
 from m2bridge.questions.custom_template import TemplateValues
 from m2bridge.report.templates import asset, written
-from m2bridge.results import RELATION_WORDS, Certainty, Result, altered, settle, strongest
+from m2bridge.results import Result, altered
 from m2bridge.views import cut
 
 _ENTRY = re.compile(r"^@\w+\{(\w+),\n.*?^\}\n", re.MULTILINE | re.DOTALL)

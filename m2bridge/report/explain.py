@@ -11,11 +11,12 @@ from typing import Any, Literal
 from m2bridge.boxes import WORDS
 from m2bridge.claims.ledger import Ledger
 from m2bridge.errors import InputError
+from m2bridge.evidence import RELATION_WORDS
 from m2bridge.questions.custom_template import TemplateValues
 from m2bridge.report.cite import title_of
 from m2bridge.report.ledger import ledger_markdown
 from m2bridge.report.templates import written
-from m2bridge.results import RELATION_WORDS, Result, altered
+from m2bridge.results import Result, altered
 from m2bridge.views import cut
 
 Format = Literal["markdown", "latex"]

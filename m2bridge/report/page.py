@@ -15,6 +15,7 @@ from typing import Any
 
 from m2bridge import boxes
 from m2bridge.errors import M2BridgeError
+from m2bridge.evidence import RELATION_SIGNS, by_quantity, strongest
 from m2bridge.families import parse_spec
 from m2bridge.figures import orbits
 from m2bridge.figures.sheets import sheet
@@ -22,7 +23,7 @@ from m2bridge.questions import find, sentences
 from m2bridge.questions.singular_locus.result import SingularLocus
 from m2bridge.report.cite import bibliography, sentence, title_of
 from m2bridge.report.templates import asset, written
-from m2bridge.results import RELATION_SIGNS, Result, by_quantity, strongest, whole_number
+from m2bridge.results import Result, whole_number
 from m2bridge.views import cut
 
 _AGREEMENT = {True: "agree", False: "disagree", None: "one"}

@@ -9,8 +9,9 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from m2bridge.engine import Limits, open_engine
+from m2bridge.engine import open_engine
 from m2bridge.families import parse_spec
+from m2bridge.limits import Limits
 from m2bridge.questions.closure import Closure, closure
 
 ATTENTION = (

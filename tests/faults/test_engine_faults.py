@@ -14,7 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from m2bridge.engine import EngineInfo, ForkServerEngine, Limits, Outcome, ProcessEngine
+from m2bridge.engine import EngineInfo, ForkServerEngine, Outcome, ProcessEngine
+from m2bridge.limits import Limits
 from m2bridge.scripts import Script
 from tests.marking import slow_except
 

@@ -19,17 +19,9 @@ from typing import Any
 import pytest
 
 from m2bridge.batch.store import Store, encode
-from m2bridge.engine import (
-    EngineInfo,
-    ForkServerEngine,
-    Limits,
-    Outcome,
-    ProcessEngine,
-    Run,
-    find_engine,
-    machine,
-)
+from m2bridge.engine import EngineInfo, ForkServerEngine, Outcome, ProcessEngine, Run, find_engine, machine
 from m2bridge.engine.install import installed
+from m2bridge.limits import Limits
 from m2bridge.scripts import Script
 from tests.running import run_command
 
@@ -43,8 +35,9 @@ import time
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 from m2bridge.families import Model
-from m2bridge.questions.kernel import Asking, question
-from m2bridge.results import Certainty, Result
+from m2bridge.questions.kernel import Context, question
+from m2bridge.certainty import Certainty
+from m2bridge.results import Result
 from m2bridge.scripts import Script
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,9 +46,9 @@ class Hoard(Result):
     VERSION: ClassVar[int] = 1
 
 @question(asks="Hoards as it is told.")
-def hoard(ask: Asking, model: Model, *, seconds: float = 0.0,
+def hoard(context: Context, model: Model, *, seconds: float = 0.0,
           act: Literal["none", "touch", "wrapped", "thread"] = "none") -> Hoard:
-    ask.run(Script(name="hoard", text='<< "@m2b-end 0" << endl;'))
+    context.run_script(Script(name="hoard", text='<< "@m2b-end 0" << endl;'))
     time.sleep(seconds)
     kept = []
     while act == "touch":
@@ -68,7 +61,7 @@ def hoard(ask: Asking, model: Model, *, seconds: float = 0.0,
             raise RuntimeError("the library gave up") from error
     if act == "thread":
         raise RuntimeError("can't start new thread")
-    return ask.answer(Hoard, model=model.spec, certainty=Certainty.PROVED)
+    return context.build_result(Hoard, model=model.spec, certainty=Certainty.PROVED)
 '''
 
 

@@ -8,8 +8,9 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from m2bridge.engine.base import EngineInfo, Limits, Outcome, Run
+from m2bridge.engine.base import EngineInfo, Outcome, Run
 from m2bridge.errors import EngineError, OutputError
+from m2bridge.limits import Limits
 from m2bridge.protocol import Values, parse, read
 from m2bridge.scripts import Script
 

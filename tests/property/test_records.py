@@ -19,7 +19,8 @@ from hypothesis import strategies as st
 
 from m2bridge import records
 from m2bridge.errors import RecordError
-from m2bridge.results import RESULT_TYPES, Evidence, Result
+from m2bridge.evidence import Evidence
+from m2bridge.results import RESULT_TYPES, Result
 from m2bridge.schemas import schema
 
 texts = st.text(st.characters(exclude_categories=("Cs",)), max_size=6)

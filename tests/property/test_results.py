@@ -5,7 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from m2bridge.results import Certainty, Evidence, contradicts, settle, weigh
+from m2bridge.certainty import Certainty
+from m2bridge.evidence import Evidence, contradicts, settle, weigh
 
 evidences = st.builds(
     Evidence,
@@ -61,7 +62,7 @@ def test_without_conflict_the_settled_value_satisfies_all_evidence(body: list[Ev
     for quantity, settled in settle(body).items():
         if settled.value is None:
             continue
-        claim = Evidence(quantity=quantity, witness="settled", method="m", value=settled.value)
+        claim = Evidence(quantity, settled.value, "settled", "m")
         assert not any(contradicts(claim, item) for item in body)
 
 

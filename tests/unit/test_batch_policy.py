@@ -15,8 +15,8 @@ from m2bridge.batch.policy import (
     new_limits,
     record_of,
 )
-from m2bridge.engine.base import Limits, parse_bytes, parse_seconds
 from m2bridge.errors import InputError
+from m2bridge.limits import Limits, parse_bytes, parse_seconds
 from tests.comparing import stable
 
 SMALL = Limits(wall_seconds=1.0, memory_bytes=100)

@@ -15,8 +15,8 @@ from m2bridge.batch.policy import limits_document
 from m2bridge.batch.rows import read_rows
 from m2bridge.batch.store import STORE_VERSION, Store, decode, encode
 from m2bridge.cli import main
-from m2bridge.engine.base import Limits
 from m2bridge.errors import InputError, RecordError
+from m2bridge.limits import Limits
 
 
 def record(number: int, **changes: Any) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from m2bridge import records
+from m2bridge.certainty import Certainty
 from m2bridge.claims import PAPERS, all_claims, claim, claims_of
 from m2bridge.claims import ledger as ledgers
 from m2bridge.claims.base import Claim, Context, Kind, Size, Status, Verdict, by_ancestry, fails, holds
@@ -19,9 +20,9 @@ from m2bridge.claims.ledger import Ledger, baseline, index, select_sizes, verify
 from m2bridge.claims.lightning_attention import fibers
 from m2bridge.cli import main
 from m2bridge.errors import InputError, OutOfReachError, OutputError, TimeLimitError
+from m2bridge.evidence import Evidence
 from m2bridge.families import parse_spec
 from m2bridge.questions.fiber import Fiber
-from m2bridge.results import Certainty, Evidence
 from tests.replay import ReplayEngine
 
 IDS = [item.id for item in all_claims()]
@@ -236,10 +237,10 @@ def test_what_an_answer_means_depends_on_whose_statement_it_is(
 
 def test_witnesses_of_a_row_are_those_who_spoke() -> None:
     said = [
-        Evidence(quantity="image_dim", witness=name, method="", value=value)
+        Evidence("image_dim", value, name, "")
         for name, value in (("modular", 3), ("numpy", 3), ("macaulay2", None), ("symmetry", 3))
     ]
-    other = Evidence(quantity="degree", witness="macaulay2", method="", value=2)
+    other = Evidence("degree", 2, "macaulay2", "")
     assert by_ancestry([*said, other], "image_dim") == {
         "construction": ("symmetry",),
         "program": ("modular", "numpy"),
@@ -455,7 +456,7 @@ def skew_fiber(**changes: Any) -> Fiber:
     """A fiber with a second orbit that a formula gives, as theorem 3.7's check receives it."""
     fields: dict[str, Any] = {
         "model": "deep-lightning(d=[2,2,2],t=3,parametrization=virtual)", "certainty": Certainty.PROBABLE, "agreement": True,
-        "evidence": (Evidence(quantity="orbits", witness="macaulay2", method="components", value=2),), "seed": 0, "seconds": 0.0,
+        "evidence": (Evidence("orbits", 2, "macaulay2", "components"),), "seed": 0, "seconds": 0.0,
         "at": {}, "fiber_dim": 2, "degree": 10, "components": (), "component_count": 2, "dim_at_point": 2,
         "known_symmetry_dim": 2, "orbits": 2, "generic_fiber_dim": 2, "image_dim": 10, "verdict": "finite-up-to-symmetry",
         "explanation": "", "probability": None, "method": "plain", "inputs": 9, "theorem": None,
@@ -464,7 +465,7 @@ def skew_fiber(**changes: Any) -> Fiber:
     return Fiber(**{**fields, **changes})
 
 
-ONE = (Evidence(quantity="orbits", witness="macaulay2", method="components", value=1),)
+ONE = (Evidence("orbits", 1, "macaulay2", "components"),)
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ import typer
 
 from m2bridge import cli
 from m2bridge._version import __version__
+from m2bridge.certainty import Certainty
 from m2bridge.cli import common, main
 from m2bridge.cli.common import model_from
 from m2bridge.errors import (
@@ -30,8 +31,8 @@ from m2bridge.errors import (
     SpecError,
     TimeLimitError,
 )
+from m2bridge.evidence import Conflict, Evidence
 from m2bridge.questions import sentences
-from m2bridge.results import Certainty, Conflict, Evidence
 from m2bridge.views import cut
 
 LAYER = ("--d", "2", "--dp", "1")
@@ -250,8 +251,8 @@ def test_every_command_that_is_announced_exists_and_has_an_example_or_a_sentence
         )  # what the list says without importing is what the command says
 
 
-EVIDENCE = Evidence(quantity="degree", witness="a", method="m", value=3)
-OTHER = Evidence(quantity="degree", witness="b", method="m", value=4)
+EVIDENCE = Evidence("degree", 3, "a", "m")
+OTHER = Evidence("degree", 4, "b", "m")
 
 
 @pytest.mark.parametrize(

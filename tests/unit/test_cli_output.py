@@ -9,8 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from m2bridge.certainty import Certainty
 from m2bridge.cli import common, main
-from m2bridge.results import Certainty, Evidence, Result
+from m2bridge.evidence import Evidence
+from m2bridge.results import Result
 from tests.marking import slow_except
 from tests.running import PATIENCE
 
@@ -125,16 +127,14 @@ def result(*evidence: Evidence) -> Result:
     ],
 )
 def test_why_macaulay2_said_nothing(method: str, says: str) -> None:
-    silent = Evidence(quantity="image_dim", witness="macaulay2", method=method, value=None)
+    silent = Evidence("image_dim", None, "macaulay2", method)
     assert common.engine_text(result(silent)) == says
     assert common.engine_text(result()) == "Macaulay2 not asked"
 
 
 def test_a_quantity_that_nobody_decided_is_named(capsys: pytest.CaptureFixture[str]) -> None:
-    decided = Evidence(quantity="codim", witness="numpy", method="m", value=2)
-    silent = [
-        Evidence(quantity=name, witness="macaulay2", method="m", value=None) for name in ("codim", "degree")
-    ]
+    decided = Evidence("codim", 2, "numpy", "m")
+    silent = [Evidence(name, None, "macaulay2", "m") for name in ("codim", "degree")]
     words = {"title": "m", "quantities": {"codim": "", "degree": ""}}
     common.show(result(decided, *silent), common.console(), **words, evidence=False)
     printed = capsys.readouterr().out

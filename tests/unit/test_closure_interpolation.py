@@ -10,7 +10,7 @@ import pytest
 from m2bridge.errors import InputError, NotPolynomialError
 from m2bridge.families import parse_spec
 from m2bridge.families.polynomial_map import from_text
-from m2bridge.questions.asking import Clock
+from m2bridge.limits import Clock
 from m2bridge.questions.closure import interpolate
 from m2bridge.questions.closure.image import coordinate_permutations, image_of, torus_weights
 from m2bridge.questions.closure.interpolation import evaluate

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from m2bridge.errors import InputError
+from m2bridge.limits import Clock, LimitReached
 from m2bridge.linear.modular import echelon_mod, kernel_mod
 from m2bridge.linear.primes import check_prime, primes_below
 from m2bridge.linear.residues import Mod, rational
-from m2bridge.questions.asking import Clock, LimitReached
 from m2bridge.questions.closure.interpolation import monomials_of_degree, split_degree
 from m2bridge.questions.closure.lifting import (
     combine,

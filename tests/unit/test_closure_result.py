@@ -10,12 +10,13 @@ from pathlib import Path
 import pytest
 import sympy
 
+from m2bridge.certainty import Certainty
 from m2bridge.cli import main
 from m2bridge.errors import InputError
+from m2bridge.evidence import Evidence
 from m2bridge.questions.closure import FORMATS, Closure, Equation, closure
 from m2bridge.questions.closure.result import equation
 from m2bridge.records import from_document, save, to_document
-from m2bridge.results import Certainty, Evidence
 
 CONIC = Equation(degree=2, coefficients=(1, -1), monomials=((0, 2), (1, 1)))
 
@@ -78,13 +79,7 @@ def test_a_record_without_equations_is_explained_cited_and_reported(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """What evidence calls "generators" are counts; the polynomials of this name are not asked for."""
-    counted = Evidence(
-        witness="modular",
-        quantity="generators",
-        value={2: 1},
-        certainty=Certainty.PROBABLE,
-        method="interpolation",
-    )
+    counted = Evidence("generators", {2: 1}, "modular", "interpolation", certainty=Certainty.PROBABLE)
     record = save(
         replace(answer(equations=None), model="map:s,t->s^2;s*t;t^2", evidence=(counted,)), tmp_path
     )

@@ -9,8 +9,9 @@ import re
 import pytest
 
 from m2bridge import errors
-from m2bridge.engine.base import EngineInfo, Limits, Outcome, Run
+from m2bridge.engine.base import EngineInfo, Outcome, Run
 from m2bridge.errors import EngineError, M2BridgeError
+from m2bridge.limits import Limits
 from m2bridge.scripts import Script
 
 DRAWN = re.compile(r"^ {4}(?P<stem>[│├└─ ]*)(?P<name>[A-Z]\w+Error)\b(?:\s+exit (?P<code>\d+))?")

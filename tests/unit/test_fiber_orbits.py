@@ -12,12 +12,12 @@ from itertools import pairwise, product
 import numpy as np
 import pytest
 
+from m2bridge.evidence import weigh
 from m2bridge.families import parse_spec
 from m2bridge.linear.primes import LARGE_PRIME
 from m2bridge.questions.fiber.arguments import all_orbits, finitely_many, orbit_count, two_layer_dim
 from m2bridge.questions.fiber.ranks import dimensions_of, kernel_dim
 from m2bridge.questions.point import given_point, good_prime, random_point, rank_prime, stratum_point
-from m2bridge.results import weigh
 
 
 def matrices(rows: int, columns: int, q: int) -> list[np.ndarray]:

@@ -7,6 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from m2bridge.certainty import Certainty
 from m2bridge.claims.lightning_attention.said import hypotheses_37, one_layer_orbit, predicted_dims
 from m2bridge.families import Lightning, parse_spec
 from m2bridge.linear.primes import LARGE_PRIME
@@ -19,7 +20,6 @@ from m2bridge.questions.fiber.ranks import Dimensions, generic_ranks, kernel_dim
 from m2bridge.questions.fiber.request import equation_span, estimated_terms
 from m2bridge.questions.fiber.result import FiberComponent
 from m2bridge.questions.point import random_point, stratum_point
-from m2bridge.results import Certainty
 
 VIRTUAL = parse_spec("deep-lightning(d=[2,2,2],t=3,parametrization=virtual)")
 MLP = parse_spec("mlp(widths=[2,2,2],r=2)")

@@ -252,7 +252,7 @@ def test_figure_3_refuses_records_whose_witnesses_disagree(widths: list[Dimensio
 
 
 def test_certainty_is_the_marker(widths: list[Dimension]) -> None:
-    from m2bridge.results import Certainty
+    from m2bridge.certainty import Certainty
 
     rows = charts.rows_of([replace(widths[0], certainty=Certainty.PROBABLE)])
     assert rows[0].certainty == "probable"

@@ -17,7 +17,18 @@ import m2bridge
 PACKAGE = Path(m2bridge.__file__).parent
 MODULES = sorted(PACKAGE.rglob("*.py"))
 
-FOUNDATION = {"errors", "literals", "views", "boxes", "latex", "_version"}
+FOUNDATION = {
+    "errors",
+    "literals",
+    "views",
+    "boxes",
+    "latex",
+    "limits",
+    "alarm",
+    "certainty",
+    "evidence",
+    "_version",
+}
 """Importable from everywhere; they import nothing but each other."""
 
 LEFT_OF = {
@@ -26,6 +37,10 @@ LEFT_OF = {
     "views": set(),
     "boxes": {"views"},
     "latex": set(),
+    "limits": {"errors"},
+    "alarm": set(),
+    "certainty": set(),
+    "evidence": {"certainty"},
     "literals": {"errors"},
     "linear": FOUNDATION,
     "programs": FOUNDATION | {"linear"},

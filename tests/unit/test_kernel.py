@@ -10,14 +10,15 @@ from typing import Annotated, ClassVar
 import pytest
 
 from m2bridge import records, schemas
-from m2bridge.engine import Limits
+from m2bridge.certainty import Certainty
 from m2bridge.engine.base import Outcome
 from m2bridge.errors import InputError, LimitError, M2BridgeError, NoEngineError
+from m2bridge.evidence import Evidence
 from m2bridge.families import Model
+from m2bridge.limits import LimitReached, Limits
 from m2bridge.questions import QUESTIONS, find, kernel, questions, sentences
-from m2bridge.questions.asking import LimitReached
-from m2bridge.questions.kernel import Asking, Option, question
-from m2bridge.results import RESULT_TYPES, Certainty, Result
+from m2bridge.questions.kernel import Context, Option, question
+from m2bridge.results import RESULT_TYPES, Result
 from m2bridge.scripts import Script
 from m2bridge.views import View
 from tests.replay import ReplayEngine, Transcript
@@ -40,7 +41,7 @@ class Double(Result):
 
 @question(asks="Twice the number of weights.", quantities={"double": "twice the weights"})
 def double_weights(
-    ask: Asking,
+    context: Context,
     model: Model,
     *,
     more: Annotated[int, Option("A number to add.", least=0)] = 0,
@@ -51,10 +52,14 @@ def double_weights(
     if late:
         raise LimitReached("the time limit of 1 s was reached")
     value = 2 * model.parameter_count + more
-    values, limit = ask.run(Script(name="double", text=f"<< {value};"))
-    ask.say("double", values.integer("double"), "macaulay2", "a sum", ancestry="template")
-    ask.say("double", value + wrong, "modular", "a product", ancestry="program")
-    return ask.answer(Double, model=model.spec, certainty=Certainty.PROVED, double=value, limit=limit)
+    values, limit = context.run_script(Script(name="double", text=f"<< {value};"))
+    context.add_evidence(
+        Evidence("double", values.integer("double"), "macaulay2", "a sum", ancestry="template")
+    )
+    context.add_evidence(Evidence("double", value + wrong, "modular", "a product", ancestry="program"))
+    return context.build_result(
+        Double, model=model.spec, certainty=Certainty.PROVED, double=value, limit=limit
+    )
 
 
 del RESULT_TYPES["double-weights"]  # known only while these tests run, whatever is collected after this file
@@ -97,9 +102,9 @@ def test_witnesses_that_disagree(engine: ReplayEngine) -> None:
 @pytest.mark.parametrize("wrong", [False, True])
 def test_a_contradiction_of_a_question_behind_is_one_of_the_answer(engine: ReplayEngine, wrong: bool) -> None:
     @question(asks="Four times the number of weights.")
-    def four_times(ask: Asking, model: Model) -> Double:
-        half = ask.also(double_weights, model, wrong=wrong).double
-        return ask.answer(Double, model=model.spec, certainty=Certainty.PROVED, double=2 * half)
+    def four_times(context: Context, model: Model) -> Double:
+        half = context.ask_question(double_weights, model, wrong=wrong).double
+        return context.build_result(Double, model=model.spec, certainty=Certainty.PROVED, double=2 * half)
 
     found = four_times(LAYER, engine=engine)
     assert (found.double, found.agreement, len(found.conflicts)) == (40, False if wrong else None, wrong)
@@ -152,14 +157,14 @@ def test_a_part_of_the_time_is_named_as_a_part() -> None:
     """What the user gave is named, also by a question that another one asks within what is left of the time."""
     stopped = ReplayEngine([Transcript(script="double", stdout="", outcome=Outcome.TIMED_OUT)])
     words = {"prime": None, "seed": 0, "keep": None, "progress": None}
-    asking = Asking(engine=stopped, limits=Limits(wall_seconds=40.0), whole_seconds=60.0, **words)  # type: ignore[arg-type]
-    values, limit = asking.run(Script(name="double", text="<< 1;"), share=0.05)
+    context = Context(engine=stopped, limits=Limits(wall_seconds=40.0), whole_seconds=60.0, **words)  # type: ignore[arg-type]
+    values, limit = context.run_script(Script(name="double", text="<< 1;"), share=0.05)
     assert not values.complete
     assert limit is not None
     assert "its part of the time limit of 60 s; allow more with --timeout" in limit
-    asking.clock.started -= 50
+    context.clock.started -= 50
     with pytest.raises(LimitReached, match="the time limit of 60 s was reached"):
-        asking.clock.check()
+        context.clock.check()
 
 
 def test_a_question_explains_itself() -> None:

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from m2bridge import dimension, from_callable, symmetries
+from m2bridge import dimension, from_callable, limits, symmetries
 from m2bridge.cli import main
-from m2bridge.questions import asking
-from m2bridge.questions.asking import Asking, LimitReached
+from m2bridge.limits import LimitReached
+from m2bridge.questions.context import Context
 from m2bridge.symmetry.search import Search
 from m2bridge.symmetry.work import Work
 
@@ -54,9 +54,7 @@ def test_every_constant_in_seconds_is_in_the_table() -> None:
     assert constants() - listed() == set()
     deciding = ("questions/", "symmetry/", "programs/", "linear/", "frontends/", "families/")
     assert {c for c in listed() if c[0].startswith(deciding)} == {
-        ("questions/asking.py", "_LEAST_SECONDS"),
-        ("questions/asking.py", "LEAST_GRACE"),
-        ("questions/asking.py", "MOST_GRACE"),
+        ("questions/context.py", "_LEAST_SECONDS"),
         ("questions/kernel.py", "_PATIENCE"),
     }
 
@@ -112,7 +110,7 @@ def test_a_fast_clock_changes_nothing(monkeypatch: pytest.MonkeyPatch, question:
     expected = statements(question(small(), engine=False))
     begin = time.monotonic()
     fast = SimpleNamespace(monotonic=lambda: begin + 20 * (time.monotonic() - begin))
-    monkeypatch.setattr(asking, "time", fast)
+    monkeypatch.setattr(limits, "time", fast)
     assert statements(question(small(), engine=False, timeout=12_000)) == expected
 
 
@@ -125,7 +123,7 @@ def over_after(monkeypatch: pytest.MonkeyPatch, looks: int) -> None:
         if left[0] < 0:
             raise LimitReached("the time limit of 600 s was reached")
 
-    monkeypatch.setattr(asking.Clock, "check", check)
+    monkeypatch.setattr(limits.Clock, "check", check)
 
 
 @pytest.mark.parametrize("looks", range(6))
@@ -157,14 +155,14 @@ def test_the_command_exits_with_5_and_prints_the_bounds(capsys: pytest.CaptureFi
 
 def test_a_limit_is_never_dropped() -> None:
     """A question that passes no limit of its own answers with the one that was noted."""
-    ask = Asking(engine=False, prime=None, seed=0, limits=asking.Limits(), keep=None, progress=None)
-    with ask.keeping("a step"):
+    context = Context(engine=False, prime=None, seed=0, limits=limits.Limits(), keep=None, progress=None)
+    with context.keep_partial("a step"):
         raise LimitReached("the time limit of 600 s was reached")
     assert (
-        ask.cut_short == "the time limit of 600 s was reached at this step: a step; allow more with --timeout"
+        context.limit == "the time limit of 600 s was reached at this step: a step; allow more with --timeout"
     )
     found = dimension(small(), engine=False)
     left_out = ("seconds", "limit")
     values = {f.name: getattr(found, f.name) for f in fields(found) if f.name not in left_out}
-    assert ask.answer(type(found), **values).limit == ask.cut_short
-    assert ask.answer(type(found), **{**values, "limit": "mine"}).limit == "mine"
+    assert context.build_result(type(found), **values).limit == context.limit
+    assert context.build_result(type(found), **{**values, "limit": "mine"}).limit == "mine"

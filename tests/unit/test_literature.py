@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from m2bridge import families
+from m2bridge.certainty import Certainty
 from m2bridge.families.base import Formula, Model
 from m2bridge.questions.dimension import Dimension, dimension
-from m2bridge.results import Certainty
 
 SPECS = (
     "lightning(d=3,dp=2,a=2,t=2)", "deep-lightning(d=[2,2,2],a=[2,2],t=3)", "softmax(d=[2,2],t=2)", "linear(widths=[3,2,3])",

@@ -13,6 +13,7 @@ import pytest
 import sympy
 
 from m2bridge import checker
+from m2bridge.certainty import Certainty
 from m2bridge.errors import InputError, ParseError
 from m2bridge.families import PolynomialMap, from_callable, from_sympy, from_text, parse_spec, read_map
 from m2bridge.families.polynomial_map import RationalMap
@@ -22,7 +23,6 @@ from m2bridge.linear.residues import Mod
 from m2bridge.programs.program import degrees
 from m2bridge.programs.ranks import generic_rank
 from m2bridge.questions.dimension import dimension
-from m2bridge.results import Certainty
 
 
 @pytest.mark.parametrize(

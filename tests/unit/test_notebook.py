@@ -55,8 +55,8 @@ def test_a_question_shows_its_steps_by_default(notebook: list[str]) -> None:
 
 
 def test_the_line_goes_away_when_interrupted(notebook: list[str]) -> None:
-    def stop(ask: Any, model: Any) -> Any:
-        ask.announce("long work")
+    def stop(context: Any, model: Any) -> Any:
+        context.report_progress("long work")
         raise KeyboardInterrupt
 
     from m2bridge.questions.kernel import Question

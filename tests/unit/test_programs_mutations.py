@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from m2bridge.certainty import Certainty
 from m2bridge.families import DeepLightning, base, from_callable
 from m2bridge.families.symmetries import Symmetry
 from m2bridge.programs import jacobians as reverse
@@ -16,7 +17,6 @@ from m2bridge.programs import run
 from m2bridge.programs.proofs import Probe
 from m2bridge.programs.run import Lettered
 from m2bridge.questions.dimension import dimension
-from m2bridge.results import Certainty
 from tests.networks import NETWORKS
 
 Patch = pytest.MonkeyPatch

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from m2bridge.engine.base import EngineInfo, Limits, Outcome, Run
+from m2bridge.engine.base import EngineInfo, Outcome, Run
 from m2bridge.errors import (
     CrashError,
     EngineError,
@@ -18,6 +18,7 @@ from m2bridge.errors import (
     ScriptError,
     TimeLimitError,
 )
+from m2bridge.limits import Limits
 from m2bridge.protocol import parse, read, step_of
 from m2bridge.scripts import Script
 

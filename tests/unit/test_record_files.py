@@ -13,7 +13,7 @@ import m2bridge
 from m2bridge import checker, records
 from m2bridge.cli import main
 from m2bridge.cli.common import DEFAULT_MEMORY, DEFAULT_TIMEOUT, parse_limits
-from m2bridge.engine.base import Limits
+from m2bridge.limits import Limits
 
 SPEC = "mlp(widths=[2,2,2],r=2)"
 

@@ -11,9 +11,11 @@ from typing import Any
 import pytest
 
 from m2bridge import checker, records
+from m2bridge.certainty import Certainty
 from m2bridge.errors import InputError, RecordError
+from m2bridge.evidence import Evidence
 from m2bridge.questions.singular_locus import Component, SingularLocus, Stratum
-from m2bridge.results import RESULT_TYPES, Certainty, EngineUse, Evidence, ScriptUse, TheoremCheck
+from m2bridge.results import RESULT_TYPES, EngineUse, ScriptUse, TheoremCheck
 
 RESULT = SingularLocus(
     model="lightning(d=2,dp=1,a=2,t=2)",
@@ -21,10 +23,10 @@ RESULT = SingularLocus(
     certainty=Certainty.PROVED,
     agreement=True,
     evidence=(
-        Evidence(quantity="image_dim", witness="numpy", method="SVD", value=5, detail={"gap": 1e9, "lost": None}),
-        Evidence(quantity="image point", witness="macaulay2", method="m", value=[1, 2], prime=32003, seconds=0.25),
-        Evidence(quantity="generators", witness="macaulay2", method="m", value={"4": 1}, error_probability=1e-6),
-        Evidence(quantity="x", witness="y", method="é “quoted” \\ \n", value=None, relation=">="),
+        Evidence("image_dim", 5, "numpy", "SVD", detail={"gap": 1e9, "lost": None}),
+        Evidence("image point", [1, 2], "macaulay2", "m", prime=32003, seconds=0.25),
+        Evidence("generators", {"4": 1}, "macaulay2", "m", error_probability=1e-6),
+        Evidence("x", None, "y", "é “quoted” \\ \n", relation=">="),
     ),
     engine=EngineUse(version="1.21", origin="path"),
     scripts=(ScriptUse(name="singular_locus", sha256="0" * 64),),

@@ -16,12 +16,14 @@ import numpy as np
 import pytest
 
 from m2bridge import __version__, latex, records
+from m2bridge.certainty import Certainty
 from m2bridge.cli import main
 from m2bridge.errors import DisagreementError
+from m2bridge.evidence import Evidence
 from m2bridge.questions.dimension import Dimension, dimension
 from m2bridge.questions.same import same
 from m2bridge.report.cite import _place, bibliography, sentence
-from m2bridge.results import Certainty, Evidence, Result, altered
+from m2bridge.results import Result, altered
 from m2bridge.views import View
 from tests.running import PATIENCE
 
@@ -121,9 +123,7 @@ class YesOrNo(Result):
 
 
 def test_yes_and_no_are_compared_with_what_is_proved_too() -> None:
-    shown = Evidence(
-        witness="substitution", quantity="holds", value=True, certainty=Certainty.PROVED, method="values"
-    )
+    shown = Evidence("holds", True, "substitution", "values", certainty=Certainty.PROVED)
     said = YesOrNo(
         model="map:t->t",
         certainty=Certainty.PROVED,

@@ -12,14 +12,16 @@ from typing import Any
 import pytest
 
 from m2bridge import records
+from m2bridge.certainty import Certainty
 from m2bridge.claims import claim
 from m2bridge.claims.base import Context
 from m2bridge.claims.ledger import Ledger, verify
 from m2bridge.cli import main
+from m2bridge.evidence import Evidence
 from m2bridge.questions.dimension import Dimension, dimension
 from m2bridge.report import ledger_markdown
 from m2bridge.report.explain import explain
-from m2bridge.results import Certainty, Evidence, Result
+from m2bridge.results import Result
 from m2bridge.views import View
 from tests.replay import ReplayEngine
 
@@ -125,11 +127,7 @@ def test_a_record_steers_no_terminal(
 def test_latex_escapes_what_is_special(record: Dimension) -> None:
     assert_latex(explain(record, form="latex"))
     nasty = Evidence(
-        quantity="a_b^c",
-        witness="x & y",
-        method=r"100% of $z$ #1 {~} \input{/etc/passwd} ≥ …",
-        value=1,
-        certainty=Certainty.PROBABLE,
+        "a_b^c", 1, "x & y", r"100% of $z$ #1 {~} \input{/etc/passwd} ≥ …", certainty=Certainty.PROBABLE
     )
     latex = explain(replace(record, evidence=(nasty,)), form="latex")
     assert_latex(latex)
@@ -138,10 +136,8 @@ def test_latex_escapes_what_is_special(record: Dimension) -> None:
 
 
 def test_long_values_are_cut_and_missing_ones_left_out(record: Dimension) -> None:
-    long = Evidence(
-        quantity="many", witness="w", method="m", value=list(range(1000)), certainty=Certainty.PROVED
-    )
-    none = Evidence(quantity="nothing", witness="w", method="m", value=None, certainty=Certainty.PROVED)
+    long = Evidence("many", list(range(1000)), "w", "m", certainty=Certainty.PROVED)
+    none = Evidence("nothing", None, "w", "m", certainty=Certainty.PROVED)
     text = explain(replace(record, evidence=(long, none)))
     assert max(len(line) for line in text.splitlines() if "many is" in line) < 200
     assert "…" in text

@@ -8,18 +8,20 @@ from pathlib import Path
 import pytest
 
 from m2bridge import records
+from m2bridge.certainty import Certainty
 from m2bridge.cli import main
+from m2bridge.evidence import Evidence
 from m2bridge.questions.custom_template import TemplateValues
 from m2bridge.questions.ideal import IdealComponent, IdealSummary
 from m2bridge.report.cite import sentence
 from m2bridge.report.explain import explain
-from m2bridge.results import Certainty, EngineUse, Evidence, ScriptUse
+from m2bridge.results import EngineUse, ScriptUse
 
 LINES = IdealSummary(
     model="ideal", options={"components": True, "singular": False, "generators": ["x*y"]}, certainty=Certainty.PROVED,
     agreement=True, seed=0, seconds=0.1, engine=EngineUse(version="1.21", origin="replay"), variables=("x", "y"), field="QQ",
     evidence=tuple(
-        Evidence(quantity="hilbert_function", witness=witness, method="series", value=[1, 2, 2], certainty=Certainty.PROVED)
+        Evidence("hilbert_function", [1, 2, 2], witness, "series", certainty=Certainty.PROVED)
         for witness in ("macaulay2", "modular")
     ),
     generators=("x*y",), homogeneous=True, dim=1, codim=1, degree=2, generator_degrees=(2,), h_vector=(1, 1), radical=True,

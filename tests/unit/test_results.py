@@ -9,31 +9,16 @@ from typing import Any
 import pytest
 
 from m2bridge import records
+from m2bridge.certainty import Certainty
+from m2bridge.evidence import Evidence, contradicts, labelled, settle, weigh
 from m2bridge.questions.dimension import dimension
-from m2bridge.results import (
-    RESULT_TYPES,
-    Certainty,
-    Evidence,
-    Result,
-    contradicts,
-    labelled,
-    printed,
-    settle,
-    weigh,
-)
+from m2bridge.results import RESULT_TYPES, Result
 
 
 def says(
     value: Any, relation: str = "=", witness: str = "modular", quantity: str = "image_dim", **more: Any
 ) -> Evidence:
-    return Evidence(
-        quantity=quantity,
-        witness=witness,
-        method="m",
-        value=value,
-        relation=relation,  # type: ignore[arg-type]
-        **more,
-    )
+    return Evidence(quantity, value, witness, "m", relation=relation, **more)
 
 
 @pytest.mark.parametrize(
@@ -229,9 +214,12 @@ def test_witnesses_agree_only_where_every_quantity_of_the_first_line_has_two() -
 
 
 def test_what_a_paper_prints_can_contradict_and_never_supports() -> None:
-    formula = printed("degree", 32, "a paper")
+    formula = Evidence("degree", 32, "formula", "a paper", ancestry="literature")
     assert weigh([says(20, quantity="degree"), formula], {"degree": 20}).verdict is False
-    agreeing = [says(20, quantity="degree"), printed("degree", 20, "a paper")]
+    agreeing = [
+        says(20, quantity="degree"),
+        Evidence("degree", 20, "formula", "a paper", ancestry="literature"),
+    ]
     assert weigh(agreeing, {"degree": 20}).verdict is None
     assert settle([formula])["degree"].value is None
 

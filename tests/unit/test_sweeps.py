@@ -17,9 +17,9 @@ from m2bridge.batch.plan import Plan, expand
 from m2bridge.batch.policy import Attempt, JobOutcome, Task, record_of
 from m2bridge.batch.store import Store
 from m2bridge.cli.figure import register
-from m2bridge.engine.base import Limits
 from m2bridge.errors import InputError, ParseError
 from m2bridge.figures import charts
+from m2bridge.limits import Limits
 from m2bridge.records import save
 from m2bridge.report.cite import sentence
 

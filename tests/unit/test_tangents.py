@@ -11,7 +11,7 @@ import sympy
 from m2bridge.errors import InputError
 from m2bridge.families import Lightning
 from m2bridge.frontends.polynomials import parse_polynomial
-from m2bridge.questions.asking import Clock
+from m2bridge.limits import Clock
 from m2bridge.questions.closure import Equation
 from m2bridge.questions.closure.result import equation as equation_of
 from m2bridge.questions.dimension import dimension

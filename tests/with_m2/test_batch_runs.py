@@ -43,9 +43,11 @@ import os, signal, time
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 from m2bridge import protocol
-from m2bridge.questions.kernel import Asking, question
+from m2bridge.questions.kernel import Context, question
 from m2bridge.families import Model
-from m2bridge.results import Certainty, Result
+from m2bridge.certainty import Certainty
+from m2bridge.evidence import Evidence
+from m2bridge.results import Result
 from m2bridge.errors import InputError
 from m2bridge.scripts import Script
 
@@ -56,23 +58,23 @@ class Toy(Result):
     image_dim: int
 
 @question(asks="Does as it is told.")
-def toy(ask: Asking, model: Model, *, seconds: float = 0.0,
+def toy(context: Context, model: Model, *, seconds: float = 0.0,
         act: Literal["none", "m2-memory", "m2-time", "python-memory", "python-time", "segfault", "abort", "exit",
                      "disagree", "refuse", "error", "m2-kill"] = "none") -> Toy:
-    ask.announce("thinking")
+    context.report_progress("thinking")
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         time.sleep(0.01)
-    text = '<< "@m2b number " << 2+%d << endl << flush;\\n' % ask.seed
+    text = '<< "@m2b number " << 2+%d << endl << flush;\\n' % context.seed
     if act == "m2-memory":
         text += "L = {}; while true do L = append(L, new MutableList from 10^6:1);\\n"
     if act == "m2-time":
         text += "while true do sleep 1;\\n"
     if act == "m2-kill":
         text += "kill processID();\\n"
-    values, limit = ask.run(Script(name="toy", text=text + '<< "@m2b-end 1" << endl << flush;\\n'))
+    values, limit = context.run_script(Script(name="toy", text=text + '<< "@m2b-end 1" << endl << flush;\\n'))
     if act == "m2-memory":
-        protocol.read(ask.last_run)  # a question that can do nothing with a part
+        protocol.read(context.last_run)  # a question that can do nothing with a part
     hoard = []
     while act == "python-memory":
         hoard.append(bytearray(16 * 2**20))
@@ -89,9 +91,9 @@ def toy(ask: Asking, model: Model, *, seconds: float = 0.0,
     if act == "error":
         raise RuntimeError("a mistake in the analysis")
     found = values.integer("number")
-    ask.say("image_dim", found, "macaulay2", "toy")
-    ask.say("image_dim", found + (act == "disagree"), "numpy", "toy")
-    return ask.answer(Toy, model=model.spec, certainty=Certainty.PROBABLE, image_dim=found, limit=limit)
+    context.add_evidence(Evidence("image_dim", found, "macaulay2", "toy"))
+    context.add_evidence(Evidence("image_dim", found + (act == "disagree"), "numpy", "toy"))
+    return context.build_result(Toy, model=model.spec, certainty=Certainty.PROBABLE, image_dim=found, limit=limit)
 '''
 
 

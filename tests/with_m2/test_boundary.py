@@ -13,6 +13,7 @@ import jsonschema
 import pytest
 
 from m2bridge import records
+from m2bridge.certainty import Certainty
 from m2bridge.cli import main
 from m2bridge.engine import Engine, EngineInfo
 from m2bridge.errors import InputError, OutOfReachError
@@ -20,7 +21,6 @@ from m2bridge.families import Lightning, Softmax
 from m2bridge.questions.boundary import Boundary, boundary, check_model, quadratic_texts
 from m2bridge.questions.closure import Closure, closure
 from m2bridge.questions.membership import membership
-from m2bridge.results import Certainty
 from m2bridge.schemas import schema
 from m2bridge.scripts import template_directory
 from tests.answering import Answers

@@ -75,7 +75,7 @@ def test_the_script_of_an_explanation_runs_by_itself(located: SingularLocus, eac
 
 
 @pytest.fixture(scope="module")
-def ask(engine: Engine) -> Callable[[str], Result]:
+def context(engine: Engine) -> Callable[[str], Result]:
     """Answers of analyses at the smallest layer, computed once."""
 
     @cache
@@ -93,8 +93,8 @@ def ask(engine: Engine) -> Callable[[str], Result]:
 
 
 @pytest.mark.parametrize("question", ["fiber", "fiber at a stratum", "boundary", "boundary at a point"])
-def test_only_a_script_that_ran_is_shown(question: str, ask: Callable[[str], Result]) -> None:
-    result = ask(question)
+def test_only_a_script_that_ran_is_shown(question: str, context: Callable[[str], Result]) -> None:
+    result = context(question)
     explained = explain(result)
     shown = printed_script(explained)
     assert Script(name="", text=shown).sha256 in {used.sha256 for used in result.scripts}

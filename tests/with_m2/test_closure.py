@@ -13,20 +13,21 @@ import numpy as np
 import pytest
 
 from m2bridge import scripts
+from m2bridge.certainty import Certainty
 from m2bridge.cli import main
-from m2bridge.engine import Engine, Limits
+from m2bridge.engine import Engine
 from m2bridge.errors import InputError, LimitError
+from m2bridge.evidence import weigh
 from m2bridge.families import Lightning, parse_spec
 from m2bridge.families.polynomial_map import from_text
 from m2bridge.families.user_network import from_callable
-from m2bridge.questions.asking import LimitReached
+from m2bridge.limits import LimitReached, Limits
 from m2bridge.questions.closure import Closure, Work, closure
 from m2bridge.questions.closure.accounting import account, measure, say_account, vanish_at_fresh_points
 from m2bridge.questions.closure.image import image_of
 from m2bridge.questions.closure.interpolation import interpolate
-from m2bridge.questions.kernel import Asking
+from m2bridge.questions.kernel import Context
 from m2bridge.records import from_document, to_document
-from m2bridge.results import Certainty, weigh
 from tests.answering import Answers
 
 SMALL = [
@@ -200,8 +201,8 @@ def judge(engine: Engine, spec: str, change: Any) -> bool | None:
     model = parse_spec(spec)
     image = image_of(model)
     found = interpolate(image, 4)
-    asking = Asking(engine=engine, prime=None, seed=0, limits=Limits(), keep=None, progress=None)
-    work = Work(ask=asking, model=model, image=image, prime=32003)
+    context = Context(engine=engine, prime=None, seed=0, limits=Limits(), keep=None, progress=None)
+    work = Work(context=context, model=model, image=image, prime=32003)
     measure(work, found.span)  # the other statement on the dimension of the image
     work.polynomials = change([dict(f) for group in found.generators.values() for f in group])
     work.hilbert_function, work.degree_bound = found.hilbert_function, found.degree_reached

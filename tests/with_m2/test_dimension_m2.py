@@ -11,15 +11,16 @@ import pytest
 
 from m2bridge import scripts
 from m2bridge.cli import main
-from m2bridge.engine import Engine, Limits
+from m2bridge.engine import Engine
+from m2bridge.evidence import Evidence, weigh
 from m2bridge.families import MLP, Convolution, DeepLightning, Lightning, Linear, Model
 from m2bridge.families.user_network import from_callable
+from m2bridge.limits import Limits
 from m2bridge.linear.primes import LARGE_PRIME
 from m2bridge.questions.dimension import dimension
 from m2bridge.questions.dimension import macaulay2 as witness
 from m2bridge.questions.dimension.macaulay2 import ask_macaulay2
-from m2bridge.questions.kernel import Asking, model_of
-from m2bridge.results import Evidence, weigh
+from m2bridge.questions.kernel import Context, model_of
 from tests.networks import NETWORKS
 
 MEETINGS = {"network_values", "directional_derivative"}
@@ -28,8 +29,8 @@ MEETINGS = {"network_values", "directional_derivative"}
 def asked(
     model: Model | str, engine: Engine, *, p: int = LARGE_PRIME, seed: int = 0, limits: Limits | None = None
 ) -> list[Evidence]:
-    ask = Asking(engine=engine, prime=p, seed=seed, limits=limits or Limits(), keep=None, progress=None)
-    return ask_macaulay2(ask, model_of(model), p)
+    context = Context(engine=engine, prime=p, seed=seed, limits=limits or Limits(), keep=None, progress=None)
+    return ask_macaulay2(context, model_of(model), p)
 
 
 @pytest.mark.parametrize(
@@ -265,7 +266,7 @@ def test_what_is_not_asked_is_said(monkeypatch: pytest.MonkeyPatch, engine: Engi
 
 
 def test_a_stopped_run_keeps_what_it_had_said(monkeypatch: pytest.MonkeyPatch, engine: Engine) -> None:
-    monkeypatch.setattr("m2bridge.questions.asking._LEAST_SECONDS", 0.01)
+    monkeypatch.setattr("m2bridge.questions.context._LEAST_SECONDS", 0.01)
     found = asked("lightning(d=64,dp=64,t=64)", engine, limits=Limits(wall_seconds=0.01))
     assert found[0].value is None
     assert "limit" in found[0].method

@@ -6,8 +6,9 @@ import json
 
 import pytest
 
-from m2bridge.engine import Engine, Limits, Outcome
+from m2bridge.engine import Engine, Outcome
 from m2bridge.errors import InputError
+from m2bridge.limits import Limits
 from m2bridge.literals import assignment, literal
 from m2bridge.scripts import Script, declared_parameters, render, template_directory, template_names
 

@@ -18,16 +18,9 @@ from pathlib import Path
 import pytest
 
 from m2bridge import protocol, scripts
-from m2bridge.engine import (
-    Engine,
-    EngineInfo,
-    ForkServerEngine,
-    Limits,
-    Outcome,
-    ProcessEngine,
-    Run,
-)
+from m2bridge.engine import Engine, EngineInfo, ForkServerEngine, Outcome, ProcessEngine, Run
 from m2bridge.errors import EngineError, M2BridgeError, ScriptError
+from m2bridge.limits import Limits
 from m2bridge.scripts import Script
 from tests.marking import slow_except
 

@@ -14,10 +14,11 @@ import pytest
 
 from m2bridge import records, scripts
 from m2bridge.cli import main
-from m2bridge.engine import Engine, EngineInfo, Limits, ProcessEngine
+from m2bridge.engine import Engine, EngineInfo, ProcessEngine
 from m2bridge.engine.base import Outcome
 from m2bridge.errors import InputError
 from m2bridge.families import parse_spec
+from m2bridge.limits import Limits
 from m2bridge.questions.fiber import Fiber, fiber, in_reach
 from m2bridge.questions.fiber.request import script_values
 from m2bridge.questions.point import random_point, stratum_point

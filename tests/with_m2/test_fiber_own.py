@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import m2bridge
+from m2bridge.certainty import Certainty
 from m2bridge.engine import Engine
 from m2bridge.families import MLP, parse_spec
-from m2bridge.results import Certainty
 from m2bridge.symmetry.finite import finite_group
 
 

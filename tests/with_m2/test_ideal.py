@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from m2bridge.certainty import Certainty
 from m2bridge.cli import main
 from m2bridge.engine import Engine
 from m2bridge.errors import InputError
 from m2bridge.families import parse_spec
 from m2bridge.questions.custom_template import run_template
 from m2bridge.questions.ideal import ideal
-from m2bridge.results import Certainty
 
 TEMPLATE = """\
 n = 3;

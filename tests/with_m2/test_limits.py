@@ -8,11 +8,13 @@ from typing import Any
 
 import pytest
 
+from m2bridge import limits
 from m2bridge.cli import main
-from m2bridge.engine import Engine, Limits, Run
+from m2bridge.engine import Engine, Run
 from m2bridge.engine.base import EngineInfo, Listener, Outcome
 from m2bridge.errors import LimitError
-from m2bridge.questions import asking, find
+from m2bridge.limits import Limits
+from m2bridge.questions import find
 from m2bridge.results import Result
 from m2bridge.scripts import Script
 
@@ -90,7 +92,7 @@ def test_a_fast_clock_changes_nothing(
     expected = statements(find(name)(model, engine=engine, **options))
     begin = time.monotonic()
     fast = SimpleNamespace(monotonic=lambda: begin + 20 * (time.monotonic() - begin))
-    monkeypatch.setattr(asking, "time", fast)
+    monkeypatch.setattr(limits, "time", fast)
     assert statements(find(name)(model, engine=engine, timeout=12_000, **options)) == expected
 
 

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from m2bridge import records, scripts
+from m2bridge.certainty import Certainty
 from m2bridge.checker import verify
 from m2bridge.cli import main
 from m2bridge.engine import Engine
@@ -19,7 +20,6 @@ from m2bridge.families import from_callable, parse_spec
 from m2bridge.questions.membership import membership
 from m2bridge.questions.membership.points import AlgebraicPoint
 from m2bridge.questions.over_q import sturm_count
-from m2bridge.results import Certainty
 from tests.answering import Answers
 
 LAYER = "lightning(d=2,dp=1)"

@@ -12,8 +12,9 @@ import pytest
 import m2bridge
 from m2bridge import records
 from m2bridge.cli import main
-from m2bridge.engine import Engine, Limits
+from m2bridge.engine import Engine
 from m2bridge.families import UserNetwork, from_callable, parse_spec
+from m2bridge.limits import Limits
 from m2bridge.report.explain import explain
 from tests.marking import slow_except
 from tests.networks import NETWORKS

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from m2bridge.certainty import Certainty
 from m2bridge.engine import Engine
 from m2bridge.errors import InputError
 from m2bridge.families import from_callable
@@ -13,7 +14,6 @@ from m2bridge.questions.closure import closure
 from m2bridge.questions.fiber import fiber
 from m2bridge.questions.singular_locus import singular_locus
 from m2bridge.questions.singular_point import singular_point
-from m2bridge.results import Certainty
 
 # dimension, degree, generators by degree, and the equation where it is one
 KNOWN = [

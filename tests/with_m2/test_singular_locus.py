@@ -15,10 +15,11 @@ import pytest
 import m2bridge
 from m2bridge import protocol, records, scripts
 from m2bridge.cli import main
-from m2bridge.engine import Engine, EngineInfo, Limits, ProcessEngine
+from m2bridge.engine import Engine, EngineInfo, ProcessEngine
 from m2bridge.errors import ScriptError
 from m2bridge.families import Lightning
 from m2bridge.frontends.polynomials import parse_polynomial
+from m2bridge.limits import Limits
 from m2bridge.questions.closure.result import equation as equation_of
 from m2bridge.questions.orbits import Orbit
 from m2bridge.questions.singular_locus import check_model, singular_locus

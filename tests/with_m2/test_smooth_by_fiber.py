@@ -5,14 +5,15 @@ from __future__ import annotations
 import pytest
 
 from m2bridge import protocol, scripts
-from m2bridge.engine import Engine, Limits
+from m2bridge.certainty import Certainty
+from m2bridge.engine import Engine
 from m2bridge.families import Lightning
+from m2bridge.limits import Limits
 from m2bridge.questions import find
-from m2bridge.questions.kernel import Asking
+from m2bridge.questions.kernel import Context
 from m2bridge.questions.orbits import Orbit
 from m2bridge.questions.singular_locus import Stratum
 from m2bridge.questions.singular_locus.strata import decided_by_fibers
-from m2bridge.results import Certainty
 
 
 def undecided(orbit: Orbit) -> Stratum:
@@ -45,8 +46,8 @@ def test_only_one_reduced_point_where_the_source_is_smooth_decides(
 ) -> None:
     d, dp, a = sizes
     model = Lightning(d=d, dp=dp, a=a, parametrization="attention", coordinate_system="segre")
-    ask = Asking(engine=engine, prime=None, seed=0, limits=Limits(), keep=None, progress=None)
-    (found,) = decided_by_fibers(ask, model, [Orbit(*orbit)], [undecided(Orbit(*orbit))], 32003)
+    context = Context(engine=engine, prime=None, seed=0, limits=Limits(), keep=None, progress=None)
+    (found,) = decided_by_fibers(context, model, [Orbit(*orbit)], [undecided(Orbit(*orbit))], 32003)
     assert found.verdict == verdict
     if verdict == "smooth":
         dim = a * (2 * d - a) + d * dp - 1  # of {rk A <= a} x V, projectivised twice, and of the cone over it

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from m2bridge.certainty import Certainty
 from m2bridge.claims.base import (
     Claim,
     Context,
@@ -30,7 +31,6 @@ from m2bridge.families.virtual import virtual_weights
 from m2bridge.linear.modular import rank_over_q
 from m2bridge.questions import over_q
 from m2bridge.questions.dimension import dimension
-from m2bridge.results import Certainty
 
 
 def equation_7(model: Lightning) -> int:

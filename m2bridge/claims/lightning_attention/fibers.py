@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from m2bridge.certainty import Certainty
 from m2bridge.claims.base import (
     Check,
     Claim,
@@ -28,7 +29,6 @@ from m2bridge.families.virtual import virtual_weights
 from m2bridge.linear.modular import rank_over_q
 from m2bridge.questions.fiber import Fiber, fiber
 from m2bridge.questions.orbits import all_orbits
-from m2bridge.results import Certainty
 
 ABOUT = ("components", "fiber_dim", "orbits", "tangent_dim", "independent equations", "outputs at the point")
 """What is said about a fiber: its components and orbits, its tangent space, and the equations that define it."""

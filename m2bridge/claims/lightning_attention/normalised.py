@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from m2bridge.certainty import Certainty
 from m2bridge.claims.base import (
     Claim,
     Context,
@@ -40,7 +41,6 @@ from m2bridge.families import Softmax
 from m2bridge.families.virtual import virtual_weights
 from m2bridge.programs.arithmetics import elementwise
 from m2bridge.questions import over_q
-from m2bridge.results import Certainty
 
 # -- Theorem 3.9 ---------------------------------------------------------------------------------------------------------------
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from m2bridge.certainty import Certainty
 from m2bridge.claims.base import (
     Check,
     Claim,
@@ -38,7 +39,6 @@ from m2bridge.questions.boundary import decide, place_of
 from m2bridge.questions.boundary.points import Coordinates, separated
 from m2bridge.questions.membership import membership
 from m2bridge.questions.singular_locus import Stratum, singular_locus
-from m2bridge.results import Certainty
 
 # -- critical points: Lemma A.3 --------------------------------------------------------------------------------------------------
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from m2bridge.certainty import Certainty
 from m2bridge.claims.base import (
     Claim,
     Context,
@@ -19,7 +20,6 @@ from m2bridge.claims.base import (
 from m2bridge.families import DeepLightning
 from m2bridge.families.symbolic import rational_variables, variable_array
 from m2bridge.families.virtual import virtual_weights
-from m2bridge.results import Certainty
 
 
 def check_skip(size: Size, context: Context) -> Verdict:

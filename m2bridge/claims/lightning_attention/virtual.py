@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from m2bridge.certainty import Certainty
 from m2bridge.claims.base import Check, Claim, Context, Size, Verdict, disagreement, fails, holds, sizes
 from m2bridge.families import DeepLightning, Mod
 from m2bridge.families.symbolic import rational_variables, variable_array
@@ -17,7 +18,6 @@ from m2bridge.families.virtual import equation_11, equation_12, virtual_weights
 from m2bridge.programs.arithmetics import elementwise
 from m2bridge.questions import over_q
 from m2bridge.questions.over_q import inverse
-from m2bridge.results import Certainty
 
 Matrix = np.ndarray
 """An array of Fractions, dtype object."""

@@ -13,20 +13,21 @@ from typing import Annotated, Any
 
 import numpy as np
 
+from m2bridge.certainty import Certainty
+from m2bridge.evidence import Evidence, labelled, settle
 from m2bridge.families import Lightning, Model
+from m2bridge.limits import LimitReached
 from m2bridge.programs.arithmetics import elementwise
-from m2bridge.questions.asking import LimitReached
 from m2bridge.questions.boundary import parts as parts_of
 from m2bridge.questions.boundary.criterion import Criterion, Where, decide
 from m2bridge.questions.boundary.points import Coordinates, as_point, draw_examples
 from m2bridge.questions.boundary.result import Boundary, Matrix, OrbitPlace, PlacedPoint, Region
 from m2bridge.questions.closure import closure
-from m2bridge.questions.kernel import Asking, ForceOption, Option, question
+from m2bridge.questions.kernel import Context, ForceOption, Option, question
 from m2bridge.questions.membership import ImageMembership, KnownFiber, known_fibers, membership
 from m2bridge.questions.membership.points import AlgebraicPoint
 from m2bridge.questions.orbits import exchanged
 from m2bridge.questions.singular_locus.layer import ask_dimension, layer_of
-from m2bridge.results import Certainty, labelled, settle
 
 __all__ = ["Boundary", "OrbitPlace", "PlacedPoint", "Region", "boundary", "decide"]
 
@@ -63,7 +64,7 @@ def check_model(model: Model, *, force: bool = False) -> Lightning:
     warm=True,
 )
 def boundary(
-    ask: Asking,
+    context: Context,
     model: Model,
     *,
     point: Annotated[
@@ -83,9 +84,9 @@ def boundary(
     """
     checked = check_model(model, force=force)
     given = None if point is None else as_point(checked, point)
-    ask.require_engine()
-    examples = draw_examples(checked, ask.seed)
-    image_dim = ask_dimension(ask, checked).lower_bound
+    context.require_engine()
+    examples = draw_examples(checked, context.seed)
+    image_dim = ask_dimension(context, checked).lower_bound
     asked = {example.name: example.coordinates for example in examples}
     if given is not None:
         asked["point"] = given
@@ -93,42 +94,48 @@ def boundary(
     limit = None
     if checked.d >= 2 and checked.coordinate_count <= _IDEAL_COORDINATES:
         send = {"d": checked.d, "dp": checked.dp, "points": [list(z) for z in asked.values()]}
-        values, limit = ask.ask(TEMPLATE, send)
+        values, limit = context.run_template(TEMPLATE, send)
     if checked.coordinate_count <= _KERNEL_COORDINATES:
-        values = {**values, **_closure_values(ask, checked, list(asked.values()))}
-    ask.announce("witnesses")
-    dims, more = parts_of.dimensions(checked, values, ask.seed)
-    ask.evidence += more
+        values = {**values, **_closure_values(context, checked, list(asked.values()))}
+    context.report_progress("witnesses")
+    dims, more = parts_of.dimensions(checked, values, context.seed)
+    context.add_evidence(*more)
     for example in examples:
-        ask.prove(
-            f"where: {example.name}", _coarse(example.where), "construction", "how the example was built"
+        context.add_evidence(
+            Evidence(
+                f"where: {example.name}",
+                _coarse(example.where),
+                "construction",
+                "how the example was built",
+                certainty=Certainty.PROVED,
+            )
         )
     # one script for all fibers, among networks with any A: rk A is the rank of a flattening
     any_rank = replace(checked, a=checked.d)
-    known = known_fibers(ask, any_rank, list(asked.values()), share=_SHARE)
+    known = known_fibers(context, any_rank, list(asked.values()), share=_SHARE)
     placed: dict[str, PlacedPoint] = {}
     try:
         # what was asked about comes first
         for i, name in sorted(enumerate(asked), key=lambda item: item[1] != "point"):
-            ask.clock.check()
+            context.clock.check()
             share = 1 / (len(asked) - len(placed))
-            placed[name] = _placed(ask, checked, name, values, i, known[i], share)
+            placed[name] = _placed(context, checked, name, values, i, known[i], share)
     except LimitReached as reached:
         limit = limit or reached.reason
-    settled = settle(ask.evidence)
-    return ask.answer(
+    settled = settle(context.evidence)
+    return context.build_result(
         Boundary, model=checked.spec, options={} if given is None else {"point": [str(c) for c in given]},
         image_dim=image_dim, **dims, point=placed.pop("point", None),
         parts=parts_of.regions(checked, image_dim, dims, values), examples=tuple(placed.values()),
         orbits=parts_of.orbit_places(checked),
         certainty=Certainty.weakest(settled[name].certainty for name in _REPORTED if name in settled),
-        evidence=labelled(ask.evidence, ("where", "real weights")), limit=limit,
+        evidence=labelled(context.evidence, ("where", "real weights")), limit=limit,
     )  # fmt: skip
 
 
-def _closure_values(ask: Asking, model: Lightning, points: Sequence[Coordinates]) -> dict[str, Any]:
+def _closure_values(context: Context, model: Lightning, points: Sequence[Coordinates]) -> dict[str, Any]:
     """The closure's equations and, where these are all, which of the points satisfy them."""
-    found = ask.also(closure, model, method="kernel", field="QQ", equations=True)
+    found = context.ask_question(closure, model, method="kernel", field="QQ", equations=True)
     equations = found.equations or ()
     values: dict[str, Any] = {"equations": [f.text() for f in equations]}
     if found.completeness == "complete":
@@ -137,24 +144,26 @@ def _closure_values(ask: Asking, model: Lightning, points: Sequence[Coordinates]
 
 
 def _placed(
-    ask: Asking, model: Lightning, name: str, values: Mapping[str, Any], index: int, known: KnownFiber, share: float
+    context: Context, model: Lightning, name: str, values: Mapping[str, Any], index: int, known: KnownFiber, share: float
 ) -> PlacedPoint:  # fmt: skip
     """A point placed by the criterion, and by membership among networks with any A."""
     coordinates: Coordinates = known.point
     ours = decide(model, coordinates)
-    ask.announce(f"weights of {name}")
-    answer = ask.also(membership, replace(model, a=model.d), point=known, share=share)
+    context.report_progress(f"weights of {name}")
+    answer = context.ask_question(membership, replace(model, a=model.d), point=known, share=share)
     theirs, method = place_of(answer), "ranks of flattenings and the sign of e2"
     if ours.rank_a <= model.attention_rank:
-        word = {"ancestry": "template", "certainty": answer.certainty}
+        word: dict[str, Any] = {"ancestry": "template", "certainty": answer.certainty}
         how = "weights, or that there are none: `membership`"
-        ask.say(f"where: {name}", theirs, "membership", how, **word)
+        context.add_evidence(Evidence(f"where: {name}", theirs, "membership", how, **word))
         if ours.where == "undecided" and theirs is not None:
             quantity, real = f"real weights where there are complex ones: {name}", theirs != "closure-only"
-            ask.say(quantity, real, "membership", how, **word)
-            ask.say(quantity, True, "criterion", ours.reason, **CRITERION)
+            context.add_evidence(Evidence(quantity, real, "membership", how, **word))
+            context.add_evidence(Evidence(quantity, True, "criterion", ours.reason, **CRITERION))
     if ours.where != "undecided":
-        ask.say(f"where: {name}", _coarse(ours.where), "criterion", method, **CRITERION)
+        context.add_evidence(
+            Evidence(f"where: {name}", _coarse(ours.where), "criterion", method, **CRITERION)
+        )
     where: Where = (theirs or "undecided") if ours.where == "undecided" else ours.where
     rank_one = ours.where in ("image", "boundary", "closure-only")
     for tag, what, found in (
@@ -163,9 +172,11 @@ def _placed(
         ("on_boundary", "rank-one quadric", ours.where == "boundary"),
     ):
         if tag in values:
-            said_by_ideal = ("macaulay2", "equations over QQ at the point", values[tag][index])
-            more = {"certainty": Certainty.PROVED}
-            ask.compare(f"{what}: {name}", said_by_ideal, ("exact", method, found), **more)
+            quantity, by_ideal = f"{what}: {name}", "equations over QQ at the point"
+            context.add_evidence(
+                Evidence(quantity, values[tag][index], "macaulay2", by_ideal, certainty=Certainty.PROVED),
+                Evidence(quantity, found, "exact", method, certainty=Certainty.PROVED),
+            )
     reason = ours.reason
     if ours.where == "undecided" and where != "image":
         undecided = "`membership` found neither weights nor that there are none within the limits; allow more with --timeout"

@@ -14,6 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from m2bridge.certainty import Certainty
+from m2bridge.evidence import Evidence
 from m2bridge.families import Lightning
 from m2bridge.linear.modular import rank_over_q
 from m2bridge.linear.primes import LARGE_PRIME
@@ -24,7 +26,6 @@ from m2bridge.questions.boundary.points import separated
 from m2bridge.questions.boundary.result import OrbitPlace, Region
 from m2bridge.questions.orbits import Orbit, all_orbits, differential
 from m2bridge.questions.singular_locus.strata import orbit_closure
-from m2bridge.results import Certainty, Evidence, proves, said
 
 _MOST_LISTED = 60
 
@@ -88,14 +89,26 @@ def dimensions(
     for quantity, point in sample_points(model).items():
         dims[quantity] = orbit_rank(model, point)
         method = "rank over QQ of the real group's infinitesimal action at a rational point"
-        evidence.append(proves(quantity, dims[quantity], "orbits", method))
+        evidence.append(Evidence(quantity, dims[quantity], "orbits", method, certainty=Certainty.PROVED))
         found = generic_rank(orbit_closure(model, orbits[quantity]).program, p=LARGE_PRIME, seed=seed).rank
         method = "rank of the differential of (k, v, q, h) -> point at a random point"
-        evidence.append(proves(quantity, found, "modular", method, relation=">=", prime=LARGE_PRIME))
+        evidence.append(
+            Evidence(
+                quantity,
+                found,
+                "modular",
+                method,
+                certainty=Certainty.PROVED,
+                relation=">=",
+                prime=LARGE_PRIME,
+            )
+        )
         tag = "boundary_dim" if quantity == "boundary_dim" else "rank_one_dim"
         if tag in values:
             method = "dimension of the ideal of minors of flattenings, over QQ"
-            evidence.append(said(quantity, values[tag], "macaulay2", method, certainty=Certainty.COMPUTED))
+            evidence.append(
+                Evidence(quantity, values[tag], "macaulay2", method, certainty=Certainty.COMPUTED)
+            )
     return dims, evidence
 
 

@@ -16,10 +16,14 @@ from typing import Annotated, Any, Literal, get_args
 
 import numpy as np
 
+from m2bridge.alarm import suspended_alarm
+from m2bridge.certainty import Certainty
 from m2bridge.certificates.points import closure_certificates
 from m2bridge.errors import InputError
+from m2bridge.evidence import Evidence, Relation
 from m2bridge.families.base import Model
 from m2bridge.frontends.polynomials import Polynomial
+from m2bridge.limits import LimitReached
 from m2bridge.linear.primes import (
     LARGE_PRIME,
     LARGEST_MACAULAY2_PRIME,
@@ -29,15 +33,13 @@ from m2bridge.linear.primes import (
     primes_below,
 )
 from m2bridge.protocol import Values
-from m2bridge.questions.asking import LimitReached, silence
 from m2bridge.questions.closure import methods
 from m2bridge.questions.closure.formats import FORMATS
 from m2bridge.questions.closure.image import Image, Span, image_of
 from m2bridge.questions.closure.interpolation import Interpolation, interpolate
 from m2bridge.questions.closure.result import Closure, Completeness, Equation, equation
 from m2bridge.questions.closure.series import HilbertSeries, expanded
-from m2bridge.questions.kernel import Asking, Option, question
-from m2bridge.results import Certainty, Evidence, Relation, said
+from m2bridge.questions.kernel import Context, Option, question
 
 __all__ = ["FORMATS", "Closure", "Equation", "HilbertSeries", "Work", "closure", "interpolate", "read_field"]
 
@@ -75,7 +77,7 @@ def read_field(text: str) -> int | Literal["QQ"]:
     formats=FORMATS,
 )
 def closure(
-    ask: Asking,
+    context: Context,
     model: Model,
     *,
     method: Annotated[Method, Option("How to find the equations: auto, interpolation or kernel.")] = "auto",
@@ -105,15 +107,15 @@ def closure(
         raise InputError(f"--method {method!r} is not one of {', '.join(get_args(Method))}")
     if max_degree is not None and max_degree < 1:
         raise InputError(f"--max-degree {max_degree}: a positive degree is needed")
-    field = ask.prime if field is None else field
+    field = context.prime if field is None else field
     chosen = None if field is None or field == "QQ" else int(read_field(str(field)))
     image = image_of(model)
     prime = prime_for(image.numbers, chosen=chosen, default=MACAULAY2_PRIME)
     if chosen is None:
-        with image.watched(ask.clock.check):
-            prime = _lucky_prime(image, prime, ask.seed)
-    ask.require_engine()
-    begin = partial(Work, ask=ask, model=model, image=image, rational=field == "QQ")
+        with image.watched(context.clock.check):
+            prime = _lucky_prime(image, prime, context.seed)
+    context.require_engine()
+    begin = partial(Work, context=context, model=model, image=image, rational=field == "QQ")
     work = begin(prime=prime)
     if method != "interpolation" and prime < _FEW_POINTS:
         methods.by_kernel(work, max_degree, alone=True)
@@ -138,8 +140,8 @@ def closure(
     p = 0 if work.over_q else work.prime
     certificate: tuple[Mapping[str, Any], ...] = ()
     with work.keeping("a certificate"):
-        certificate = closure_certificates(model, work.equations(), p, work.degree_bound, seed=ask.seed)
-    with silence():  # what is known is written down, also when time is over
+        certificate = closure_certificates(model, work.equations(), p, work.degree_bound, seed=context.seed)
+    with suspended_alarm():  # what is known is written down, also when time is over
         return work.result(method=done, equations=equations, options=options, certificate=certificate)
 
 
@@ -191,7 +193,7 @@ class Work:
     equations' ideal: the numerator, the exponent of 1 - T for the cone, and the characteristic.
     """
 
-    ask: Asking
+    context: Context
     model: Model
     image: Image
     prime: int
@@ -227,7 +229,7 @@ class Work:
         """
         own = {"prime": self.prime, **more}
         own.setdefault("field", f"F_{own['prime']}" if own["prime"] else "QQ")
-        self.evidence.append(said(quantity, value, witness, method, **own))
+        self.evidence.append(Evidence(quantity, value, witness, method, **own))
 
     def say_counts(self, witness: str, method: str, counts: Mapping[int, int], p: int | None) -> None:
         """Add how many minimal generators of which degree a witness found."""
@@ -242,7 +244,7 @@ class Work:
     @contextmanager
     def keeping(self, step: str) -> Iterator[None]:
         """Run a step that a limit may end: what was found before it is the answer, which says what is missing."""
-        with self.ask.keeping(step):
+        with self.context.keep_partial(step):
             try:
                 yield
             except LimitReached as reached:
@@ -257,7 +259,7 @@ class Work:
 
     def interpolation(self, p: int) -> Interpolation:
         """Nothing but the span yet, over one prime."""
-        return Interpolation(self.image, prime=p, seed=self.ask.seed, clock=self.ask.clock)
+        return Interpolation(self.image, prime=p, seed=self.context.seed, clock=self.context.clock)
 
     @property
     def known_degree(self) -> int | None:
@@ -324,7 +326,7 @@ class Work:
         """The answer; without `equations` it carries only a single short one."""
         completeness: Completeness = (
             "complete" if self.complete
-            else "partial" if self.limit or self.ask.cut_short
+            else "partial" if self.limit or self.context.limit
             else "up-to-degree"
         )  # fmt: skip
         lifted = self.over_q
@@ -338,7 +340,7 @@ class Work:
         curved = [f for f in found if f.degree > 1]
         kept = equations or (len(curved) == 1 and len(curved[0].text()) <= _SHORT_EQUATION)
         series = self.hilbert_series(exact=exact)
-        return self.ask.answer(
+        return self.context.build_result(
             Closure, model=self.model.spec, options=options,
             certainty=Certainty.COMPUTED if exact else Certainty.PROBABLE,
             evidence=[*self.evidence, *self.codims()], limit=self.limit, certificate=certificate,

@@ -20,13 +20,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from m2bridge.certainty import Certainty
 from m2bridge.errors import InputError
+from m2bridge.evidence import Evidence
 from m2bridge.frontends.polynomials import Polynomial, derivative, for_macaulay2
 from m2bridge.linear.modular import echelon_mod, rank_mod
 from m2bridge.protocol import Values
 from m2bridge.questions.closure.image import Matrix, Span
 from m2bridge.questions.closure.interpolation import evaluate
-from m2bridge.results import Certainty, printed
 
 if TYPE_CHECKING:
     from m2bridge.questions.closure import Work
@@ -60,7 +61,7 @@ def measure(work: Work, span: Span) -> None:
     """
     image, own = work.image, work.prime
     primes = (image.large_prime, image.second_prime, own)
-    ranks = {p: image.dim(np.random.default_rng([work.ask.seed, 1]), p) for p in primes}
+    ranks = {p: image.dim(np.random.default_rng([work.context.seed, 1]), p) for p in primes}
     best = max(primes, key=lambda p: ranks[p])  # each rank is a lower bound over QQ
     work.span, work.cone_dim = span, ranks[best]
     work.drops = ranks[own] < work.cone_dim
@@ -79,7 +80,11 @@ def measure(work: Work, span: Span) -> None:
         )
     formula = work.model.formula
     if formula is not None and formula.applies and formula.value is not None:
-        work.evidence.append(printed("image_dim", formula.value, formula.citation, field="QQ"))
+        work.evidence.append(
+            Evidence(
+                "image_dim", formula.value, "formula", formula.citation, ancestry="literature", field="QQ"
+            )
+        )
     if span.dim < work.cone_dim:
         raise InputError(
             f"modulo {own} the image spans {span.dim} dimensions, over QQ it has {work.cone_dim}: use another prime"
@@ -97,11 +102,15 @@ def count_degree(work: Work) -> None:
     formula = work.model.closure_degree
     if formula is not None and formula.value is not None:
         for over in ("QQ", f"F_{work.prime}"):
-            work.evidence.append(printed("degree", formula.value, formula.citation, field=over))
+            work.evidence.append(
+                Evidence(
+                    "degree", formula.value, "formula", formula.citation, ancestry="literature", field=over
+                )
+            )
     if work.prime < _SMALLEST_SECTION_PRIME:
         work.lacks(f"an independent count of the degree: {work.prime} is too small for random sections")
     elif not _count_on_parametrization(work):
-        why = work.ask.cut_short or "every random section of the parametrization was special"
+        why = work.context.limit or "every random section of the parametrization was special"
         work.lacks(f"an independent count of the degree: {why}")
     work.degree = work.known_degree
 
@@ -113,7 +122,7 @@ def random_section(work: Work) -> tuple[Matrix, Matrix]:
     equations restricted to it stay sparser than in a random basis (5 times faster for M(4,1,1)).
     """
     dim, codim, p = work.span.dim, work.codim or 0, work.prime
-    rng = np.random.default_rng([work.ask.seed, 6])
+    rng = np.random.default_rng([work.context.seed, 6])
     order = rng.permutation(dim)
     free, bound = order[:codim], order[codim:]
     graph = rng.integers(0, p, size=(dim - codim, codim))
@@ -142,10 +151,10 @@ def _count_on_parametrization(work: Work) -> bool:
     The linear space contains :func:`random_section` as a hyperplane. `distinct` in the detail is the number of image points that
     were told apart in it, which a proof over QQ needs. False when Macaulay2 reached its limit or the random choice was special.
     """
-    work.ask.announce("degree of the parametrization")
+    work.context.report_progress("degree of the parametrization")
     image, p = work.image, work.prime
     rng, count, forms = (
-        np.random.default_rng(work.ask.seed + 1),
+        np.random.default_rng(work.context.seed + 1),
         image.source.parameter_count,
         random_section(work)[1],
     )
@@ -161,7 +170,7 @@ def _count_on_parametrization(work: Work) -> bool:
         "fixed": sorted(set(range(count)) - set(moving)), "chosen": list(work.span.basis),
         "forms": forms[: len(moving)].tolist(), "homogenized": image.padded, "wantDistinct": work.rational,
     }  # fmt: skip
-    values, _ = work.ask.ask("closure_section", request, image.source, share=_SHARE_FOR_DEGREE)
+    values, _ = work.context.run_template("closure_section", request, image.source, share=_SHARE_FOR_DEGREE)
     met, fiber = values.get("section"), values.get("fiber")
     if not met or not fiber or met % fiber:
         return False
@@ -187,7 +196,9 @@ def smooth_at_image(work: Work, points: Matrix) -> bool:
 def vanish_at_fresh_points(work: Work, polynomials: Sequence[Polynomial], p: int) -> bool:
     """Whether all equations vanish at random image points that were not used to find them."""
     image = work.image
-    points = image.points(np.random.default_rng([work.ask.seed, 99]), _FRESH_POINTS, p)[:, work.span.basis]
+    points = image.points(np.random.default_rng([work.context.seed, 99]), _FRESH_POINTS, p)[
+        :, work.span.basis
+    ]
     value = all(not evaluate(f, points, p).any() for f in polynomials)
     bound = None
     if value and image.polynomials is not None and polynomials:
@@ -202,7 +213,7 @@ def vanish_at_fresh_points(work: Work, polynomials: Sequence[Polynomial], p: int
 
 def account(work: Work) -> Account:
     """Ask Macaulay2 about equations over F_p, and about their zeros in a linear space that should meet the image in 0 only."""
-    work.ask.announce("accounting")
+    work.context.report_progress("accounting")
     weights = _tested_weights(work)
     request = {
         "p": work.prime, "points": np.concatenate([w.reshape(_POINTS, -1) for w in weights.values()], axis=1).tolist(),
@@ -210,11 +221,11 @@ def account(work: Work) -> Account:
         "section": random_section(work)[0].tolist() if work.codim else [],
         "hilbertDegrees": work.degree_bound + 1, "smallSpan": _SMALL_SPAN,
     }  # fmt: skip
-    return work.ask.ask("closure_accounting", request, work.image.source)
+    return work.context.run_template("closure_accounting", request, work.image.source)
 
 
 def _tested_weights(work: Work) -> dict[str, Matrix]:
-    return work.image.source.draw_weights(np.random.default_rng([work.ask.seed, 5]), work.prime, _POINTS)
+    return work.image.source.draw_weights(np.random.default_rng([work.context.seed, 5]), work.prime, _POINTS)
 
 
 def _balanced(work: Work) -> list[list[list[object]]]:
@@ -332,9 +343,9 @@ def _settle_unmixedness(work: Work, *, cohen_macaulay: bool) -> None:
         return
     verdict, why = None, f"the general test was not attempted: {work.span.dim} coordinates > {_SMALL_SPAN}"
     if work.span.dim <= _SMALL_SPAN:
-        work.ask.announce("unmixedness")
+        work.context.report_progress("unmixedness")
         request = {"p": work.prime, "variableCount": work.span.dim, "equations": _balanced(work)}
-        values, stopped = work.ask.ask("closure_unmixed", request, share=_SHARE_FOR_UNMIXEDNESS)
+        values, stopped = work.context.run_template("closure_unmixed", request, share=_SHARE_FOR_UNMIXEDNESS)
         verdict, why = values.get("unmixed"), stopped or "Macaulay2 gave no verdict"
     if verdict:
         work.shows("the ideal is unmixed (topComponents), so it equals the prime ideal of the closure")

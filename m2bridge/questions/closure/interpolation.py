@@ -19,9 +19,9 @@ import numpy.typing as npt
 
 from m2bridge.families.base import Model
 from m2bridge.frontends.polynomials import Polynomial, exponents_of, variables_of
+from m2bridge.limits import Clock, LimitReached
 from m2bridge.linear.modular import echelon_mod, kernel_mod
 from m2bridge.linear.primes import MACAULAY2_PRIME, check_prime
-from m2bridge.questions.asking import Clock, LimitReached
 from m2bridge.questions.closure.image import (
     Image,
     Matrix,

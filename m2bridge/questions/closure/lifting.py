@@ -18,13 +18,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from m2bridge.certainty import Certainty
 from m2bridge.frontends.polynomials import Polynomial, exponents_of, variables_of
+from m2bridge.limits import Clock, LimitReached
 from m2bridge.linear.modular import Interruption, echelon_mod, rank_over_q
 from m2bridge.linear.residues import rational, residue
-from m2bridge.questions.asking import Clock, LimitReached
 from m2bridge.questions.closure.accounting import MONOMIAL_RANKS, vanish_at_fresh_points
 from m2bridge.questions.closure.interpolation import Interpolation
-from m2bridge.results import Certainty
 
 if TYPE_CHECKING:
     from m2bridge.questions.closure import Work
@@ -124,7 +124,7 @@ def compare_primes(work: Work, found: Interpolation) -> None:
     ranks = found.hilbert_function[: top + 1]
     others: list[Interpolation] = []
     for number, p in enumerate(work.other_primes(_PRIMES) if work.limit is None else ()):
-        work.ask.announce(f"the same modulo {p}")
+        work.context.report_progress(f"the same modulo {p}")
         other = work.interpolation(p)
         if not other.reach(top):
             work.limit = work.limit or other.limit
@@ -168,7 +168,7 @@ def lift_forms(work: Work) -> Sequence[Polynomial] | None:
     primes, forms = [work.prime], [work.span.polynomials]
     for p in work.other_primes(_PRIMES):
         primes.insert(-1, p)
-        forms.insert(-1, work.image.span(np.random.default_rng(work.ask.seed), p).polynomials)
+        forms.insert(-1, work.image.span(np.random.default_rng(work.context.seed), p).polynomials)
         if (lifted := lift_polynomials(forms, primes)) is not None:
             return lifted
     return None
@@ -183,7 +183,7 @@ def _check_lift(work: Work, lifted: Sequence[Polynomial]) -> None:
         return
     exact = None
     if work.rational:
-        work.ask.announce("exact substitution")
+        work.context.report_progress("exact substitution")
         exact = substitute(work)
         if exact is None:
             work.lacks("that the lifted equations vanish identically: no exact substitution (too many terms)")
@@ -225,7 +225,7 @@ def substitute(work: Work) -> bool | None:
     coordinates = work.image.polynomials
     if coordinates is None or work.lifted is None or work.lifted_forms is None:
         return None
-    clock, chosen = work.ask.clock, [coordinates[i] for i in work.span.basis]
+    clock, chosen = work.context.clock, [coordinates[i] for i in work.span.basis]
     try:
         exact = all(vanishes_exactly(f, chosen, clock) for f in work.lifted) and all(
             vanishes_exactly(f, coordinates, clock) for f in work.lifted_forms

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from m2bridge.certainty import Certainty
 from m2bridge.families.base import Model
 from m2bridge.families.lightning import Lightning
 from m2bridge.protocol import Values
@@ -19,7 +20,6 @@ from m2bridge.questions.closure.accounting import Account
 from m2bridge.questions.closure.interpolation import Interpolation
 from m2bridge.questions.closure.lifting import compare_primes, lift_forms, reduce_polynomial, substitute
 from m2bridge.questions.closure.result import KERNEL
-from m2bridge.results import Certainty
 
 if TYPE_CHECKING:
     from m2bridge.questions.closure import Work
@@ -35,7 +35,7 @@ _SHARE_FOR_KERNEL = 0.9
 
 def by_interpolation(work: Work, max_degree: int | None) -> None:
     """Interpolate until the account is settled, conclude, compare with other primes, and lift to QQ."""
-    with work.image.watched(work.ask.clock.check):  # nothing is known before the span is
+    with work.image.watched(work.context.clock.check):  # nothing is known before the span is
         found = work.interpolation(work.prime)
     work.interpolated = True
     accounting.measure(work, found.span)
@@ -70,10 +70,12 @@ def _advance(work: Work, found: Interpolation, max_degree: int | None) -> Accoun
     """
     known = work.known_degree
     bound = max_degree or (min(known + 1, _DEGREE_CAP) if known is not None else _DEGREE_CAP_UNKNOWN)
-    points = work.image.points(np.random.default_rng([work.ask.seed, 2]), 1, work.prime)[:, work.span.basis]
+    points = work.image.points(np.random.default_rng([work.context.seed, 2]), 1, work.prime)[
+        :, work.span.basis
+    ]
     asked = -1
     while found.degree_reached < bound and work.codim:
-        work.ask.announce(f"equations of degree {found.degree_reached + 1}")
+        work.context.report_progress(f"equations of degree {found.degree_reached + 1}")
         if not found.advance():
             work.limit = found.limit
             if found.few_points:
@@ -118,17 +120,17 @@ def generator_counts(values: Values) -> dict[int, int]:
 
 def _kernel(work: Work, p: int, hilbert_degrees: int | None, share: float | None = None) -> Account:
     """The ideal of the closure as the kernel of the ring map, over F_p or (p = 0) QQ."""
-    work.ask.announce("kernel")
+    work.context.report_progress("kernel")
     request = {
         "p": p, "hilbertDegrees": hilbert_degrees or HILBERT_DEGREES, "imageIsCone": not work.image.padded
     }  # fmt: skip
     source = best_source(work.model) if work.model.polynomial else work.image.source
-    return work.ask.ask("closure_kernel", request, source, share=share)
+    return work.context.run_template("closure_kernel", request, source, share=share)
 
 
 def by_kernel(work: Work, max_degree: int | None, *, alone: bool = False) -> None:
     """The kernel of the ring map; unless it is `alone`, interpolation up to its generators' degrees is the second witness."""
-    accounting.measure(work, work.image.span(np.random.default_rng(work.ask.seed), work.prime))
+    accounting.measure(work, work.image.span(np.random.default_rng(work.context.seed), work.prime))
     p = 0 if work.rational else work.prime
     values, work.limit = _kernel(work, p, max_degree)
     work.kernel_used = True

@@ -11,11 +11,12 @@ from math import gcd, lcm, prod
 from typing import Any, ClassVar, Literal
 
 from m2bridge.errors import InputError
+from m2bridge.evidence import Value
 from m2bridge.frontends.polynomials import exponents_of
 from m2bridge.linear.residues import residue
 from m2bridge.questions.closure import formats
 from m2bridge.questions.closure.series import HilbertSeries
-from m2bridge.results import Result, Value, register_result
+from m2bridge.results import Result, register_result
 from m2bridge.views import View, known
 
 Completeness = Literal["complete", "up-to-degree", "partial"]

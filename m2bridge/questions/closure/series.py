@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
-from m2bridge.results import Certainty
+from m2bridge.certainty import Certainty
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

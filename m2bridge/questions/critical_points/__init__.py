@@ -10,7 +10,9 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
+from m2bridge.certainty import Certainty
 from m2bridge.errors import InputError, NotPolynomialError
+from m2bridge.evidence import Evidence
 from m2bridge.families import Model
 from m2bridge.linear.primes import (
     LARGEST_MACAULAY2_PRIME,
@@ -25,8 +27,7 @@ from m2bridge.questions.critical_points.losses import GivenLoss, Loss, read_samp
 from m2bridge.questions.critical_points.real import TEMPLATE as REAL
 from m2bridge.questions.critical_points.real import histogram, kinds, real_points
 from m2bridge.questions.critical_points.result import CriticalPoints, StratumPoints
-from m2bridge.questions.kernel import Asking, Option, question
-from m2bridge.results import Certainty
+from m2bridge.questions.kernel import Context, Option, question
 
 __all__ = ["CriticalPoints", "StratumPoints", "critical_points"]
 
@@ -52,7 +53,7 @@ LEAST_PRIME = 1009
     warm=True,
 )
 def critical_points(
-    ask: Asking,
+    context: Context,
     model: Model,
     *,
     metric: Annotated[
@@ -88,30 +89,34 @@ def critical_points(
     data = read_samples(data) if isinstance(data, str) else data
     target = read_target(target) if isinstance(target, str) else target
     given = GivenLoss(metric, kernel, data, samples, noise, target, small=real or draws > 0)
-    loss = given.loss(model, ask.seed)
-    p = prime_for(given_numbers(model) | loss.numbers, chosen=ask.prime, default=MACAULAY2_PRIME)
-    ask.require_engine()
-    source = ExpandedMap(source_model, p, ask.seed)
+    loss = given.loss(model, context.seed)
+    p = prime_for(given_numbers(model) | loss.numbers, chosen=context.prime, default=MACAULAY2_PRIME)
+    context.require_engine()
+    source = ExpandedMap(source_model, p, context.seed)
     if source.image_dim == 0:
         raise InputError(
             f"{model} has one function only: there is nothing to vary, and no critical points to count"
         )
-    counter = Counter(ask, loss, p)
-    ask.announce("hypotheses of Chern classes")
+    counter = Counter(context, loss, p)
+    context.report_progress("hypotheses of Chern classes")
     bundle, count = counter.first(source)
     immersed = bundle is not None
     counting.say_count(counter, count, "macaulay2", "Groebner basis in a chart of the weights")
     if count.fiber_dim:
         # the program's Jacobian has full rank in the chart: Macaulay2 has another network
-        ask.say("fiber_dim", 0, "modular", "rank of the program's Jacobian in the chart", prime=p)
+        context.add_evidence(
+            Evidence("fiber_dim", 0, "modular", "rank of the program's Jacobian in the chart", prime=p)
+        )
         method = "fiber of the template's map in the chart"
-        ask.say("fiber_dim", count.fiber_dim, "macaulay2", method, prime=p)
+        context.add_evidence(Evidence("fiber_dim", count.fiber_dim, "macaulay2", method, prime=p))
     if bundle is not None and count.fiber_degree:
-        ask.say("regular", bundle[0] // count.fiber_degree, "formula", bundle[1], ancestry="literature")
+        context.add_evidence(
+            Evidence("regular", bundle[0] // count.fiber_degree, "formula", bundle[1], ancestry="literature")
+        )
     dense = loss.general and source.cone and source.image_dim == source.span_dim
     if dense:
         method = "the image is dense in a linear space, so only the target is regular"
-        ask.say("regular", 1, "linear image", method, ancestry="construction")
+        context.add_evidence(Evidence("regular", 1, "linear image", method, ancestry="construction"))
     strata = None
     if count.limit is None:
         counting.further_witnesses(counter, source, count, immersed=immersed)
@@ -119,8 +124,8 @@ def critical_points(
     accounted = counting.account(counter, source, count, strata, immersed=immersed)
     remarks = _remarks(loss, count, source, model)
     points, indexed = real_points(counter, source, count, digits, remarks) if real else (None, False)
-    counted = histogram(ask, source, given, draws, remarks) if draws else None
-    return ask.answer(
+    counted = histogram(context, source, given, draws, remarks) if draws else None
+    return context.build_result(
         CriticalPoints, model=model.spec, options={"prime": p, **given.options(loss)},
         certainty=Certainty.PROBABLE, limit=count.limit, loss=given.description, loss_rank=loss.rank(),
         needed_rank=source.span_dim, image_dim=source.image_dim, coordinate_count=source_model.coordinate_count,

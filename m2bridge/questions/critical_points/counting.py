@@ -27,6 +27,7 @@ import numpy as np
 from flint import nmod_poly
 
 from m2bridge.errors import M2BridgeError
+from m2bridge.evidence import Evidence
 from m2bridge.families import Model
 from m2bridge.linear.primes import LARGEST_MACAULAY2_PRIME, given_numbers, primes_below
 from m2bridge.questions.closure import closure
@@ -39,7 +40,7 @@ from m2bridge.questions.critical_points.charts import (
 )
 from m2bridge.questions.critical_points.losses import Loss
 from m2bridge.questions.critical_points.result import CriticalFamily, StratumPoints
-from m2bridge.questions.kernel import Asking
+from m2bridge.questions.kernel import Context
 
 TEMPLATE, BUNDLE, CONORMAL = "critical_points", "critical_points_bundle", "critical_points_conormal"
 MOST_VALUES = 150
@@ -109,12 +110,12 @@ def _grouped(parts: Sequence[Sequence[Any]]) -> tuple[CriticalFamily, ...]:
 class Counter:
     """Runs the templates for one loss over one field; random forms are the same in all runs, so that values can be compared."""
 
-    ask: Asking
+    context: Context
     loss: Loss
     p: int
 
     def _random(self, count: int, salt: int) -> list[int]:
-        rng = np.random.default_rng([self.ask.seed, 41, salt])
+        rng = np.random.default_rng([self.context.seed, 41, salt])
         return [int(x) for x in rng.integers(1, self.p, size=count)]
 
     def count(
@@ -129,7 +130,7 @@ class Counter:
         return Count(
             points=points, zero_loss=zero_loss, families=_grouped(values.get("parts") or ()),
             fiber_dim=values.get("fiber_dim"), fiber_degree=fiber or None, drop_dim=values.get("drop_dim"),
-            values=self._squarefree(values.get("values_polynomial")), limit=limit, seconds=self.ask.last_seconds,
+            values=self._squarefree(values.get("values_polynomial")), limit=limit, seconds=self.context.last_seconds,
         )  # fmt: skip
 
     def first(self, source: ExpandedMap, share: float | None = None) -> tuple[tuple[int, str] | None, Count]:
@@ -137,7 +138,7 @@ class Counter:
         bundle = self.bundle(source) if self.loss.general else None
         immersed = bundle is not None
         chart = source.chart_for(special=self.loss.special, general=immersed)
-        self.ask.announce("critical points in a chart")
+        self.context.report_progress("critical points in a chart")
         return bundle, self.count(source.model, chart, immersed=immersed, share=share)
 
     def values_in_weights(
@@ -160,7 +161,7 @@ class Counter:
             "p": self.p, "form": self._random(model.coordinate_count, 1), "multipliers": self._random(chart.unknowns, 2),
             "basePoint": self._random(max(chart.unknowns, model.coordinate_count), 3), "mostValues": MOST_VALUES,
         }  # fmt: skip
-        return self.ask.ask(TEMPLATE, values, model, share=share)
+        return self.context.run_template(TEMPLATE, values, model, share=share)
 
     def _squarefree(self, coefficients: Sequence[int] | None) -> nmod_poly | None:
         """The product of the distinct irreducible factors."""
@@ -179,7 +180,7 @@ class Counter:
         if pairs is None:
             values = {"p": self.p, "base": dense.base, "directions": dense.directions}
             values["multipliers"] = self._random(dense.unknowns, 2)
-            found, _ = self.ask.ask(BUNDLE, values, source.model, share=_SHARE_FOR_HYPOTHESES)
+            found, _ = self.context.run_template(BUNDLE, values, source.model, share=_SHARE_FOR_HYPOTHESES)
             base, pairs = found.get("base_dim"), found.get("pairs_dim")
         if base != -1 or pairs is None or pairs > len(dense.directions) - 2:
             return None
@@ -195,14 +196,14 @@ class Counter:
         if not 0 < codim <= _MOST_NORMALS:
             return None
         try:
-            found = self.ask.also(closure, model, prime=self.p, share=_SHARE)
+            found = self.context.ask_question(closure, model, prime=self.p, share=_SHARE)
         except M2BridgeError:
             return None
         if found.completeness != "complete" or found.equations is None or found.characteristic != self.p:
             return None
         if any(k >= model.coordinate_count for f in found.equations for m in f.monomials for k in m):
             return None  # made homogeneous by a further coordinate
-        rng = np.random.default_rng([self.ask.seed, 42])
+        rng = np.random.default_rng([self.context.seed, 42])
         terms = [[list(f.coefficients), [list(m) for m in f.monomials]] for f in found.equations]
         combinations = rng.integers(1, self.p, size=(codim, len(terms))).tolist()
         return {"equationTerms": terms, "combinations": combinations}
@@ -214,7 +215,7 @@ class Counter:
             return None
         sizes = {"p": self.p, "coordinateCount": model.coordinate_count}
         given = self.loss.modulo(self.p, residual=False) | equations | sizes
-        values, _ = self.ask.ask(CONORMAL, given, share=_SHARE)
+        values, _ = self.context.run_template(CONORMAL, given, share=_SHARE)
         return values.get("conormal_degree") if values.get("conormal_dim") in (0, -1) else None
 
 
@@ -246,19 +247,19 @@ def say_count(counter: Counter, count: Count, witness: str, method: str, **more:
     name = "positive_dimensional" if count.families and not general else "regular"
     more |= {"prime": counter.p, "seconds": count.seconds, "detail": detail}
     value = [f.numbers for f in count.families] if count.families else count.points
-    counter.ask.say(name, value, witness, method, **more)
+    counter.context.add_evidence(Evidence(name, value, witness, method, **more))
     if not general and not count.families and count.zero_loss is not None:
-        counter.ask.say("zero_loss", count.zero_loss, witness, method, **more)
+        counter.context.add_evidence(Evidence("zero_loss", count.zero_loss, witness, method, **more))
 
 
 def further_witnesses(counter: Counter, source: ExpandedMap, count: Count, *, immersed: bool) -> None:
     """Second witnesses of the count of regular points; `immersed`: Chern classes have spoken already."""
-    ask, degree = counter.ask, (count.points or 0) * (count.fiber_degree or 1)
+    context, degree = counter.context, (count.points or 0) * (count.fiber_degree or 1)
     if immersed and degree > MOST_POINTS_AGAIN:
         method = f"not attempted beside Chern classes: {degree} points of the chart > {MOST_POINTS_AGAIN}"
-        ask.say("regular", None, "expansion", method, ancestry="program")
+        context.add_evidence(Evidence("regular", None, "expansion", method, ancestry="program"))
         return
-    ask.announce("another prime, gauge and elimination")
+    context.report_progress("another prime, gauge and elimination")
     other, again = elsewhere(counter, source)
     found = other.count(
         again.model, again.chart(dense=True, scaled=False), inverted=source.cone, share=_SHARE
@@ -269,15 +270,19 @@ def further_witnesses(counter: Counter, source: ExpandedMap, count: Count, *, im
     by_polynomials = source.model.m2_partial == "_custom"
     alone = not immersed and (by_polynomials or not found.known)
     if alone and count.points is not None and counter.loss.general:
-        ask.announce("conormal variety")
+        context.report_progress("conormal variety")
         normal = counter.conormal(source.model, source.image_dim)
-        ask.say("regular", normal, "conormal", "multipliers on the equations of the closure", prime=counter.p)
+        context.add_evidence(
+            Evidence(
+                "regular", normal, "conormal", "multipliers on the equations of the closure", prime=counter.p
+            )
+        )
 
 
 def elsewhere(counter: Counter, source: ExpandedMap) -> tuple[Counter, ExpandedMap]:
     """The same loss and map over another prime, with the polynomials that the network's program expanded, and another seed."""
     other = replace(counter, p=second_prime(counter.p, counter.loss, source))
-    return other, ExpandedMap(source.as_map, other.p, counter.ask.seed + 1)
+    return other, ExpandedMap(source.as_map, other.p, counter.context.seed + 1)
 
 
 def strata_points(counter: Counter, model: Model, first: Count) -> Strata | None:
@@ -285,10 +290,10 @@ def strata_points(counter: Counter, model: Model, first: Count) -> Strata | None
     strata = known_strata(model)
     if strata is None:
         return None
-    ask, found, again = counter.ask, [], []
+    context, found, again = counter.context, [], []
     for name, stratum in strata:
-        ask.announce(f"stratum {name}")
-        own = ExpandedMap(stratum, counter.p, ask.seed)
+        context.report_progress(f"stratum {name}")
+        own = ExpandedMap(stratum, counter.p, context.seed)
         bundle, count = counter.first(own, _SHARE)
         point = StratumPoints(
             stratum=name, dim=own.image_dim, count=count.points, zero_loss=count.zero_loss, families=count.families
@@ -297,10 +302,12 @@ def strata_points(counter: Counter, model: Model, first: Count) -> Strata | None
         again.append(_again(counter, own, count, bundle) if count.known else None)
     if found and all(count.known for _, count in found):
         method = "Groebner bases on parametrizations of the strata"
-        ask.say("singular", [_kind(count) for _, count in found], "macaulay2", method, prime=counter.p)
+        context.add_evidence(
+            Evidence("singular", [_kind(count) for _, count in found], "macaulay2", method, prime=counter.p)
+        )
         if None not in again:
             method = "Chern classes, or another prime and gauge"
-            ask.say("singular", again, "second count", method, ancestry="formula")
+            context.add_evidence(Evidence("singular", again, "second count", method, ancestry="formula"))
     return tuple(found)
 
 
@@ -332,7 +339,7 @@ def account(
     small = source.model.parameter_count <= MOST_WEIGHTS and count.values is not None
     total = None
     if small and not count.families and count.limit is None:
-        counter.ask.announce("all critical points of the weights")
+        counter.context.report_progress("all critical points of the weights")
         judged = points is None and not linear and not immersed
         equations = counter.equations(source.model, source.image_dim) if judged else None
         total, on_singular = counter.values_in_weights(source.model, equations)

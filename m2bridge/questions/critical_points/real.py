@@ -13,22 +13,22 @@ from __future__ import annotations
 from collections import Counter as Tally
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import flint
 import numpy as np
 from flint import arb, arb_poly, fmpq, fmpq_mat, fmpq_poly
 
+from m2bridge.certainty import Certainty
+from m2bridge.evidence import Evidence, Relation
 from m2bridge.families import Model
 from m2bridge.questions.critical_points.charts import Chart, ExpandedMap
 from m2bridge.questions.critical_points.counting import Count, Counter
 from m2bridge.questions.critical_points.losses import GivenLoss, Loss
 from m2bridge.questions.critical_points.result import RealCriticalPoint
-from m2bridge.questions.kernel import Asking
+from m2bridge.questions.kernel import Context
 from m2bridge.questions.over_q import fmpq as rational
 from m2bridge.questions.over_q import real_roots, sturm_count
-from m2bridge.results import Certainty
 
 TEMPLATE = "critical_points_real"
 MOST_POINTS = 60
@@ -57,15 +57,15 @@ class Algebra:
 
 
 def algebra(
-    ask: Asking, model: Model, chart: Chart, loss: Loss, *, saturating: bool = False
+    context: Context, model: Model, chart: Chart, loss: Loss, *, saturating: bool = False
 ) -> tuple[Algebra | None, str | None]:
     """The algebra of the critical points in a chart; None with a reason when it is not finite, not reduced or not reached."""
-    rng = np.random.default_rng([ask.seed, 61])
+    rng = np.random.default_rng([context.seed, 61])
     values = loss.modulo(0, residual=False) | chart.parameters
     values |= {"p": 0, "form": [int(x) for x in rng.integers(-9, 10, size=model.coordinate_count)]}
     multipliers = [int(x) for x in rng.integers(1, 20, size=chart.unknowns)]
     values |= {"saturating": saturating, "multipliers": multipliers}
-    found, limit = ask.ask(TEMPLATE, values, model)
+    found, limit = context.run_template(TEMPLATE, values, model)
     if limit is not None:
         return None, limit
     if found.get("real_dim") == -1:
@@ -235,38 +235,42 @@ def real_points(
     counter: Counter, source: ExpandedMap, count: Count, digits: int, remarks: list[str]
 ) -> tuple[tuple[RealCriticalPoint, ...] | None, bool]:
     """The real critical functions, and whether their weights in the chart are known, so that they have an index."""
-    ask, loss = counter.ask, counter.loss
+    context, loss = counter.context, counter.loss
     if count.points is None or count.points > MOST_POINTS or count.drop_dim is None:
         remarks.append(
             f"Real points were not looked for: there must be finitely many regular ones, at most {MOST_POINTS}."
         )
         return None, False
-    ask.announce("real critical points")
+    context.report_progress("real critical points")
     chart = source.chart(dense=False)
-    found, reason = algebra(ask, source.model, chart, loss, saturating=count.drop_dim >= 0)
+    found, reason = algebra(context, source.model, chart, loss, saturating=count.drop_dim >= 0)
     if found is None:
         remarks.append(f"The real points were not found: {reason}.")
         return None, False
     # held entries may miss critical points of special data, which were counted in a random chart
-    relation = ">=" if loss.special else "="
+    relation: Relation = ">=" if loss.special else "="
     method = "the algebra of the critical points over QQ"
-    ask.say("regular", found.points, "rational", method, ancestry="construction", relation=relation)
+    context.add_evidence(
+        Evidence("regular", found.points, "rational", method, ancestry="construction", relation=relation)
+    )
     points = enclosed(found, source, chart, loss, digits)
-    say = partial(ask.say, "real", certainty=Certainty.PROVED, field="QQ", scope="at-point")
-    say(len(points), "isolation", "real roots enclosed by FLINT", ancestry="construction")
-    say(sturm_count(found.minimal), "sturm", "Sturm's theorem over QQ", ancestry="formula")
+    here: dict[str, Any] = {"certainty": Certainty.PROVED, "field": "QQ", "scope": "at-point"}
+    context.add_evidence(
+        Evidence("real", len(points), "isolation", "real roots enclosed by FLINT", ancestry="construction", **here),
+        Evidence("real", sturm_count(found.minimal), "sturm", "Sturm's theorem over QQ", ancestry="formula", **here),
+    )  # fmt: skip
     return points, found.places is not None
 
 
 def histogram(
-    ask: Asking, source: ExpandedMap, given: GivenLoss, draws: int, remarks: list[str]
+    context: Context, source: ExpandedMap, given: GivenLoss, draws: int, remarks: list[str]
 ) -> dict[str, int]:
     """How many random data have how many real critical points."""
     tally: Tally[int] = Tally()
     for k in range(draws):
-        ask.announce(f"random data {k + 1} of {draws}")
-        loss = given.loss(source.model, ask.seed + 1000 + k)
-        found, reason = algebra(ask, source.model, source.chart(dense=False), loss)
+        context.report_progress(f"random data {k + 1} of {draws}")
+        loss = given.loss(source.model, context.seed + 1000 + k)
+        found, reason = algebra(context, source.model, source.chart(dense=False), loss)
         if found is None:
             remarks.append(f"Random data {k + 1} were left out: {reason}.")
             continue

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from m2bridge.results import Agreement, Result, register_result, weigh
+from m2bridge.evidence import Agreement, weigh
+from m2bridge.results import Result, register_result
 from m2bridge.views import Rows, View, known
 
 

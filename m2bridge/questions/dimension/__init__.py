@@ -10,12 +10,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Annotated
 
+from m2bridge.certainty import Certainty
 from m2bridge.certificates.produce import certificate_for
 from m2bridge.errors import InputError
+from m2bridge.evidence import Evidence, settle
 from m2bridge.families import Model, Softmax
+from m2bridge.limits import LimitReached
 from m2bridge.linear.primes import LARGE_PRIME, given_numbers, prime_for
 from m2bridge.programs.program import degrees
-from m2bridge.questions.asking import LimitReached
 from m2bridge.questions.dimension.lower import (
     MOST_BALL_COLUMNS,
     LowerBounds,
@@ -33,9 +35,8 @@ from m2bridge.questions.dimension.upper import (
     symmetry_rank,
     upper_bounds,
 )
-from m2bridge.questions.kernel import Asking, Option, question
+from m2bridge.questions.kernel import Context, Option, question
 from m2bridge.questions.point import AtOption, RationalizeOption
-from m2bridge.results import Certainty, Evidence, printed, settle
 
 __all__ = ["Dimension", "FormulaCheck", "NumericWitness", "dimension"]
 
@@ -56,7 +57,7 @@ _SHARE_FOR_A_CERTIFICATE = 0.2
     primes=(2, LARGE_PRIME),
 )
 def dimension(
-    ask: Asking,
+    context: Context,
     model: Model,
     *,
     certify: Annotated[bool, Option("Whether a proved answer carries its certificate.")] = True,
@@ -74,9 +75,9 @@ def dimension(
     >>> found.image_dim, found.generic_fiber_dim, found.certainty.value
     (23, 19, 'proved')
     """
-    p = _large_enough(prime_for(given_numbers(model), chosen=ask.prime, default=LARGE_PRIME), model)
-    uppers = upper_bounds(model, p=p, seed=ask.seed)
-    virtual = virtual_evidence(model, p=p, seed=ask.seed) if isinstance(model, Softmax) else ()
+    p = _large_enough(prime_for(given_numbers(model), chosen=context.prime, default=LARGE_PRIME), model)
+    uppers = upper_bounds(model, p=p, seed=context.seed)
+    virtual = virtual_evidence(model, p=p, seed=context.seed) if isinstance(model, Softmax) else ()
     above = [e for e in (*uppers, *virtual) if e.relation == "<=" and _exact(e)]
     upper = min(e.value for e in above)
     found: LowerBounds | None = None
@@ -85,67 +86,78 @@ def dimension(
     if not virtual or upper <= MOST_BALL_COLUMNS:
         # else balls do not run, and what is left of the program is a heuristic
         try:
-            found = lower_bounds(ask, model, p=p, upper=upper)
+            found = lower_bounds(context, model, p=p, upper=upper)
         except LimitReached:
-            ask.evidence += uppers
+            context.add_evidence(*uppers)
             raise
-        with ask.keeping("the rank in float64"):
-            ask.clock.check()
-            numeric, numeric_evidence = float_witness(model, found.rank, seed=ask.seed, report=ask.progress)
+        with context.keep_partial("the rank in float64"):
+            context.clock.check()
+            numeric, numeric_evidence = float_witness(
+                model, found.rank, seed=context.seed, report=context.progress
+            )
     searched = None
     if found and found.likely < min(e.value for e in above if e.witness != "literature"):
         # also, but not for long, where only the literature closes the gap, because it has no certificate
-        ask.announce("searching symmetries")
+        context.report_progress("searching symmetries")
         share = 1.0 if found.likely < upper else _SHARE_FOR_A_CERTIFICATE
-        with ask.keeping("the search for symmetries"):
-            ask.clock.check()
-            searched = found_bound(ask, model, p=p, lower=found.likely, share=share)
+        with context.keep_partial("the search for symmetries"):
+            context.clock.check()
+            searched = found_bound(context, model, p=p, lower=found.likely, share=share)
     if searched is not None:
         uppers.append(searched.evidence)
         upper = min(upper, searched.evidence.value)
     if found and found.likely < upper:
-        with ask.keeping("the span of the coordinates"):
-            ask.clock.check()
+        with context.keep_partial("the span of the coordinates"):
+            context.clock.check()
             if (spanned := span_bound(model)) is not None:
                 uppers.append(spanned)
                 upper = min(upper, spanned.value)
     below = found.evidence if found else ()
     others: list[Evidence] = []
-    with ask.keeping("Macaulay2's definition of the network"):
-        ask.clock.check()
-        others += ask_macaulay2(ask, model, p)
-    with ask.keeping("the checks of the program"):
-        ask.clock.check()
-        others += checked(model, p=p, seed=ask.seed)
+    with context.keep_partial("Macaulay2's definition of the network"):
+        context.clock.check()
+        others += ask_macaulay2(context, model, p)
+    with context.keep_partial("the checks of the program"):
+        context.clock.check()
+        others += checked(model, p=p, seed=context.seed)
     said = *below, *uppers, *virtual, *numeric_evidence, *others
-    ask.evidence += [replace(e, scope="generic") if e.quantity == "image_dim" else e for e in said]
+    context.add_evidence(*(replace(e, scope="generic") if e.quantity == "image_dim" else e for e in said))
     formula = model.formula
     if formula is not None and formula.applies and formula.value is not None:
-        ask.evidence.append(printed("image_dim", formula.value, formula.citation, scope="generic"))
-    lower = max((e.value for e in ask.evidence if _exact_below(e)), default=0)
+        context.add_evidence(
+            Evidence(
+                "image_dim",
+                formula.value,
+                "formula",
+                formula.citation,
+                ancestry="literature",
+                scope="generic",
+            )
+        )
+    lower = max((e.value for e in context.evidence if _exact_below(e)), default=0)
     met = lower == upper
     answer = lower if met or found is None else max(lower, found.likely)
     here = None
     if at is not None or rationalize is not None:
-        here = rank_at(ask, model, at, rationalize, image_dim=answer, met=met)
+        here = rank_at(context, model, at, rationalize, image_dim=answer, met=met)
     # what rests on a theorem, or on a count of virtual weights, is nothing that a certificate has words for
     shown = max((e.value for e in below if _exact_below(e)), default=0)
     certificate = None
     if certify and found and met and lower == shown and upper == min(e.value for e in uppers):
         argument = searched.argument if searched else None
-        with ask.keeping("the certificate"):
-            ask.clock.check()
+        with context.keep_partial("the certificate"):
+            context.clock.check()
             certificate = certificate_for(model, found.rank, found.ball, uppers, argument)
     parameters, span = model.parameter_dim, ambient_dim(model)
-    symmetry = _orbit_dim(model, uppers, p=p, seed=ask.seed)
+    symmetry = _orbit_dim(model, uppers, p=p, seed=context.seed)
     if searched is not None and not model.symmetries:
         symmetry = searched.orbit_dim
     expected = parameters - symmetry if span is None else min(parameters - symmetry, span)
-    return ask.answer(
+    return context.build_result(
         Dimension,
         model=model.spec,
         options={"prime": p} | ({} if here is None else {"weights": here.at["weights"]}),
-        certainty=settle(ask.evidence)["image_dim"].certainty if met else Certainty.PROBABLE,
+        certainty=settle(context.evidence)["image_dim"].certainty if met else Certainty.PROBABLE,
         parameters=parameters,
         image_dim=answer,
         generic_fiber_dim=parameters - answer,
@@ -163,7 +175,7 @@ def dimension(
             lower=lower,
             upper=upper,
             answer=answer,
-            theorems=_theorems(ask.evidence, answer),
+            theorems=_theorems(context.evidence, answer),
             certified=certificate is not None,
         ),
         certificate=certificate,

@@ -14,8 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from m2bridge.engine import Limits
+from m2bridge.certainty import Certainty
+from m2bridge.evidence import Evidence
 from m2bridge.families import Model
+from m2bridge.limits import Limits
 from m2bridge.linear.numeric import NumericRank, numeric_rank
 from m2bridge.linear.primes import given_numbers, primes_below
 from m2bridge.programs.arithmetics import Floats
@@ -25,10 +27,9 @@ from m2bridge.programs.proofs import BallProof, Probe, more_by_rounding, prove_r
 from m2bridge.programs.ranks import GenericRank, generic_rank
 from m2bridge.programs.run import Lettered
 from m2bridge.questions.dimension.result import NumericWitness
-from m2bridge.questions.kernel import Asking
-from m2bridge.results import Certainty, Evidence, said
+from m2bridge.questions.kernel import Context
 
-_image_dim = partial(said, "image_dim", scope="generic")
+_image_dim = partial(Evidence, "image_dim", scope="generic")
 MOST_NUMERIC_COLUMNS = 700
 MOST_BALL_COLUMNS = 6000
 _MOST_WHOLE = 400
@@ -50,12 +51,12 @@ class LowerBounds:
     ball: BallProof | None = None
 
 
-def lower_bounds(ask: Asking, model: Model, *, p: int, upper: int) -> LowerBounds:
+def lower_bounds(context: Context, model: Model, *, p: int, upper: int) -> LowerBounds:
     """The rank of the network's Jacobian at a random point: proved, or for analytic networks a heuristic and a proof by balls.
 
     Where the user's limit comes after the first rank, that is the answer.
     """
-    free, seed, limits, report = model.free, ask.seed, ask.limits, ask.progress
+    free, seed, limits, report = model.free, context.seed, context.limits, context.progress
     samples = free.samples_needed()
     rank = partial(
         generic_rank, free.program, p=p, seed=seed, held=free.gauge, upper=upper, memory_limit=limits.memory_bytes, report=report
@@ -80,13 +81,13 @@ def lower_bounds(ask: Asking, model: Model, *, p: int, upper: int) -> LowerBound
             return LowerBounds(evidence=(item,), likely=found.rank, rank=found)
         best: GenericRank = found
         more: tuple[Evidence, ...] = ()
-        with ask.keeping("the same rank with other primes"):
-            ask.clock.check()
+        with context.keep_partial("the same rank with other primes"):
+            context.clock.check()
             best, more = _repeated(free, found, seed=seed, upper=upper, limits=limits)
         return LowerBounds(evidence=(item, *more), likely=best.rank, rank=best)
     ball = None
-    with ask.keeping("a proof of the rank by balls"):
-        ask.clock.check()
+    with context.keep_partial("a proof of the rank by balls"):
+        context.clock.check()
         ball = _balls(free, found, seed=seed, report=report)
     if ball is None:
         return LowerBounds(evidence=(item,), likely=found.rank, rank=found)
@@ -217,7 +218,7 @@ def checked(model: Model, *, p: int, seed: int) -> tuple[Evidence, ...]:
     first, *others = probe.moved([probe.random_direction(), *stated])  # one pass for all of them
     pushed, pulled = probe.both_ways(first)
     found = [
-        said(
+        Evidence(
             "derivative_by_two_rules", value, "modular", f"derivative in a random direction, by the {rule} rules",
             certainty=Certainty.PROVED, prime=p, scope="at-point", field=f"F_{p}",
         )
@@ -226,7 +227,7 @@ def checked(model: Model, *, p: int, seed: int) -> tuple[Evidence, ...]:
     for symmetry, moved in zip(symmetries, others, strict=True):
         # both of one ancestry: they may contradict, but that a symmetry holds does not support the answer
         say = partial(
-            said, f"function_changes_under: {symmetry.name}", prime=p, field=f"F_{p}", ancestry="program"
+            Evidence, f"function_changes_under: {symmetry.name}", prime=p, field=f"F_{p}", ancestry="program"
         )
         found += [
             say(False, "symmetry", symmetry.citation, certainty=Certainty.PROVED),

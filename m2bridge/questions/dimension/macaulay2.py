@@ -8,12 +8,14 @@ whole Jacobian.
 from __future__ import annotations
 
 from fractions import Fraction
-from functools import partial
 from hashlib import sha256
+from typing import Any
 
 import numpy as np
 
+from m2bridge.certainty import Certainty
 from m2bridge.errors import EngineError, NoEngineError, NotPolynomialError
+from m2bridge.evidence import Ancestry, Evidence
 from m2bridge.families import Model
 from m2bridge.families.polynomial_map import PolynomialMap
 from m2bridge.families.user_network import UserNetwork
@@ -21,8 +23,7 @@ from m2bridge.programs.points import draw_inputs
 from m2bridge.programs.program import Instruction, Program, multiplications
 from m2bridge.programs.proofs import Probe
 from m2bridge.protocol import Values
-from m2bridge.questions.kernel import Asking
-from m2bridge.results import Ancestry, Certainty, Evidence, said
+from m2bridge.questions.kernel import Context
 from m2bridge.scripts import Script, render
 
 TEMPLATE = "dimension"
@@ -106,25 +107,27 @@ def _reason_not_to_ask(free: Model) -> str | None:
     return None
 
 
-def ask_macaulay2(ask: Asking, model: Model, p: int) -> list[Evidence]:
+def ask_macaulay2(context: Context, model: Model, p: int) -> list[Evidence]:
     """What Macaulay2 says of the network at a random point, beside what the program says there."""
-    if ask.refused:
+    if context.engine_disabled:
         return [_nothing("not asked")]
     free = model.free
     if (reason := _reason_not_to_ask(free)) is not None:
         return [_nothing(reason)]
-    probe = Probe(free.program, p, ask.seed, free.draw_weights(np.random.default_rng([ask.seed, 9]), p))
+    probe = Probe(
+        free.program, p, context.seed, free.draw_weights(np.random.default_rng([context.seed, 9]), p)
+    )
     try:
-        values, stopped = ask.run(_script(free, probe), share=_SHARE)
+        values, stopped = context.run_script(_script(free, probe), share=_SHARE)
     except NoEngineError:
         return [_nothing("no Macaulay2 found; the other witnesses answer")]
     except EngineError as error:
-        if ask.required:
+        if context.engine_required:
             raise
         return [_nothing(f"Macaulay2 failed: {error}")]
     ancestry: Ancestry = "program" if isinstance(free, UserNetwork) else "template"
     return [
-        *_ranks(values, p, ask.last_seconds, ancestry, stopped=stopped is not None),
+        *_ranks(values, p, context.last_seconds, ancestry, stopped=stopped is not None),
         *_meetings(values, probe, ancestry),
     ]
 
@@ -134,12 +137,17 @@ def _ranks(values: Values, p: int, spent: float, ancestry: Ancestry, *, stopped:
         large = "too many weights for it to compute the whole Jacobian"
         return [_nothing("stopped by its limit" if stopped else large, seconds=spent)]
     rank = values.integer("jacobian_rank")
-    say = partial(said, "image_dim", rank, "macaulay2", prime=p, ancestry=ancestry)
-    bound = "rank of the Jacobian at a random point"
+    over: dict[str, Any] = {"prime": p, "ancestry": ancestry}
+    bound, generic = (
+        "rank of the Jacobian at a random point",
+        "that rank is generic unless the point is special",
+    )
     return [
-        say(bound, relation=">=", certainty=Certainty.COMPUTED, seconds=spent),
-        say("that rank is generic unless the point is special", field=f"F_{p}"),
-    ]
+        Evidence(
+            "image_dim", rank, "macaulay2", bound, relation=">=", certainty=Certainty.COMPUTED, seconds=spent, **over
+        ),
+        Evidence("image_dim", rank, "macaulay2", generic, field=f"F_{p}", **over),
+    ]  # fmt: skip
 
 
 def _meetings(values: Values, probe: Probe, ancestry: Ancestry) -> list[Evidence]:
@@ -154,11 +162,12 @@ def _meetings(values: Values, probe: Probe, ancestry: Ancestry) -> list[Evidence
     for quantity, ours in own.items():
         if quantity not in values:
             continue
-        for witness, stands_on, method, listed in (
+        pair: list[tuple[str, Ancestry, str, list[list[int]]]] = [
             ("macaulay2", ancestry, how, values[quantity]),
             ("modular", "program", "the recorded program", ours),
-        ):
-            found.append(said(
+        ]
+        for witness, stands_on, method, listed in pair:
+            found.append(Evidence(
                 quantity, _condensed(listed), witness, f"{method}, at random weights and inputs", certainty=Certainty.PROVED,
                 prime=probe.p, scope="at-point", field=f"F_{probe.p}", ancestry=stands_on,
             ))  # fmt: skip
@@ -174,4 +183,4 @@ def _condensed(listed: list[list[int]]) -> list[int] | str:
 
 
 def _nothing(reason: str, seconds: float = 0.0) -> Evidence:
-    return said("image_dim", None, "macaulay2", reason, relation=">=", seconds=seconds)
+    return Evidence("image_dim", None, "macaulay2", reason, relation=">=", seconds=seconds)

@@ -8,10 +8,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from m2bridge.certainty import Certainty
 from m2bridge.errors import InputError, NotPolynomialError, OutOfReachError
+from m2bridge.evidence import Evidence, Value
 from m2bridge.families import Model
-from m2bridge.questions.kernel import Asking
-from m2bridge.results import Certainty, Result, Value, register_result
+from m2bridge.questions.kernel import Context
+from m2bridge.results import Result, register_result
 from m2bridge.views import View, known
 
 QUANTITY = "rank_at_point"
@@ -159,16 +161,16 @@ class Dimension(Result):
 
 
 def rank_at(
-    ask: Asking, model: Model, at: Any, rationalize: int | None, *, image_dim: int, met: bool
+    context: Context, model: Model, at: Any, rationalize: int | None, *, image_dim: int, met: bool
 ) -> PointRank:
     """The rank at the weights that `at` names; exact over QQ where that is in reach, else from below over F_p."""
     from m2bridge.questions.point import one_of, resolve  # which needs the dimension itself
 
     if model.free is not model:
         raise InputError(f"{model}: its weights satisfy equations; --at takes models with free weights")
-    ask.announce("rank at the weights")
-    point = resolve(model, one_of(at, None, rationalize), ask.seed)
-    rank, exact = _rank(ask, point)
+    context.report_progress("rank at the weights")
+    point = resolve(model, one_of(at, None, rationalize), context.seed)
+    rank, exact = _rank(context, point)
     # a rank at a point bounds the dimension from below, so that no loss is negative
     loss = None if rank is None else max(0, image_dim - rank)
     sure = met and (exact or loss == 0)
@@ -176,27 +178,48 @@ def rank_at(
     return PointRank(at=point.document(None), rank=rank, loss=loss, certainty=certainty)
 
 
-def _rank(ask: Asking, point: Any) -> tuple[int | None, bool]:
+def _rank(context: Context, point: Any) -> tuple[int | None, bool]:
     from m2bridge.questions.fiber.ranks import generic_numeric_rank, kernel_dim
     from m2bridge.questions.point import rank_prime
 
-    model, here = point.model, {"scope": "at-point", "field": "QQ"}
-    rng = np.random.default_rng([ask.seed, 105])
+    model = point.model
+    here: dict[str, Any] = {"scope": "at-point", "field": "QQ"}
+    rng = np.random.default_rng([context.seed, 105])
     if not model.polynomial:
         found = generic_numeric_rank(model, point.floats(), rng)
-        more = {"certainty": Certainty.NUMERIC, "scope": "at-point", "field": "RR"}
-        ask.say(QUANTITY, found.rank, "numpy", "singular values of the differential at the weights", **more)
+        method = "singular values of the differential at the weights"
+        context.add_evidence(
+            Evidence(
+                QUANTITY,
+                found.rank,
+                "numpy",
+                method,
+                certainty=Certainty.NUMERIC,
+                scope="at-point",
+                field="RR",
+            )
+        )
         return found.rank, False
     p = rank_prime(model, point)
     below = model.parameter_count - kernel_dim(model, point.mod(p), p, rng)
     method = "rank of the differential at the weights"
-    proved = {"relation": ">=", "certainty": Certainty.PROVED, "prime": p, **here}
-    ask.say(QUANTITY, below, "modular", method, **proved)
+    context.add_evidence(
+        Evidence(
+            QUANTITY, below, "modular", method, relation=">=", certainty=Certainty.PROVED, prime=p, **here
+        )
+    )
     exact = _exact_rank(point)
     if exact is None:
         return below, False
-    ask.say(
-        QUANTITY, exact, "exact", f"{method} over QQ, by all coordinates", certainty=Certainty.PROVED, **here
+    context.add_evidence(
+        Evidence(
+            QUANTITY,
+            exact,
+            "exact",
+            f"{method} over QQ, by all coordinates",
+            certainty=Certainty.PROVED,
+            **here,
+        )
     )
     return exact, True
 

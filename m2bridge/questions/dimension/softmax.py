@@ -18,10 +18,11 @@ from itertools import pairwise
 
 import numpy as np
 
+from m2bridge.certainty import Certainty
+from m2bridge.evidence import Evidence
 from m2bridge.families import Softmax
 from m2bridge.families.attention import attention_dim
 from m2bridge.linear.modular import rank_mod
-from m2bridge.results import Certainty, Evidence, said
 
 THEOREM = "for t >= 2 normalised attention determines its virtual weights (M, L), generically (docs/conjecture-3.10.md)"
 
@@ -39,11 +40,11 @@ def virtual_evidence(model: Softmax, *, p: int, seed: int) -> tuple[Evidence, ..
         "virtual weights (M, L) counted by the flag of their row spaces",
     )
     return (
-        said(
+        Evidence(
             "image_dim", lower, "virtual weights", ranked, relation=">=", prime=p, seconds=time.perf_counter() - start,
             certainty=Certainty.THEOREM, ancestry="construction", detail={"theorem": THEOREM},
         ),
-        said(
+        Evidence(
             "image_dim", virtual_dim_upper(model.d, model.a), "flags", counted, relation="<=", ancestry="formula",
             certainty=Certainty.THEOREM, detail={"theorem": EQUATION},
         ),

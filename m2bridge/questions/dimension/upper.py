@@ -22,7 +22,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from m2bridge.certainty import Certainty
 from m2bridge.errors import NotPolynomialError, OutOfReachError
+from m2bridge.evidence import Evidence
 from m2bridge.families import MLP, DeepLightning, Linear, Mod, Model
 from m2bridge.families.attention import Attention, attention_dim
 from m2bridge.families.rational_cone import cone_map, is_rational_map
@@ -31,8 +33,7 @@ from m2bridge.linear.modular import rank_mod
 from m2bridge.programs.points import Held
 from m2bridge.programs.program import degrees
 from m2bridge.questions import over_q
-from m2bridge.questions.kernel import Asking
-from m2bridge.results import Certainty, Evidence, proves
+from m2bridge.questions.kernel import Context
 from m2bridge.symmetry.bounds import Bounds, relaxed_bound
 from m2bridge.symmetry.equations import flattening_bound
 from m2bridge.symmetry.names import declared_fields, known_fields
@@ -46,7 +47,9 @@ _MOST_EXPANDED, _MOST_MONOMIALS = 100, 20_000
 
 
 def _bound(witness: str, method: str, value: int, **detail: Any) -> Evidence:
-    return proves("image_dim", value, witness, method, relation="<=", detail=detail)
+    return Evidence(
+        "image_dim", value, witness, method, certainty=Certainty.PROVED, relation="<=", detail=detail
+    )
 
 
 def upper_bounds(model: Model, *, p: int, seed: int) -> list[Evidence]:
@@ -227,22 +230,24 @@ class FoundBound(NamedTuple):
     orbit_dim: int
 
 
-def found_bound(ask: Asking, model: Model, *, p: int, lower: int, share: float = 1.0) -> FoundBound | None:
+def found_bound(
+    context: Context, model: Model, *, p: int, lower: int, share: float = 1.0
+) -> FoundBound | None:
     """The least upper bound from vector fields and cuts of the program, cheap arguments first, until `lower` is met.
 
     The search ends after counted work (:mod:`m2bridge.symmetry.work`), of which `share` can be less than all. Where the user's
     limit comes first, what was found before is used. None where nothing can be searched: too many weights. An analytic program
     is searched through a polynomial one (:mod:`m2bridge.symmetry.parts`), for which certificates have no words.
     """
-    program, start, seed, check = model.free.program, time.perf_counter(), ask.seed, ask.clock.check
+    program, start, seed, check = model.free.program, time.perf_counter(), context.seed, context.clock.check
     detail: dict[str, Any] = {}
     if is_rational_map(model):
         with suppress(OutOfReachError):
-            return _found_on_cone(ask, model, p=p, lower=lower, share=share)
+            return _found_on_cone(context, model, p=p, lower=lower, share=share)
     if not program.polynomial:
         best = None
-        with ask.keeping("bounds of the pieces of an analytic network"):
-            ask.clock.check()
+        with context.keep_partial("bounds of the pieces of an analytic network"):
+            context.clock.check()
             best = relaxed_bound(program, lower=lower, p=p, seed=seed, work=Work(OF_ANALYTIC, check))
         if best is None:
             return None
@@ -257,16 +262,16 @@ def found_bound(ask: Asking, model: Model, *, p: int, lower: int, share: float =
             search.take(field)
         found = []
         for degree in (0, 1, 2) if model.symmetries else (1, 2):
-            with ask.keeping(f"symmetries of degree {degree}"):
-                ask.clock.check()
+            with context.keep_partial(f"symmetries of degree {degree}"):
+                context.clock.check()
                 search.run(degree, degree or 1).guess()
             cuts = Work(share * OF_DIMENSION, check)
-            with ask.keeping("cuts of the program"):
-                ask.clock.check()
+            with context.keep_partial("cuts of the program"):
+                context.clock.check()
                 found.append(Bounds(p=p, seed=seed, work=cuts).best(program, search.fields, lower))
-            if ask.cut_short or found[-1].value <= lower or work.left <= 0:
+            if context.limit or found[-1].value <= lower or work.left <= 0:
                 break
-        if ask.cut_short:  # what the fields show without cuts takes a moment
+        if context.limit:  # what the fields show without cuts takes a moment
             found.append(Bounds(p=p, seed=seed, work=Work(0.0)).best(program, search.fields, lower))
         best, orbit = min(found, key=lambda bound: bound.value), search.rank
         detail = {"fields": len(search.fields), "orbit_dim": orbit, "unverified": search.unverified}
@@ -280,9 +285,9 @@ def found_bound(ask: Asking, model: Model, *, p: int, lower: int, share: float =
     return FoundBound(evidence, best.document, orbit)
 
 
-def _found_on_cone(ask: Asking, model: Model, *, p: int, lower: int, share: float) -> FoundBound | None:
+def _found_on_cone(context: Context, model: Model, *, p: int, lower: int, share: float) -> FoundBound | None:
     """The bound of a rational map by the polynomial map onto the cone over its image, for which certificates have no words."""
-    found = found_bound(ask, cone_map(model), p=p, lower=lower + 1, share=share)
+    found = found_bound(context, cone_map(model), p=p, lower=lower + 1, share=share)
     if found is None:
         return None
     method = f"cone over the image: {found.evidence.method}"

@@ -12,7 +12,9 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
+from m2bridge.certainty import Certainty
 from m2bridge.errors import OutOfReachError
+from m2bridge.evidence import Evidence
 from m2bridge.families import MLP, DeepLightning, Lightning, Model
 from m2bridge.families.polynomial_map import PolynomialMap, UserModel
 from m2bridge.families.user_network import UserNetwork
@@ -24,7 +26,7 @@ from m2bridge.questions.fiber.partners import counterexample
 from m2bridge.questions.fiber.ranks import Dimensions, dimensions_of
 from m2bridge.questions.fiber.request import equation_span, estimated_terms
 from m2bridge.questions.fiber.result import Fiber, FiberComponent, Identifiability
-from m2bridge.questions.kernel import Asking, ForceOption, question
+from m2bridge.questions.kernel import Context, ForceOption, question
 from m2bridge.questions.point import (
     PRIMES,
     AtOption,
@@ -35,7 +37,6 @@ from m2bridge.questions.point import (
     one_of,
     resolve,
 )
-from m2bridge.results import Certainty, Evidence, said
 
 __all__ = ["Fiber", "FiberComponent", "fiber"]
 
@@ -69,7 +70,7 @@ _BY_ARGUMENT: dict[str, Any] = {
     example="m2bridge fiber 'lightning(d=2,dp=1,parametrization=attention)' --stratum rank_a=1,rank_v=1",
 )
 def fiber(
-    ask: Asking,
+    context: Context,
     model: Model,
     *,
     at: AtOption = None,
@@ -84,28 +85,28 @@ def fiber(
     stratum, ``"rank_a=1,rank_v=1,meet=1"`` or ``"m1=skew"``. The prime is exchanged, with a note, when the point does not
     survive it.
     """
-    prime = MACAULAY2_PRIME if ask.prime is None else ask.prime
+    prime = MACAULAY2_PRIME if context.prime is None else context.prime
     asked, model = model, _by_coordinates(model)
     if isinstance(model, UserNetwork | PolynomialMap) and model.polynomial:
-        model = replace(model, found=found_symmetries(ask, model, asked.program))
-    point = resolve(model, one_of(at, stratum, rationalize), ask.seed)
+        model = replace(model, found=found_symmetries(context, model, asked.program))
+    point = resolve(model, one_of(at, stratum, rationalize), context.seed)
     p, note = good_prime(point, prime)
-    ask.require_engine()
-    ask.announce("dimensions")
-    dims = dimensions_of(point, ask.seed)
+    context.require_engine()
+    context.report_progress("dimensions")
+    dims = dimensions_of(point, context.seed)
     argument = all_orbits(point)
     computed = ComputedFiber(method="jacobian")
     if model.polynomial:
-        computed = _compute(ask, point, p, force=force)
-    ask.evidence += [*dims.evidence, *computed.evidence, *_argued(point, argument, computed)]
+        computed = _compute(context, point, p, force=force)
+    context.add_evidence(*dims.evidence, *computed.evidence, *_argued(point, argument, computed))
     verdict = judged(model, computed, argument, dims)
     if isinstance(model, UserModel) and verdict.word == "not-identifiable":
-        verdict = _up_to_linear_symmetries(ask, model, verdict, dims.generic_orbit_dim)
-    _say_verdict(ask, model, verdict, computed, argument, dims)
+        verdict = _up_to_linear_symmetries(context, model, verdict, dims.generic_orbit_dim)
+    _say_verdict(context, model, verdict, computed, argument, dims)
     at_weights = point.document(p if model.polynomial else None)
     by_argument = argument.fiber_dim if argument else None
     options = {"prime": prime, "at": point.kind, "weights": None if point.generic else at_weights["weights"]}
-    return ask.answer(
+    return context.build_result(
         Fiber, model=asked.spec, options=options, at=at_weights,
         fiber_dim=computed.fiber_dim if by_argument is None else by_argument,
         degree=computed.degree, components=computed.components, component_count=_component_count(model, computed, argument),
@@ -126,16 +127,18 @@ def _by_coordinates(model: Model) -> Model:
     return model
 
 
-def _up_to_linear_symmetries(ask: Asking, model: UserModel, verdict: Judgement, orbit_dim: int) -> Judgement:
+def _up_to_linear_symmetries(
+    context: Context, model: UserModel, verdict: Judgement, orbit_dim: int
+) -> Judgement:
     """The verdict that weights are not identifiable, with what stands in the way of taking it for the last word."""
     if not (model.polynomial and model.found.complete):
         missing = "was not finished" if model.polynomial else "is for polynomial networks"
         reason = f"{verdict.reason}; but the search for symmetries {missing}"
         return replace(verdict, word="undecided", reason=reason)
-    ask.announce("symmetries that are not linear")
-    search = search_of(ask, model)
-    with ask.keeping("symmetries that are not linear"):
-        ask.clock.check()
+    context.report_progress("symmetries that are not linear")
+    search = search_of(context, model)
+    with context.keep_partial("symmetries that are not linear"):
+        context.clock.check()
         search.run(2)
     rank = search.rank
     if rank <= orbit_dim:
@@ -155,7 +158,7 @@ def _argued(point: Point, argument: Orbits | None, computed: ComputedFiber) -> l
         over = here(p) if point.model.polynomial else {"scope": "at-point", "field": "RR"}
         counted = {"orbits": found.count, "fiber_dim": found.fiber_dim} if found else {}
         evidence += [
-            said(quantity, value, "argument", found.reason, **_BY_ARGUMENT, **over)
+            Evidence(quantity, value, "argument", found.reason, **_BY_ARGUMENT, **over)
             for quantity, value in counted.items()
             if found is not None and value is not None
         ]
@@ -173,7 +176,7 @@ _FINITE = ("identifiable-up-to-symmetry", "finite-up-to-symmetry")
 
 
 def _say_verdict(
-    ask: Asking, model: Model, verdict: Judgement, found: ComputedFiber, argument: Orbits | None, dims: Dimensions
+    context: Context, model: Model, verdict: Judgement, found: ComputedFiber, argument: Orbits | None, dims: Dimensions
 ) -> None:  # fmt: skip
     """Add the verdict and a second one that is the same or contradicts it.
 
@@ -186,19 +189,44 @@ def _say_verdict(
     here: dict[str, Any] = {"scope": "at-point"}
     components, ranks = (judged(model, f, None, dims) for f in (found, ComputedFiber(method="jacobian")))
     by_components: dict[str, Any] = {"ancestry": "program" if components == ranks else "template"}
-    sure = {"certainty": verdict.certainty}
     if argument is not None:
-        ask.say("verdict", verdict.word, "argument", verdict.reason, **_BY_ARGUMENT, **here)
+        context.add_evidence(
+            Evidence("verdict", verdict.word, "argument", verdict.reason, **_BY_ARGUMENT, **here)
+        )
         other, witness, stands_on = components, "components", by_components
     elif components == ranks:
-        ask.say("verdict", verdict.word, "ranks", verdict.reason, ancestry="program", **sure, **here)
+        context.add_evidence(
+            Evidence(
+                "verdict",
+                verdict.word,
+                "ranks",
+                verdict.reason,
+                ancestry="program",
+                certainty=verdict.certainty,
+                **here,
+            )
+        )
         return
     else:
-        ask.say("verdict", verdict.word, "components", verdict.reason, **by_components, **sure, **here)
+        context.add_evidence(
+            Evidence(
+                "verdict",
+                verdict.word,
+                "components",
+                verdict.reason,
+                certainty=verdict.certainty,
+                **by_components,
+                **here,
+            )
+        )
         other, witness, stands_on = ranks, "ranks", {"ancestry": "program"}
     opposite = "not-identifiable" in (other.word, verdict.word) and {other.word, verdict.word} & set(_FINITE)
     if other.word == verdict.word or opposite:
-        ask.say("verdict", other.word, witness, other.reason, certainty=other.certainty, **stands_on, **here)
+        context.add_evidence(
+            Evidence(
+                "verdict", other.word, witness, other.reason, certainty=other.certainty, **stands_on, **here
+            )
+        )
 
 
 # -- which way to compute --------------------------------------------------------------------------------------------------------
@@ -213,12 +241,12 @@ def in_reach(model: Model, p: int, seed: int) -> bool:
     return terms * span <= _MOST_TERMS
 
 
-def _compute(ask: Asking, point: Point, p: int, *, force: bool) -> ComputedFiber:
+def _compute(context: Context, point: Point, p: int, *, force: bool) -> ComputedFiber:
     """The fiber from coarser weights or by one Groebner basis; dimensions only out of reach or where an argument decides."""
     model, coarse = point.model, coarsest(point)
     large = getattr(model, "layers", 1) > 1 or model.parameter_count > _PLAIN_LIGHTNING_WEIGHTS
     if coarse is not None and coarse.lemmas and large and list(coarse.point.weights.values())[-1].any():
-        found = _compute(ask, coarse.point, p, force=force)
+        found = _compute(context, coarse.point, p, force=force)
         if found.method == "argument":
             return found
         return lifted(found, coarse, orbits_only=not isinstance(model, Lightning))
@@ -231,12 +259,12 @@ def _compute(ask: Asking, point: Point, p: int, *, force: bool) -> ComputedFiber
         reason = f"{model}: virtual weights through narrow layers have no simple equations"
     elif isinstance(model, UserNetwork) and model.input_shape is not None:
         reason = "its coordinates are too many to be expanded: dimensions only"
-    elif not force and not in_reach(model, p, ask.seed):
+    elif not force and not in_reach(model, p, context.seed):
         reason = f"a Groebner basis in {model.parameter_count} weights is out of reach here: dimensions only (--force tries it)"
     if reason is not None:
         return ComputedFiber(method="jacobian", notes=[reason])
-    cut = _wants_slice(point, ask.seed)
-    return plain(ask, point, p, ask.seed, cut=cut)
+    cut = _wants_slice(point, context.seed)
+    return plain(context, point, p, context.seed, cut=cut)
 
 
 def _groebner_basis_is_slow(model: Model) -> bool:

@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from m2bridge.certainty import Certainty
+from m2bridge.evidence import Evidence
 from m2bridge.families import Lightning, Mod
 from m2bridge.protocol import Values
 from m2bridge.questions.fiber.arguments import Coarser
@@ -17,9 +19,8 @@ from m2bridge.questions.fiber.known import TorusSlice, slice_of, symmetry_rank_m
 from m2bridge.questions.fiber.ranks import draw_inputs, kernel_dim, outputs_at
 from m2bridge.questions.fiber.request import equation_span, script_values
 from m2bridge.questions.fiber.result import FiberComponent, Method
-from m2bridge.questions.kernel import Asking
+from m2bridge.questions.kernel import Context
 from m2bridge.questions.point import Point, other_primes, rank_bounds
-from m2bridge.results import Certainty, Evidence, proves, said
 
 TEMPLATE = "fiber"
 _HOW = "Groebner basis of the fiber's equations"
@@ -68,13 +69,15 @@ class ComputedFiber:
 
     def say(self, quantity: str, method: str, value: Any, p: int, seconds: float = 0.0) -> None:
         """What Macaulay2 says about the fiber at the point: exact over its field."""
-        word = said if p else proves
-        self.evidence.append(word(quantity, value, "macaulay2", method, seconds=seconds, **here(p)))
+        certainty = Certainty.PROBABLE if p else Certainty.PROVED
+        self.evidence.append(
+            Evidence(quantity, value, "macaulay2", method, certainty=certainty, seconds=seconds, **here(p))
+        )
 
     def compare(self, quantity: str, p: int, *, macaulay2: Any, modular: Any, method: str) -> None:
         """One quantity from the script's network and from the forward pass."""
         self.say(quantity, "the script's network", macaulay2, p)
-        self.evidence.append(said(quantity, modular, "modular", method, **here(p)))
+        self.evidence.append(Evidence(quantity, modular, "modular", method, **here(p)))
 
     def forget(self, *quantities: str) -> None:
         """Leave out all that was said about the fiber as a whole, and take back what was said about these quantities."""
@@ -104,8 +107,16 @@ def compare_dims(found: ComputedFiber, point: Point, p: int, seed: int) -> None:
     found.say(quantity, "components that contain the point", found.dim_at_point, p)
     how = "kernel of the differential at the point"
     found.evidence += [
-        said(quantity, kernel, "modular", how, relation="<=", **here(p)),
-        proves(quantity, orbit, "symmetry", "rank of the symmetries' action", relation=">=", **here(p)),
+        Evidence(quantity, kernel, "modular", how, relation="<=", **here(p)),
+        Evidence(
+            quantity,
+            orbit,
+            "symmetry",
+            "rank of the symmetries' action",
+            certainty=Certainty.PROVED,
+            relation=">=",
+            **here(p),
+        ),
     ]
 
 
@@ -157,17 +168,17 @@ class _Asked:
 
 
 def plain(
-    ask: Asking, point: Point, p: int, seed: int, *, cut: bool = False, avoided: int | None = None
+    context: Context, point: Point, p: int, seed: int, *, cut: bool = False, avoided: int | None = None
 ) -> ComputedFiber:
     """One Groebner basis of all equations, and again over a second field; or of those on a slice of the scalings.
 
     Where the two fibers differ, one of the primes has bad reduction: two others are tried, and this one is `avoided`.
     """
-    ask.announce("how many inputs")
+    context.report_progress("how many inputs")
     span, first = equation_span(point.model, p, seed)
     asked = _Asked(point, p, seed, first, slice_of(point.model, seed) if cut else None)
     sent = script_values(point, p, seed, first, asked.sliced)
-    values, limit = ask.ask(TEMPLATE, sent, point.model, share=_SHARE)
+    values, limit = context.run_template(TEMPLATE, sent, point.model, share=_SHARE)
     found = ComputedFiber(method="sliced" if cut else "plain", limit=limit)
     if "outputs_at_point" in values:
         theirs = values["outputs_at_point"]
@@ -183,10 +194,10 @@ def plain(
         found.compare("the point is in its fiber", p, macaulay2=False, modular=True, method=how)
     found.fiber_dim = found.least_dim = values.integer("fiber_dim") + asked.torus
     how = _HOW + (" on a slice, plus the scalings" if cut else "")
-    found.say("fiber_dim", how, found.fiber_dim, p, ask.last_seconds)
+    found.say("fiber_dim", how, found.fiber_dim, p, context.last_seconds)
     if not cut:
         found.degree = values.integer("degree")
-        found.say("degree", how, found.degree, p, ask.last_seconds)
+        found.say("degree", how, found.degree, p, context.last_seconds)
     _compare_equations(found, asked, values.integer("equation_rank"), span)
     found.components = _components(found, values, asked, sent["orbitDim"])
     if found.components is not None:
@@ -194,10 +205,10 @@ def plain(
         found.dim_at_point = max((dim + asked.torus for dim, known in pairs if known[0]), default=None)
         compare_dims(found, point, p, seed)
     _count(found, values, asked)
-    if limit is not None or cut or _again(ask, found, asked, values, avoided) or avoided is not None:
+    if limit is not None or cut or _again(context, found, asked, values, avoided) or avoided is not None:
         return found
     other = next(iter(other_primes(point, p, 1)), None)
-    second = None if other is None else plain(ask, point, other, seed, avoided=p)
+    second = None if other is None else plain(context, point, other, seed, avoided=p)
     if second is None or second.fiber_dim is None:
         return found
     second.notes.append(
@@ -211,7 +222,9 @@ def _compare_equations(found: ComputedFiber, asked: _Asked, rank: int, span: int
     found.say(quantity, "the script's network on symbolic weights", rank, p)
     bound = bool(rank_bounds(model))
     how = "rank of differences of random networks"
-    found.evidence.append(said(quantity, span, "modular", how, relation=">=" if bound else "=", **here(p)))
+    found.evidence.append(
+        Evidence(quantity, span, "modular", how, relation=">=" if bound else "=", **here(p))
+    )
 
 
 def _components(
@@ -283,7 +296,9 @@ def _count(found: ComputedFiber, values: Values, asked: _Asked) -> None:
         )
 
 
-def _again(ask: Asking, found: ComputedFiber, asked: _Asked, values: Values, avoided: int | None) -> bool:
+def _again(
+    context: Context, found: ComputedFiber, asked: _Asked, values: Values, avoided: int | None
+) -> bool:
     """The same over QQ where that is quick, else over a second prime; False where the two fibers are different."""
     point, model, p = asked.point, asked.point.model, asked.p
     layer = isinstance(model, Lightning) and model.parametrization == "attention"
@@ -292,20 +307,20 @@ def _again(ask: Asking, found: ComputedFiber, asked: _Asked, values: Values, avo
     if not others:
         return True
     other = others[0]
-    ask.announce(f"the same over {_field(other)}")
+    context.report_progress(f"the same over {_field(other)}")
     sent = script_values(point, other, asked.seed, asked.first_inputs, ask_orbits=False)
-    second, limit = ask.ask(TEMPLATE, sent, model)
+    second, limit = context.run_template(TEMPLATE, sent, model)
     if limit is not None:
         found.notes.append(f"the second computation ({_field(other)}) was cut off")
     if "degree" not in second:
         return True
     for quantity in ("fiber_dim", "degree"):
-        found.say(quantity, _HOW, second.integer(quantity), other, ask.last_seconds)
+        found.say(quantity, _HOW, second.integer(quantity), other, context.last_seconds)
     shapes = [_shapes(v) for v in (values, second)]
     if None not in shapes:
         how = "components over the closure: dimension, degree, multiplicity"
         found.say("components", how, shapes[0], p)
-        found.say("components", how, shapes[1], other, ask.last_seconds)
+        found.say("components", how, shapes[1], other, context.last_seconds)
         complete = isinstance(model, Lightning) and second.integer("equation_rank") == model.coordinate_count
         if not complete:  # more inputs might give more equations
             found.evidence[-1] = replace(found.evidence[-1], certainty=Certainty.PROBABLE)

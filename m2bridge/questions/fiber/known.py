@@ -20,7 +20,7 @@ from m2bridge.families.symmetries import FoundSymmetries, SignedPermutation
 from m2bridge.linear.modular import rank_mod
 from m2bridge.programs.program import Program
 from m2bridge.questions import over_q
-from m2bridge.questions.kernel import Asking
+from m2bridge.questions.kernel import Context
 from m2bridge.questions.point import Point, fractions_of, rank_prime
 from m2bridge.symmetry.exchanges import exchanged_variables
 from m2bridge.symmetry.finite import finite_group, permuted_axes, permuting_elements
@@ -37,19 +37,19 @@ _MOST_ELEMENTS = 200
 # -- those of a user's own model ------------------------------------------------------------------------------------------------
 
 
-def search_of(ask: Asking, model: Model) -> Search:
+def search_of(context: Context, model: Model) -> Search:
     """The search for symmetries of a user's own model, which names none."""
-    work = Work(OF_DIMENSION, ask.clock.check)
-    return Search(model.program, p=rank_prime(model), seed=ask.seed, work=work, all_affine=True)
+    work = Work(OF_DIMENSION, context.clock.check)
+    return Search(model.program, p=rank_prime(model), seed=context.seed, work=work, all_affine=True)
 
 
-def found_symmetries(ask: Asking, model: Model, written: Program) -> FoundSymmetries:
+def found_symmetries(context: Context, model: Model, written: Program) -> FoundSymmetries:
     """Linear symmetries of a user's own model; finite ones are read off the program as it was written, or tried in a map."""
-    ask.announce("linear symmetries")
-    search = search_of(ask, model)
+    context.report_progress("linear symmetries")
+    search = search_of(context, model)
     finished = False
-    with ask.keeping("linear symmetries"):
-        ask.clock.check()
+    with context.keep_partial("linear symmetries"):
+        context.clock.check()
         search.linear()
         finished = search.complete
     return FoundSymmetries(

@@ -15,6 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from m2bridge.certainty import Certainty
+from m2bridge.evidence import Evidence, evidence_of_rank
 from m2bridge.families import Mod, Model
 from m2bridge.families.evaluation import output_jacobian
 from m2bridge.linear.modular import kernel_mod, rank_mod
@@ -23,10 +25,9 @@ from m2bridge.programs.program import degrees
 from m2bridge.programs.ranks import generic_rank
 from m2bridge.questions.fiber.known import symmetry_dim, symmetry_rank_mod
 from m2bridge.questions.point import Point, random_point, rank_bounds, rank_prime
-from m2bridge.results import Evidence, floats, proves, said
 
-_GENERIC = {"scope": "generic", "field": "QQ"}
-_HERE = {"scope": "at-point", "field": "QQ"}
+_GENERIC: dict[str, Any] = {"scope": "generic", "field": "QQ"}
+_HERE: dict[str, Any] = {"scope": "at-point", "field": "QQ"}
 
 
 # -- the forward pass and its differential ---------------------------------------------------------------------------------------
@@ -146,14 +147,33 @@ def dimensions_of(point: Point, seed: int) -> Dimensions:
     generic = _generic if model.program.rational else _generic_numeric
     image, fiber, orbit, evidence = generic(model, seed)
     evidence.append(
-        proves("tangent_dim", orbit_dim, "symmetry", "dimension of the orbit", relation=">=", **_HERE)
+        Evidence(
+            "tangent_dim",
+            orbit_dim,
+            "symmetry",
+            "dimension of the orbit",
+            certainty=Certainty.PROVED,
+            relation=">=",
+            **_HERE,
+        )
     )
     kernel = probability = None
     if model.program.rational:
         p = rank_prime(model, point)
         kernel = kernel_dim(model, point.mod(p), p, np.random.default_rng([seed, 105]))
         how = "kernel of the differential at the point"
-        evidence.append(proves("tangent_dim", kernel, "modular", how, relation="<=", prime=p, **_HERE))
+        evidence.append(
+            Evidence(
+                "tangent_dim",
+                kernel,
+                "modular",
+                how,
+                certainty=Certainty.PROVED,
+                relation="<=",
+                prime=p,
+                **_HERE,
+            )
+        )
         probability = 1 - min(1.0, _failures(model, image or 0, orbit) / rank_prime(model))
     return Dimensions(
         image_dim=image, generic_fiber_dim=fiber, generic_orbit_dim=orbit, probability=probability,
@@ -173,27 +193,43 @@ def _generic(model: Model, seed: int) -> tuple[int | None, int | None, int, list
     image, symmetric = generic_ranks(model, seed, p)
     seconds = time.perf_counter() - start
     generic = model.parameter_dim - image
-    bound = proves if model.parameter_dim_proved else said
+    sure = Certainty.PROVED if model.parameter_dim_proved else Certainty.PROBABLE
     method = "weights minus rank of the differential at a random point"
-    more = {"error_probability": min(1.0, _failures(model, image) / p), "prime": p, "field": f"F_{p}"}
     acting = "rank of the symmetries' action at a random point"
     evidence = [
-        bound(quantity, generic, "modular", method, relation="<=", prime=p, seconds=seconds, **_GENERIC),
-        said(quantity, generic, "modular", "the same, as a generic rank", scope="generic", **more),
-        proves(quantity, symmetric, "symmetry", acting, relation=">=", prime=p, **_GENERIC),
-    ]
+        Evidence(
+            quantity, generic, "modular", method, relation="<=", certainty=sure, prime=p, seconds=seconds, **_GENERIC
+        ),
+        Evidence(
+            quantity, generic, "modular", "the same, as a generic rank", scope="generic", field=f"F_{p}", prime=p,
+            error_probability=min(1.0, _failures(model, image) / p),
+        ),
+        Evidence(
+            quantity,
+            symmetric,
+            "symmetry",
+            acting,
+            certainty=Certainty.PROVED,
+            relation=">=",
+            prime=p,
+            **_GENERIC,
+        ),
+    ]  # fmt: skip
     if model.free is model:
         rng = np.random.default_rng([seed, 104])
         numeric = generic_numeric_rank(model, model.draw_real_weights(rng), rng)
         method = "singular values of the differential"
-        evidence.append(floats(quantity, numeric, method, corank_of=model.parameter_count, **_GENERIC))
+        evidence.append(
+            evidence_of_rank(quantity, numeric, method, corank_of=model.parameter_count, **_GENERIC)
+        )
     return image, generic if generic >= symmetric else None, symmetric, evidence
 
 
 def _generic_numeric(model: Model, seed: int) -> tuple[int | None, int | None, int, list[Evidence]]:
     """Softmax: singular values at a random real point, and the symmetries."""
     rng = np.random.default_rng([seed, 104])
-    free, over, quantity = model.free, {"scope": "generic", "field": "RR"}, "generic_fiber_dim"
+    over: dict[str, Any] = {"scope": "generic", "field": "RR"}
+    free, quantity = model.free, "generic_fiber_dim"
     numeric = generic_numeric_rank(free, free.draw_real_weights(rng), rng)
     generic = None if numeric.rank is None else model.parameter_dim - numeric.rank
     point = random_point(model, seed)
@@ -201,6 +237,9 @@ def _generic_numeric(model: Model, seed: int) -> tuple[int | None, int | None, i
     symmetric = symmetry_rank_mod(model, point.mod(p), p)
     method = "singular values of the differential"
     return numeric.rank, generic, symmetric, [
-        floats(quantity, numeric, method, corank_of=model.parameter_dim, **over),
-        proves(quantity, symmetric, "symmetry", "rank of the symmetries' action", relation=">=", **over),
+        evidence_of_rank(quantity, numeric, method, corank_of=model.parameter_dim, **over),
+        Evidence(
+            quantity, symmetric, "symmetry", "rank of the symmetries' action", relation=">=", certainty=Certainty.PROVED,
+            **over,
+        ),
     ]  # fmt: skip

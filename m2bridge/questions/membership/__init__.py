@@ -16,8 +16,10 @@ from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
+from m2bridge.certainty import Certainty
 from m2bridge.certificates.points import inside_certificates, outside_certificates
 from m2bridge.errors import InputError, LimitError, NotPolynomialError
+from m2bridge.evidence import Evidence, Value
 from m2bridge.families import Model
 from m2bridge.families.rational_cone import is_rational_map
 from m2bridge.families.symbolic import rational_variables
@@ -25,7 +27,7 @@ from m2bridge.programs.arithmetics import object_array
 from m2bridge.programs.instructions import flat_parts
 from m2bridge.protocol import Values
 from m2bridge.questions.closure import Closure, closure
-from m2bridge.questions.kernel import Asking, Option, question
+from m2bridge.questions.kernel import Context, Option, question
 from m2bridge.questions.membership.points import (
     REACHED,
     AlgebraicPoint,
@@ -35,7 +37,7 @@ from m2bridge.questions.membership.points import (
     target_of,
 )
 from m2bridge.questions.over_q import fmpq, sturm_count
-from m2bridge.results import Certainty, Result, Value, register_result
+from m2bridge.results import Result, register_result
 from m2bridge.views import View, cut
 
 TEMPLATE = "membership"
@@ -147,7 +149,7 @@ def _shown(values: Any) -> str:
     warm=True,
 )
 def membership(
-    ask: Asking,
+    context: Context,
     model: Model,
     *,
     point: Annotated[
@@ -176,8 +178,8 @@ def membership(
         raise InputError("membership needs a point: --point 1,0,-1/2, or a .json file", argument="point")
     known = point if isinstance(point, KnownFiber) else KnownFiber(point)
     target = target_of(model, known.point)
-    ask.require_engine()
-    return _Search(ask, model, target, known).answer()
+    context.require_engine()
+    return _Search(context, model, target, known).answer()
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,11 +191,11 @@ class KnownFiber:
 
 
 def known_fibers(
-    ask: Asking, model: Model, points: Sequence[Sequence[Fraction]], *, share: float
+    context: Context, model: Model, points: Sequence[Sequence[Fraction]], *, share: float
 ) -> list[KnownFiber]:
     """Points of one model with their fibers, by one script; those that it did not finish in time are asked again alone."""
-    request = _request(model.leanest, points, ask.seed)
-    values, _ = ask.ask(TEMPLATE, request, model.leanest, share=share, decisive=False)
+    request = _request(model.leanest, points, context.seed)
+    values, _ = context.run_template(TEMPLATE, request, model.leanest, share=share, decisive=False)
     known = []
     for place, point in enumerate(points):
         tag = f"_{place}" if len(points) > 1 else ""
@@ -216,8 +218,8 @@ def _request(
 class _Search:
     """One point on its way through fiber, real components, closure."""
 
-    def __init__(self, ask: Asking, network: Model, target: Target, known: KnownFiber) -> None:
-        self.ask, self.network, self.known = ask, network, known
+    def __init__(self, context: Context, network: Model, target: Target, known: KnownFiber) -> None:
+        self.context, self.network, self.known = context, network, known
         self.model, self.point, self.of_pairs = target.model, target.point, target.of_pairs
         self.given = target.weights
         self.reasons: list[str] = []
@@ -239,7 +241,9 @@ class _Search:
             self.complex = values["fiber_dim"] >= 0
             word = "not in" if self.complex else "in"
             method = f"1 is {word} the ideal of the fiber over QQ"
-            self.ask.say("complex_image", self.complex, "macaulay2", method, certainty=Certainty.COMPUTED)
+            self.context.add_evidence(
+                Evidence("complex_image", self.complex, "macaulay2", method, certainty=Certainty.COMPUTED)
+            )
         if self.complex is False:
             self.real = False
             self._from_cofactors(self._fiber(prove=True)[0])
@@ -254,18 +258,18 @@ class _Search:
             )
         if self.complex:
             self.closure = True
-            said = [e for e in self.ask.evidence if e.quantity == "complex_image"]
-            self.ask.evidence += [
-                replace(e, quantity="closure", method=f"in the image: {e.method}") for e in said
-            ]
+            said = [e for e in self.context.evidence if e.quantity == "complex_image"]
+            self.context.add_evidence(
+                *(replace(e, quantity="closure", method=f"in the image: {e.method}") for e in said)
+            )
         else:
             self._from_closure(closed=bool(values.get("closed")))
         self._numeric()
         place = self.found[0] if self.found else None
         exact = place.rational if place else None
         if exact is not None and not self.of_pairs:
-            self.certificate = inside_certificates(self.network, self.model, exact, seed=self.ask.seed)
-        return self.ask.answer(
+            self.certificate = inside_certificates(self.network, self.model, exact, seed=self.context.seed)
+        return self.context.build_result(
             ImageMembership, model=self.network.spec, options={"point": [str(c) for c in self.point]},
             point=self.point, closure=self.closure, complex_image=self.complex, real_image=self.real,
             parametrization=self.model.spec, weights=self._weights(), algebraic=place if exact is None else None,
@@ -275,11 +279,11 @@ class _Search:
         )  # fmt: skip
 
     def _proved(self, quantity: str, value: bool, witness: str, method: str) -> None:
-        self.ask.prove(quantity, value, witness, method)
+        self.context.add_evidence(Evidence(quantity, value, witness, method, certainty=Certainty.PROVED))
 
     def _fiber(self, *, prove: bool) -> tuple[Values, str | None]:
-        sent = _request(self.model, [self.point], self.ask.seed, prove=prove)
-        return self.ask.ask(TEMPLATE, sent, self.model, share=_SHARE)
+        sent = _request(self.model, [self.point], self.context.seed, prove=prove)
+        return self.context.run_template(TEMPLATE, sent, self.model, share=_SHARE)
 
     def _from_points(self, values: Mapping[str, Any]) -> None:
         """Points of the fiber, each checked by the program; the best is kept: rational before real before complex.
@@ -289,8 +293,11 @@ class _Search:
         for modulus, variables in values.get("points") or ():
             place = AlgebraicPoint(modulus=tuple(modulus), variables=tuple(map(tuple, variables)))
             if not place.maps_to(self.model, self.point):
-                theirs = ("macaulay2", "a maximal ideal over the fiber", True)
-                self.ask.compare("a point of the fiber", theirs, ("modular", "the program", False))
+                quantity = "a point of the fiber"
+                self.context.add_evidence(
+                    Evidence(quantity, True, "macaulay2", "a maximal ideal over the fiber"),
+                    Evidence(quantity, False, "modular", "the program"),
+                )
                 continue
             if self.complex is None:
                 self.complex = True
@@ -298,10 +305,22 @@ class _Search:
                 self._proved("complex_image", True, "substitution", method)
                 self.reasons.append(f"complex weights exist: {method}")
             roots = place.real_roots()
-            self.ask.compare(
-                f"real roots of {cut(' '.join(place.modulus), 60)}", ("flint", "isolated roots", len(roots)),
-                ("sturm", "Sturm's theorem", sturm_count(place.polynomial)), certainty=Certainty.PROVED,
-            )  # fmt: skip
+            self.context.add_evidence(
+                Evidence(
+                    f"real roots of {cut(' '.join(place.modulus), 60)}",
+                    len(roots),
+                    "flint",
+                    "isolated roots",
+                    certainty=Certainty.PROVED,
+                ),
+                Evidence(
+                    f"real roots of {cut(' '.join(place.modulus), 60)}",
+                    sturm_count(place.polynomial),
+                    "sturm",
+                    "Sturm's theorem",
+                    certainty=Certainty.PROVED,
+                ),
+            )
             found = (place, roots[0] if roots else None)
             if self.found is None or _worth(*found) > _worth(*self.found):
                 self.found = found
@@ -319,7 +338,9 @@ class _Search:
                 f"every real component of the fiber would contain one of {points}, and none of them is real"
             )
             self.reasons.append(f"no real weights: {method}")
-            self.ask.say("real_image", False, "macaulay2", method, certainty=Certainty.COMPUTED)
+            self.context.add_evidence(
+                Evidence("real_image", False, "macaulay2", method, certainty=Certainty.COMPUTED)
+            )
 
     def _from_cofactors(self, values: Values) -> None:
         """An empty fiber: the cofactors, where they were found, are multiplied out with the program's coordinates."""
@@ -334,10 +355,22 @@ class _Search:
             terms = {m: fmpq(c) for m, c in h.items()}
             total += ring[0].context().from_dict(terms) * f
         holds, method = bool(total == 1), "cofactors, multiplied out with the program's coordinates"
-        self.ask.compare(
-            "1 is a combination of the fiber's equations", ("macaulay2", "cofactors over QQ", True),
-            ("substitution", method, holds), certainty=Certainty.PROVED,
-        )  # fmt: skip
+        self.context.add_evidence(
+            Evidence(
+                "1 is a combination of the fiber's equations",
+                True,
+                "macaulay2",
+                "cofactors over QQ",
+                certainty=Certainty.PROVED,
+            ),
+            Evidence(
+                "1 is a combination of the fiber's equations",
+                holds,
+                "substitution",
+                method,
+                certainty=Certainty.PROVED,
+            ),
+        )
         if holds:
             for name in ("complex_image", "real_image"):
                 self._proved(name, False, "substitution", method)
@@ -350,15 +383,17 @@ class _Search:
         if closed and self.complex is False:
             self.closure = False
             method = "the fiber is empty and the image closed: a map of products of projective spaces without base points"
-            self.ask.say("closure", False, "macaulay2", method, certainty=Certainty.COMPUTED)
+            self.context.add_evidence(
+                Evidence("closure", False, "macaulay2", method, certainty=Certainty.COMPUTED)
+            )
             self.reasons.append(f"not in the closure: {method}")
         count = self.model.coordinate_count
         if self.closure is not None and count > _MOST_COORDINATES_AGAIN:
             method = f"not attempted: {count} coordinates > {_MOST_COORDINATES_AGAIN}"
-            self.ask.say("closure", None, "equations", method)
+            self.context.add_evidence(Evidence("closure", None, "equations", method))
             return
         try:
-            found: Closure = self.ask.also(closure, self.model, field="QQ", equations=True)
+            found: Closure = self.context.ask_question(closure, self.model, field="QQ", equations=True)
         except LimitError:
             return
         if self.closure is None:
@@ -376,17 +411,23 @@ class _Search:
             size = sum((abs(Fraction(c) * prod(self.point[i] for i in m)) for c, m in terms), Fraction(0))
             self.far = abs(value) > _CLEAR * size
             if substituted and not self.of_pairs:
-                self.certificate = outside_certificates(self.network, failing, self.point, seed=self.ask.seed)
+                self.certificate = outside_certificates(
+                    self.network, failing, self.point, seed=self.context.seed
+                )
             if self.complex is None:
                 self.complex = self.real = False
             for name in ("complex_image", "real_image", "closure"):
-                self.ask.say(
-                    name, False, "equations", "an equation of the closure fails", certainty=self.certainty
+                self.context.add_evidence(
+                    Evidence(
+                        name, False, "equations", "an equation of the closure fails", certainty=self.certainty
+                    )
                 )
             self.reasons.append(f"not in the closure: {cut(failing.text(), 80)} is {value} at the point")
         elif found.completeness == "complete":
             self.closure = True
-            self.ask.say("closure", True, "equations", "all equations vanish", certainty=found.certainty)
+            self.context.add_evidence(
+                Evidence("closure", True, "equations", "all equations vanish", certainty=found.certainty)
+            )
             self.reasons.append(
                 f"in the closure: all {len(found.equations)} equations vanish, and they are complete"
             )
@@ -394,12 +435,14 @@ class _Search:
     def _numeric(self) -> None:
         """A witness in float64. Points of the real image's closure are approached too, so a small distance alone says little."""
         quantity = "approached by real weights"
-        distance = least_distance(self.model, self.point, np.random.default_rng([self.ask.seed, 52]))
+        distance = least_distance(self.model, self.point, np.random.default_rng([self.context.seed, 52]))
         if not np.isfinite(distance):
             return
         how = f"least squares from random starts; distance {distance:.1e}"
         reached, detail = True if distance < REACHED else None, {"distance": distance}
-        self.ask.say(quantity, reached, "numpy", how, certainty=Certainty.NUMERIC, detail=detail)
+        self.context.add_evidence(
+            Evidence(quantity, reached, "numpy", how, certainty=Certainty.NUMERIC, detail=detail)
+        )
         if self.real:
             self._proved(quantity, True, "weights", "they were found")
         elif self.far:

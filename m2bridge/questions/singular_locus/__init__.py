@@ -9,18 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from m2bridge.certainty import Certainty
+from m2bridge.evidence import Evidence, labelled, settle
 from m2bridge.families import Lightning, Model
 from m2bridge.linear.primes import LARGEST_MACAULAY2_PRIME, MACAULAY2_PRIME
 from m2bridge.protocol import Values
-from m2bridge.questions.asking import prime_between
 from m2bridge.questions.closure import closure
+from m2bridge.questions.context import prime_between
 from m2bridge.questions.dimension import dimension
-from m2bridge.questions.kernel import Asking, ForceOption, question
+from m2bridge.questions.kernel import Context, ForceOption, question
 from m2bridge.questions.singular_locus import layer, strata
 from m2bridge.questions.singular_locus.general import general_locus
 from m2bridge.questions.singular_locus.layer import Sent, layer_of
 from m2bridge.questions.singular_locus.result import Component, Place, SingularLocus, Stratum
-from m2bridge.results import Certainty, labelled, settle
 
 __all__ = ["Component", "Place", "SingularLocus", "Stratum", "check_model", "singular_locus"]
 
@@ -51,47 +52,47 @@ def check_model(model: Model, prime: int, *, force: bool = False) -> Lightning:
     primes=PRIMES,
     example="m2bridge singular-locus --d 2 --dp 1",
 )
-def singular_locus(ask: Asking, model: Model, *, force: ForceOption = False) -> SingularLocus:
+def singular_locus(context: Context, model: Model, *, force: ForceOption = False) -> SingularLocus:
     """The singular points of the closure of the image of a polynomial model.
 
     For one layer of lightning attention with t >= 2 every orbit of its group is decided; parametrization and coordinates do not
     matter then. For every other model see :mod:`m2bridge.questions.singular_locus.general`.
     """
     if not isinstance(model, Lightning):
-        return general_locus(ask, model, force=force)
-    prime, seed = DEFAULT_PRIME if ask.prime is None else ask.prime, ask.seed
+        return general_locus(context, model, force=force)
+    prime, seed = DEFAULT_PRIME if context.prime is None else context.prime, context.seed
     checked = check_model(model, prime, force=force)
-    ask.require_engine()
+    context.require_engine()
     sent = Sent.draw(checked, prime, seed)
-    size = layer.ask_dimension(ask, checked)
+    size = layer.ask_dimension(context, checked)
     image_dim = size.lower_bound, size.upper_bound
     given = sent.given_equations()
-    values, limit = ask.ask(TEMPLATE, sent.parameters(given), checked)
-    ask.evidence += layer.network_evidence(sent, values, ask.last_seconds)
+    values, limit = context.run_template(TEMPLATE, sent.parameters(given), checked)
+    context.add_evidence(*layer.network_evidence(sent, values, context.last_seconds))
     found = layer.read(values, checked.coordinate_count, sent.p) or given
-    ask.announce("witnesses")
-    ask.evidence += layer.closure_evidence(sent, found, values, image_dim)
-    ask.announce("tangent spaces")
+    context.report_progress("witnesses")
+    context.add_evidence(*layer.closure_evidence(sent, found, values, image_dim))
+    context.report_progress("tangent spaces")
     lifted = layer.lifted(checked, found, sent.p)
     tangents = values.integers("tangent_dims") if "tangent_dims" in values else None
     orbits, more, lines = strata.examine(
-        checked, sent.orbits, image_dim, found, lifted, tangents, prime=prime, seed=seed, clock=ask.clock
+        checked, sent.orbits, image_dim, found, lifted, tangents, prime=prime, seed=seed, clock=context.clock
     )
-    ask.evidence += more
-    if ask.clock.remaining is None or ask.clock.remaining > 0:
-        orbits = strata.decided_by_fibers(ask, checked, sent.orbits, orbits, prime)
+    context.add_evidence(*more)
+    if context.clock.remaining is None or context.clock.remaining > 0:
+        orbits = strata.decided_by_fibers(context, checked, sent.orbits, orbits, prime)
     elif any(s.verdict == "undecided" for s in orbits):
-        limit = limit or f"{ask.clock.limit_text} was reached before all orbits were decided"
-    singular_dim = _singular_dim(ask, sent, orbits, values)
-    certainty = _certainty(ask, orbits)
-    components, singular_degree = _components(ask, sent, orbits, values, equations=limit is None)
+        limit = limit or f"{context.clock.limit_text} was reached before all orbits were decided"
+    singular_dim = _singular_dim(context, sent, orbits, values)
+    certainty = _certainty(context, orbits)
+    components, singular_degree = _components(context, sent, orbits, values, equations=limit is None)
     whole = sent.whole_ideal and "equations" in values
     at_point = ("tangent", "curves at", "Jacobian rank at", "ranks", "singular ")
     certificate = size.certificate
     if size.model != checked.spec:
-        certificate = ask.also(dimension, checked, engine=False).certificate
+        certificate = context.ask_question(dimension, checked, engine=False).certificate
     certificates, named = strata.certificates(checked, orbits, lines, lifted, certificate, seed=seed)
-    return ask.answer(
+    return context.build_result(
         SingularLocus, model=checked.spec, options={"prime": prime},
         image_dim=image_dim[0], ambient_dim=checked.ambient_dim,
         span_dim=values.get("span_dim", checked.coordinate_count), codim=values.get("codim"), degree=values.get("degree"),
@@ -100,47 +101,56 @@ def singular_locus(ask: Asking, model: Model, *, force: ForceOption = False) -> 
         singular_dim=singular_dim, singular_degree=singular_degree,
         singular_equations=values.strings("singular_equations") if "singular_equations" in values else None,
         components=components, embedded=_scheme_components(values, "embedded"), strata=named,
-        certainty=certainty, evidence=labelled(ask.evidence, at_point), limit=limit,
+        certainty=certainty, evidence=labelled(context.evidence, at_point), limit=limit,
         certificate=certificates,
     )  # fmt: skip
 
 
-def _certainty(ask: Asking, orbits: Sequence[Stratum]) -> Certainty:
+def _certainty(context: Context, orbits: Sequence[Stratum]) -> Certainty:
     """The weakest of what is reported: every verdict and every quantity that has evidence."""
-    settled = settle(ask.evidence)
+    settled = settle(context.evidence)
     quantities = [settled[name].certainty for name in _REPORTED if name in settled]
     return Certainty.weakest([s.certainty for s in orbits] + quantities)
 
 
-def _singular_dim(ask: Asking, sent: Sent, orbits: Sequence[Stratum], values: Values) -> int | None:
+def _singular_dim(context: Context, sent: Sent, orbits: Sequence[Stratum], values: Values) -> int | None:
     """Dimension of the singular locus: of the largest singular orbit, and of Macaulay2's singular scheme."""
     decided = all(s.verdict != "undecided" for s in orbits)
     largest = max((s.orbit_dim for s in orbits if s.verdict == "singular"), default=-1) if decided else None
     sure = Certainty.weakest(s.certainty for s in orbits)
-    ask.say("singular_dim", largest, "orbits", "largest singular orbit", certainty=sure)
+    context.add_evidence(
+        Evidence("singular_dim", largest, "orbits", "largest singular orbit", certainty=sure)
+    )
     for name in ("singular_dim", "singular_degree"):
         if name in values:
-            ask.evidence.append(sent.said(name, values.integer(name), "radical of the Jacobian minors"))
+            context.add_evidence(sent.said(name, values.integer(name), "radical of the Jacobian minors"))
     listed = values.get("singular_at")
     for s, theirs in zip(orbits, listed, strict=True) if listed else ():
         ours = None if s.verdict == "undecided" else s.verdict == "singular"
-        ask.compare(
-            f"singular {s.rank_a},{s.rank_v},{s.meet}",
-            ("macaulay2", "in the radical of the singular scheme", theirs), ("orbits", "tangent bounds", ours),
-        )  # fmt: skip
+        context.add_evidence(
+            Evidence(
+                f"singular {s.rank_a},{s.rank_v},{s.meet}",
+                theirs,
+                "macaulay2",
+                "in the radical of the singular scheme",
+            ),
+            Evidence(f"singular {s.rank_a},{s.rank_v},{s.meet}", ours, "orbits", "tangent bounds"),
+        )
     return values.get("singular_dim") if largest is None else largest
 
 
 def _components(
-    ask: Asking, sent: Sent, orbits: Sequence[Stratum], values: Values, *, equations: bool
+    context: Context, sent: Sent, orbits: Sequence[Stratum], values: Values, *, equations: bool
 ) -> tuple[tuple[Component, ...] | None, int | None]:
     """The components and the degree: those of the singular scheme, or of the closures of the maximal singular orbits."""
     components = _scheme_components(values, "components")
     if components is not None:
         return components, values.get("singular_degree")
-    ask.announce("components")
+    context.report_progress("components")
     wanted = equations and sent.whole_ideal
-    components = strata.orbit_components(ask, sent.model, sent.orbits, orbits, sent.prime, equations=wanted)
+    components = strata.orbit_components(
+        context, sent.model, sent.orbits, orbits, sent.prime, equations=wanted
+    )
     if not components:
         return components, None
     largest = max(component.dim for component in components)
@@ -148,7 +158,7 @@ def _components(
     degree = None if None in degrees else sum(degree or 0 for degree in degrees)
     if degree is not None:
         method = "degrees of the closures of the maximal singular orbits"
-        ask.say("singular_degree", degree, "orbits", method, prime=sent.prime)
+        context.add_evidence(Evidence("singular_degree", degree, "orbits", method, prime=sent.prime))
     return components, degree
 
 

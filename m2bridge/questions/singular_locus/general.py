@@ -14,7 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from m2bridge.certainty import Certainty
 from m2bridge.errors import LimitError, NotPolynomialError
+from m2bridge.evidence import Evidence, labelled
 from m2bridge.families import Model
 from m2bridge.families.rational_cone import is_rational_map
 from m2bridge.frontends.polynomials import parse_polynomial, polynomial_text
@@ -25,10 +27,9 @@ from m2bridge.questions import over_q
 from m2bridge.questions.closure import Closure, Equation, closure
 from m2bridge.questions.closure.image import image_of
 from m2bridge.questions.dimension import dimension
-from m2bridge.questions.kernel import Asking
+from m2bridge.questions.kernel import Context
 from m2bridge.questions.singular_locus.places import places_in_weights
 from m2bridge.questions.singular_locus.result import Component, Place, SingularLocus
-from m2bridge.results import Certainty, labelled, said
 
 TEMPLATE = "singular_strata"
 _MOST_COORDINATES = 200
@@ -43,30 +44,30 @@ _STARTING_MINORS = 8
 _METHOD = "components by ranks of the equations' Jacobian"
 
 
-def general_locus(ask: Asking, model: Model, *, force: bool) -> SingularLocus:
+def general_locus(context: Context, model: Model, *, force: bool) -> SingularLocus:
     """The singular locus of the closure of the image of any polynomial model."""
     if not (model.polynomial or is_rational_map(model)):
         raise NotPolynomialError(
             f"{model} is not polynomial: its image has no Zariski closure with equations; ask for its dimension, or for the "
             "polynomial (lightning) network of the same sizes"
         )
-    chosen = None if ask.prime is None else check_prime(ask.prime)
+    chosen = None if context.prime is None else check_prime(context.prime)
     prime = prime_for(given_numbers(model), chosen=chosen, default=MACAULAY2_PRIME)
-    ask.require_engine()
-    ask.announce("dimension")
-    size = ask.also(dimension, model, engine=False, certify=False)
-    found = _closure(ask, model, force=force)
+    context.require_engine()
+    context.report_progress("dimension")
+    size = context.ask_question(dimension, model, engine=False, certify=False)
+    found = _closure(context, model, force=force)
     span = None if found is None else in_span(found)
     parts = Parts()
     if span is not None and span.complete:
-        parts = _components(ask, model, span, span.found.characteristic or prime)
+        parts = _components(context, model, span, span.found.characteristic or prime)
     places: tuple[Place, ...] = ()
     late = None
     if model.polynomial:  # curves of weights are those of a polynomial map
         places, late = places_in_weights(
-            ask, model, size, None if span is None else span.found, parts.components
+            context, model, size, None if span is None else span.found, parts.components
         )
-    ask.evidence += [e for e in size.evidence if e.quantity == "image_dim" and e.value is not None]
+    context.add_evidence(*(e for e in size.evidence if e.quantity == "image_dim" and e.value is not None))
     singular_dim = singular_degree = None
     # without components the answer as a whole is not proved, even where each singular place is
     certainty = Certainty.PROBABLE
@@ -78,29 +79,29 @@ def general_locus(ask: Asking, model: Model, *, force: bool) -> SingularLocus:
     if span is not None:
         closed = {name: getattr(span.found, name) for name in closed if name != "generators"}
         closed["generators"] = {str(k): n for k, n in span.found.generator_counts.items()}
-    return ask.answer(
+    return context.build_result(
         SingularLocus, model=model.spec, options={"prime": prime}, image_dim=size.image_dim, ambient_dim=model.ambient_dim,
         **closed, equations=() if span is None else tuple(f.text() for f in span.equations),
         singular_dim=singular_dim, singular_degree=singular_degree, singular_equations=parts.radical,
         components=parts.components, embedded=None, strata=(), places=places,
         undecided=_undecided(model, span, parts, places), certainty=certainty,
-        evidence=labelled(ask.evidence, ("tangent", "singular at", "rank at")),
+        evidence=labelled(context.evidence, ("tangent", "singular at", "rank at")),
         limit=parts.limit or (span.found.limit if span is not None else None) or late,
     )  # fmt: skip
 
 
-def _closure(ask: Asking, model: Model, *, force: bool) -> Closure | None:
+def _closure(context: Context, model: Model, *, force: bool) -> Closure | None:
     """The closure's equations over QQ where they are in reach."""
     if model.coordinate_count > _MOST_COORDINATES and not force:
         return None
-    ask.announce("equations of the closure")
-    options: dict[str, Any] = {"field": "QQ"} if ask.prime is None else {"prime": ask.prime}
-    found = ask.also(closure, model, equations=True, share=_SHARE, **options)
-    wanted = found.completeness == "complete" and not found.certainty.exact and ask.prime is None
+    context.report_progress("equations of the closure")
+    options: dict[str, Any] = {"field": "QQ"} if context.prime is None else {"prime": context.prime}
+    found = context.ask_question(closure, model, equations=True, share=_SHARE, **options)
+    wanted = found.completeness == "complete" and not found.certainty.exact and context.prime is None
     if wanted and model.coordinate_count <= _KERNEL_COORDINATES:
         try:  # the kernel over QQ, which is all of the ideal, where it takes seconds
             options |= {"method": "kernel", "share": _SHARE_AGAIN}
-            kernel = ask.also(closure, model, equations=True, **options)
+            kernel = context.ask_question(closure, model, equations=True, **options)
             if kernel.completeness == "complete" and kernel.certainty.exact:
                 found = kernel
         except LimitError:
@@ -199,30 +200,30 @@ class Parts:
     certainty: Certainty = Certainty.PROBABLE
 
 
-def _components(ask: Asking, model: Model, span: InSpan, p: int) -> Parts:
+def _components(context: Context, model: Model, span: InSpan, p: int) -> Parts:
     """The components over F_p, and once more over QQ, or else over a second prime; over others where two of them differ."""
-    minors = span.minors(model, p, ask.seed)
-    send = span.request(p, minors, seed=ask.seed)
-    ask.announce("singular locus")
-    values, limit = ask.ask(TEMPLATE, send, share=_SHARE)
+    minors = span.minors(model, p, context.seed)
+    send = span.request(p, minors, seed=context.seed)
+    context.report_progress("singular locus")
+    values, limit = context.run_template(TEMPLATE, send, share=_SHARE)
     if "singular_components" not in values:
         return Parts(limit=limit)
     runs, exact, certainty = {p: values}, None, Certainty.PROBABLE
     if not span.found.characteristic:
-        over_q_values, _ = ask.ask(
+        over_q_values, _ = context.run_template(
             TEMPLATE, {**send, "p": 0, "wantPoints": False, "wantNumbers": True}, share=_SHARE_AGAIN
         )
         if "singular_components" in over_q_values:
             exact, certainty = over_q_values, span.found.certainty
         for other in primes_below(p - 1, count=2, numbers=given_numbers(model)):
             if _agreed(exact, runs) is None:
-                second, _ = ask.ask(TEMPLATE, {**send, "p": other}, share=_SHARE_AGAIN)
+                second, _ = context.run_template(TEMPLATE, {**send, "p": other}, share=_SHARE_AGAIN)
                 runs |= {other: second} if "singular_components" in second else {}
     p = _agreed(exact, runs) or p
     values = runs[p]
     best = values if exact is None else exact
-    _say_sizes(ask, exact, runs, certainty)
-    _witness_points(ask, span, values, p)
+    _say_sizes(context, exact, runs, certainty)
+    _witness_points(context, span, values, p)
     radical = tuple(map(span.renamed, best.strings("radical"))) if "radical" in best else None
     return Parts(components=_read(best, values, span), radical=radical, limit=limit, certainty=certainty)
 
@@ -234,25 +235,29 @@ def _agreed(exact: Values | None, runs: Mapping[int, Values]) -> int | None:
     return next((p for p, values in runs.items() if _sizes(values) in reference), None)
 
 
-def _say_sizes(ask: Asking, exact: Values | None, runs: Mapping[int, Values], certainty: Certainty) -> None:
+def _say_sizes(
+    context: Context, exact: Values | None, runs: Mapping[int, Values], certainty: Certainty
+) -> None:
     """What was found over each field. A prime of bad reduction speaks of its own field only, once two others agree."""
     quantity = "singular components"
     if exact is not None:
-        own = said(quantity, _sizes(exact), "macaulay2", f"{_METHOD}, over QQ")
-        ask.evidence.append(replace(own, certainty=certainty))
-        _say_headline(ask, exact, "over QQ", certainty=certainty)
+        own = Evidence(quantity, _sizes(exact), "macaulay2", f"{_METHOD}, over QQ")
+        context.add_evidence(replace(own, certainty=certainty))
+        _say_headline(context, exact, "over QQ", certainty=certainty)
     good = _agreed(exact, runs)
     for p, values in runs.items():
         bad = good is not None and _sizes(values) != _sizes(runs[good])
-        ask.say(quantity, _sizes(values), "macaulay2", _METHOD, prime=p, field=f"F_{p}" if bad else None)
-        _say_headline(ask, values, f"over F_{p}", prime=p, field=f"F_{p}" if bad else None)
+        context.add_evidence(
+            Evidence(quantity, _sizes(values), "macaulay2", _METHOD, prime=p, field=f"F_{p}" if bad else None)
+        )
+        _say_headline(context, values, f"over F_{p}", prime=p, field=f"F_{p}" if bad else None)
 
 
-def _say_headline(ask: Asking, values: Values, over: str, **more: Any) -> None:
+def _say_headline(context: Context, values: Values, over: str, **more: Any) -> None:
     """Add dimension and degree of the singular locus: of the largest components over one field."""
     dim, degree = max(_sizes(values), default=[-1, 0])
     for quantity, value in (("singular_dim", dim), ("singular_degree", degree)):
-        ask.say(quantity, value, "macaulay2", f"{_METHOD}, {over}", **more)
+        context.add_evidence(Evidence(quantity, value, "macaulay2", f"{_METHOD}, {over}", **more))
 
 
 def _sizes(values: Values) -> list[list[int]]:
@@ -288,7 +293,7 @@ def _order(row: Any) -> tuple[int, int, list[str]]:
     return -dim, degree, texts
 
 
-def _witness_points(ask: Asking, span: InSpan, values: Values, p: int) -> None:
+def _witness_points(context: Context, span: InSpan, values: Values, p: int) -> None:
     """The points of the components that Macaulay2 found, asked again here: on the closure, and of which rank."""
     points = values.get("component_points") or ()
     for number, (part, point) in enumerate(zip(values["singular_components"], points, strict=False), start=1):
@@ -298,15 +303,39 @@ def _witness_points(ask: Asking, span: InSpan, values: Values, p: int) -> None:
         for coordinate, text in zip(span.basis, point, strict=True):
             place[coordinate] = int(text) % p
         rank = rank_mod(span.gradients(place, p), p) if span.equations else 0
-        ask.compare(
-            f"rank at a point of component {number}", ("macaulay2", "generic rank on the component", part[2]),
-            ("interpolation", "rank of the equations' Jacobian", rank), prime=p,
-        )  # fmt: skip
+        context.add_evidence(
+            Evidence(
+                f"rank at a point of component {number}",
+                part[2],
+                "macaulay2",
+                "generic rank on the component",
+                prime=p,
+            ),
+            Evidence(
+                f"rank at a point of component {number}",
+                rank,
+                "interpolation",
+                "rank of the equations' Jacobian",
+                prime=p,
+            ),
+        )
         on_closure = not any(f.at(place) % p for f in span.equations)
-        ask.compare(
-            f"point of component {number} on the closure", ("macaulay2", "a point of the component", True),
-            ("interpolation", "the equations vanish", on_closure), prime=p,
-        )  # fmt: skip
+        context.add_evidence(
+            Evidence(
+                f"point of component {number} on the closure",
+                True,
+                "macaulay2",
+                "a point of the component",
+                prime=p,
+            ),
+            Evidence(
+                f"point of component {number} on the closure",
+                on_closure,
+                "interpolation",
+                "the equations vanish",
+                prime=p,
+            ),
+        )
 
 
 def _undecided(model: Model, span: InSpan | None, parts: Parts, places: Sequence[Place]) -> tuple[str, ...]:

@@ -16,7 +16,9 @@ from typing import Any
 
 import numpy as np
 
+from m2bridge.certainty import Certainty
 from m2bridge.errors import InputError, OutOfReachError
+from m2bridge.evidence import Evidence
 from m2bridge.families import Lightning, Mod, Model
 from m2bridge.linear.modular import eliminate, rank_mod
 from m2bridge.linear.primes import LARGE_PRIME
@@ -26,9 +28,8 @@ from m2bridge.questions.closure import Equation, interpolate
 from m2bridge.questions.closure.image import image_of
 from m2bridge.questions.closure.result import equation
 from m2bridge.questions.dimension import Dimension, dimension
-from m2bridge.questions.kernel import Asking
+from m2bridge.questions.kernel import Context
 from m2bridge.questions.orbits import Orbit, all_orbits
-from m2bridge.results import Certainty, Evidence, compared, printed, proves, said
 
 _KERNEL_COORDINATES = 12
 _IDEAL_COORDINATES = 18
@@ -59,11 +60,11 @@ def layer_of(model: Model, question: str, most: int, why: str, *, force: bool) -
     return model
 
 
-def ask_dimension(ask: Asking, model: Lightning) -> Dimension:
+def ask_dimension(context: Context, model: Lightning) -> Dimension:
     """The dimension of the image from both sides; the words of the question about it are kept."""
-    ask.announce("dimension")
-    size = ask.also(dimension, replace(model, parametrization="weights"), engine=False)
-    ask.evidence += [e for e in size.evidence if e.quantity == "image_dim" and e.value is not None]
+    context.report_progress("dimension")
+    size = context.ask_question(dimension, replace(model, parametrization="weights"), engine=False)
+    context.add_evidence(*(e for e in size.evidence if e.quantity == "image_dim" and e.value is not None))
     return size
 
 
@@ -146,8 +147,8 @@ class Sent:
     def said(self, quantity: str, value: Any, method: str) -> Evidence:
         """What Macaulay2 said, exact over its field."""
         if self.p:
-            return said(quantity, value, "macaulay2", method, prime=self.p)
-        return said(quantity, value, "macaulay2", f"{method}, over QQ", certainty=Certainty.COMPUTED)
+            return Evidence(quantity, value, "macaulay2", method, prime=self.p)
+        return Evidence(quantity, value, "macaulay2", f"{method}, over QQ", certainty=Certainty.COMPUTED)
 
 
 # -- equations -------------------------------------------------------------------------------------------------------------------
@@ -221,28 +222,42 @@ def network_evidence(sent: Sent, values: Values, seconds: float) -> list[Evidenc
     for quantity, tag, ours in (("network output", "output", output), ("image point", "image_point", point)):
         if tag in values:
             theirs = [int(v) % p for v in values.strings(tag)]
-            evidence += compared(
-                quantity, ("macaulay2", "the script's network at a random point", theirs),
-                ("modular", "the forward pass at the same point", ours), prime=p,
-            )  # fmt: skip
+            evidence += [
+                Evidence(quantity, theirs, "macaulay2", "the script's network at a random point", prime=p),
+                Evidence(quantity, ours, "modular", "the forward pass at the same point", prime=p),
+            ]
     if "jacobian_rank" in values:
         method = "rank of the coordinates' Jacobian at a random point"
-        more = {"relation": ">=", "prime": sent.p or None, "seconds": seconds}
+        more: dict[str, Any] = {"relation": ">=", "prime": sent.p or None, "seconds": seconds}
         more["certainty"] = Certainty.COMPUTED
-        evidence.append(said("image_dim", values.integer("jacobian_rank"), "macaulay2", method, **more))
+        evidence.append(Evidence("image_dim", values.integer("jacobian_rank"), "macaulay2", method, **more))
     if "span_dim" in values:
         evidence.append(sent.said("span_dim", values.integer("span_dim"), "independent coordinates"))
     more = {"relation": ">=", "prime": LARGE_PRIME}
     method, least = "rank of outputs at random weights and inputs", function_span(model, sent.seed)
-    evidence.append(proves("span_dim", least, "modular", method, **more))
+    evidence.append(Evidence("span_dim", least, "modular", method, certainty=Certainty.PROVED, **more))
     method, most = "number of Segre coordinates, which determine the network", model.coordinate_count
-    evidence.append(proves("span_dim", most, "Proposition A.5", method, relation="<="))
+    evidence.append(
+        Evidence("span_dim", most, "Proposition A.5", method, certainty=Certainty.PROVED, relation="<=")
+    )
     listed = values.get("stratum_ranks")
     for orbit, theirs in zip(sent.orbits, listed, strict=True) if listed else ():
-        evidence += compared(
-            f"ranks {orbit}", ("macaulay2", "rk A, rk V, rk [A | V^T] at the representative", theirs),
-            ("orbits", "the ranks that define the orbit", [orbit.rank_a, orbit.rank_v, orbit.joint_rank]), prime=p,
-        )  # fmt: skip
+        evidence += [
+            Evidence(
+                f"ranks {orbit}",
+                theirs,
+                "macaulay2",
+                "rk A, rk V, rk [A | V^T] at the representative",
+                prime=p,
+            ),
+            Evidence(
+                f"ranks {orbit}",
+                [orbit.rank_a, orbit.rank_v, orbit.joint_rank],
+                "orbits",
+                "the ranks that define the orbit",
+                prime=p,
+            ),
+        ]
     return evidence
 
 
@@ -271,40 +286,57 @@ def closure_evidence(
     points = image.points(np.random.default_rng([sent.seed, 3]), _FRESH_POINTS, prime)
     columns = list(points.astype(object).T)
     vanish = sum(not np.any(equation.at(columns) % prime) for equation in found)
-    evidence = compared(
-        "vanishing equations", ("macaulay2" if sent.kernel else "interpolation", source, len(found)),
-        ("modular", f"{_FRESH_POINTS} fresh points of the image", vanish), prime=prime,
-    )  # fmt: skip
+    evidence = [
+        Evidence(
+            "vanishing equations",
+            len(found),
+            "macaulay2" if sent.kernel else "interpolation",
+            source,
+            prime=prime,
+        ),
+        Evidence(
+            "vanishing equations",
+            vanish,
+            "modular",
+            f"{_FRESH_POINTS} fresh points of the image",
+            prime=prime,
+        ),
+    ]
     if not sent.whole_ideal:
         return evidence
     start = time.perf_counter()
     ours = interpolate(image, sent.hilbert_degrees, prime=prime, seed=sent.seed)
-    more = {"prime": prime, "seconds": time.perf_counter() - start}
+    more: dict[str, Any] = {"prime": prime, "seconds": time.perf_counter() - start}
     reached = ours.degree_reached
     theirs = {k: n for k, n in degree_counts(found).items() if int(k) <= reached}
     counts = {str(k): n for k, n in ours.counts.items()}
     method = f"points of the image, up to degree {reached}"
     evidence += [
         sent.said("generators", theirs, f"minimal generators, {source}"),
-        said("generators", counts, "interpolation", method, **more),
+        Evidence("generators", counts, "interpolation", method, **more),
     ]
     if "hilbert_function" in values:
         heights = list(values.integers("hilbert_function"))[:reached]
         ranks, method = list(ours.hilbert_function[1:]), "ranks of monomials at image points"
         evidence.append(sent.said("Hilbert function", heights, source))
-        evidence.append(said("Hilbert function", ranks, "interpolation", method, **more))
+        evidence.append(Evidence("Hilbert function", ranks, "interpolation", method, **more))
     if "codim" in values:
         codim, span = values.integer("codim"), function_span(model, sent.seed)
         # our codimension is proved when span and dimension are known
-        say = proves if span == model.coordinate_count and image_dim[0] == image_dim[1] else said
+        proved = span == model.coordinate_count and image_dim[0] == image_dim[1]
+        sure = Certainty.PROVED if proved else Certainty.PROBABLE
         evidence += [
             sent.said("codim", codim, source),
-            say("codim", span - image_dim[0], "modular", "span minus dimension of the image"),
+            Evidence(
+                "codim", span - image_dim[0], "modular", "span minus dimension of the image", certainty=sure
+            ),
             sent.said("image_dim", model.coordinate_count - codim, f"dimension, {source}"),
         ]
     if "degree" in values:
         evidence.append(sent.said("degree", values.integer("degree"), source))
         counted = model.closure_degree
         if counted is not None and counted.value is not None:
-            evidence.append(printed("degree", counted.value, counted.citation))
+            evidence.append(
+                Evidence("degree", counted.value, "formula", counted.citation, ancestry="literature")
+            )
     return evidence

@@ -14,15 +14,17 @@ from typing import Any
 
 import numpy as np
 
+from m2bridge.certainty import Certainty
+from m2bridge.evidence import Evidence
 from m2bridge.families.base import Model
 from m2bridge.frontends.polynomials import parse_polynomial
+from m2bridge.limits import LimitReached
 from m2bridge.questions import over_q
-from m2bridge.questions.asking import LimitReached
 from m2bridge.questions.closure import Closure
 from m2bridge.questions.closure.result import equation
 from m2bridge.questions.dimension import Dimension
 from m2bridge.questions.fiber.partners import partners
-from m2bridge.questions.kernel import Asking
+from m2bridge.questions.kernel import Context
 from m2bridge.questions.point import Point, fractions_of
 from m2bridge.questions.singular_locus.result import Component, Place
 from m2bridge.questions.singular_locus.tangents import (
@@ -32,7 +34,6 @@ from m2bridge.questions.singular_locus.tangents import (
     tangent_upper,
     verdict_of,
 )
-from m2bridge.results import Certainty
 
 _MOST_STRATA = 24
 _SPREAD = 500
@@ -40,14 +41,18 @@ _SPREAD = 500
 
 
 def places_in_weights(
-    ask: Asking, model: Model, size: Dimension, found: Closure | None, components: Sequence[Component] | None
+    context: Context,
+    model: Model,
+    size: Dimension,
+    found: Closure | None,
+    components: Sequence[Component] | None,
 ) -> tuple[tuple[Place, ...], str | None]:
     """Declared strata of the weights, each asked at one random point from below and from above; and which limit came first."""
-    ask.announce("strata of the weights")
+    context.report_progress("strata of the weights")
     places: list[Place] = []
     try:
-        for stratum in declared_strata(model.free, ask.seed):
-            places.append(_place(ask, stratum, size, found, components))
+        for stratum in declared_strata(model.free, context.seed):
+            places.append(_place(context, stratum, size, found, components))
     except LimitReached as reached:
         return tuple(places), f"{reached.reason} before all strata of the weights were asked"
     return tuple(places), None
@@ -63,10 +68,10 @@ class WeightStratum:
 
 
 def _place(
-    ask: Asking, stratum: WeightStratum, size: Dimension, found: Closure | None, components: Sequence[Component] | None
+    context: Context, stratum: WeightStratum, size: Dimension, found: Closure | None, components: Sequence[Component] | None
 ) -> Place:  # fmt: skip
     model, weights = stratum.point.model, stratum.point.weights
-    check = ask.clock.check  # each step of a large network takes seconds
+    check = context.clock.check  # each step of a large network takes seconds
     check()
     first = np.array(first_order_images(model, weights), dtype=object)
     check()
@@ -78,26 +83,40 @@ def _place(
     if rank < size.image_dim:
         fiber += flat_neighbours(model, weights, first)
         check()
-    lower = exact_span(model, fiber, np.random.default_rng([ask.seed, 6]), enough=size.upper_bound)
+    lower = exact_span(model, fiber, np.random.default_rng([context.seed, 6]), enough=size.upper_bound)
     quantity, method = f"tangent at {stratum.name}", "span over QQ of curves through the point"
-    ask.prove(quantity, lower, "curves", method, relation=">=", scope="at-point")
+    context.add_evidence(
+        Evidence(
+            quantity, lower, "curves", method, certainty=Certainty.PROVED, relation=">=", scope="at-point"
+        )
+    )
     upper, sure, complete, inside = None, Certainty.PROBABLE, False, None
     if found is not None:
         upper, sure = tangent_upper(found, stratum.point)
         complete = found.completeness == "complete" and found.agreement is not False
         method = f"coordinates minus the rank of the {found.completeness} equations' Jacobian"
-        more = {"relation": "<=", "certainty": sure, "scope": "at-point"}
-        ask.say(quantity, upper, "interpolation", method, **more)
+        context.add_evidence(
+            Evidence(
+                quantity, upper, "interpolation", method, relation="<=", certainty=sure, scope="at-point"
+            )
+        )
     verdict, certainty = verdict_of(
         (size.lower_bound, size.upper_bound), lower, upper, sure, complete=complete
     )
     if components is not None and found is not None:
         inside = _components_at(stratum.point, found, components)
         ours = None if verdict == "undecided" else verdict == "singular"
-        ask.compare(
-            f"singular at {stratum.name}", ("macaulay2", "on a component of the singular locus", bool(inside)),
-            ("modular", "tangent space at the image of these weights", ours),
-        )  # fmt: skip
+        context.add_evidence(
+            Evidence(
+                f"singular at {stratum.name}",
+                bool(inside),
+                "macaulay2",
+                "on a component of the singular locus",
+            ),
+            Evidence(
+                f"singular at {stratum.name}", ours, "modular", "tangent space at the image of these weights"
+            ),
+        )
     if certainty is Certainty.PROVED:  # it has no certificate here; `singular-point` at these weights has one
         certainty = Certainty.COMPUTED
     return Place(

@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from m2bridge.results import Certainty, Result, TheoremCheck, Value, register_result
+from m2bridge.certainty import Certainty
+from m2bridge.evidence import Value
+from m2bridge.results import Result, TheoremCheck, register_result
 from m2bridge.views import Rows, View, known
 
 Singularity = Literal["singular", "smooth", "undecided"]

@@ -14,22 +14,23 @@ from typing import Any
 
 import numpy as np
 
+from m2bridge.certainty import Certainty
 from m2bridge.certificates.points import Arc, singular_point_certificate, smooth_point_certificate
+from m2bridge.evidence import Evidence, evidence_of_rank
 from m2bridge.families import Lightning, PolynomialMap
 from m2bridge.families.evaluation import output_jacobian
 from m2bridge.families.symbolic import rational_variables, sparse, variable_array
 from m2bridge.frontends.polynomials import terms_of
+from m2bridge.limits import Clock
 from m2bridge.linear.modular import rank_mod, rank_over_q
 from m2bridge.linear.numeric import NumericRank, numeric_rank
 from m2bridge.questions import over_q
-from m2bridge.questions.asking import Clock
 from m2bridge.questions.closure import Equation, closure
-from m2bridge.questions.kernel import Asking
+from m2bridge.questions.kernel import Context
 from m2bridge.questions.orbits import Orbit, differential, exchanged, orbit_dim
 from m2bridge.questions.singular_locus.layer import gradients
 from m2bridge.questions.singular_locus.result import Component, Stratum
 from m2bridge.questions.singular_locus.tangents import Line, spanning_lines, verdict_of
-from m2bridge.results import Certainty, Evidence, compared, floats, proves, said
 
 Weights = dict[str, np.ndarray]
 _MOST_CERTIFIED = 100
@@ -122,7 +123,9 @@ def examine(
     strata: list[Stratum] = []
     for index, (orbit, (A, V)) in enumerate(zip(orbits, points, strict=True)):
         lower, method = _lower(orbits, [len(part) for part in lines], index)
-        evidence.append(proves(f"tangent {orbit}", lower, "curves", method, relation=">="))
+        evidence.append(
+            Evidence(f"tangent {orbit}", lower, "curves", method, certainty=Certainty.PROVED, relation=">=")
+        )
         point = model.coordinates({"A": A, "V": V}).tolist()
         theirs = None if macaulay2 is None else macaulay2[index]
         upper, sure, more = _upper(orbit, point, found, lifted, theirs, prime)
@@ -132,7 +135,9 @@ def examine(
             # a reduced variety is smooth on a dense open set, and an orbit of its dimension is dense
             upper, sure = dim, Certainty.PROVED
             method = "the dense orbit of a reduced variety"
-            evidence.append(proves(f"tangent {orbit}", dim, "orbits", method, relation="<="))
+            evidence.append(
+                Evidence(f"tangent {orbit}", dim, "orbits", method, certainty=Certainty.PROVED, relation="<=")
+            )
         verdict, certainty = verdict_of(image_dim, lower, upper, sure)
         below = (j for j, other in enumerate(orbits) if j != index and other.in_closure_of(orbit))
         rows = {name: tuple(tuple(map(int, row)) for row in M) for name, M in (("A", A), ("V", V))}
@@ -174,10 +179,11 @@ def _curves(
         # Both searches draw random curves and may miss some: each count bounds the span from below.
         method = "span in float64 at a randomly moved point"
         evidence += [
-            proves(
-                quantity, len(lines[-1]), "curves", "span over QQ", relation=">=", seconds=time.perf_counter() - middle
+            Evidence(
+                quantity, len(lines[-1]), "curves", "span over QQ", certainty=Certainty.PROVED, relation=">=",
+                seconds=time.perf_counter() - middle,
             ),
-            floats(quantity, numeric, method, relation=">=", seconds=middle - start),
+            evidence_of_rank(quantity, numeric, method, relation=">=", seconds=middle - start),
         ]  # fmt: skip
     return lines, evidence
 
@@ -194,21 +200,29 @@ def _upper(
     upper = n - rank_mod(gradients(found, point), prime)
     if macaulay2 is not None:
         method = "coordinates minus rank of the equations' Jacobian"
-        evidence.append(said(quantity, macaulay2, "macaulay2", method, relation="<=", prime=prime))
-        evidence += compared(
-            f"Jacobian rank at {orbit}", ("macaulay2", "rank", n - macaulay2),
-            ("macaulay2", "rank of the same equations in Python (checks the rank only)", n - upper), prime=prime,
-        )  # fmt: skip
+        evidence.append(Evidence(quantity, macaulay2, "macaulay2", method, relation="<=", prime=prime))
+        evidence += [
+            Evidence(f"Jacobian rank at {orbit}", n - macaulay2, "macaulay2", "rank", prime=prime),
+            Evidence(
+                f"Jacobian rank at {orbit}",
+                n - upper,
+                "macaulay2",
+                "rank of the same equations in Python (checks the rank only)",
+                prime=prime,
+            ),
+        ]
     if lifted is None:
         return upper, Certainty.PROBABLE, evidence
     exact = n - rank_over_q(gradients(lifted, point))
     method = "verified by substitution; rank over QQ"
-    evidence.append(proves(quantity, exact, "equations over ZZ", method, relation="<="))
+    evidence.append(
+        Evidence(quantity, exact, "equations over ZZ", method, certainty=Certainty.PROVED, relation="<=")
+    )
     return exact, Certainty.PROVED, evidence
 
 
 def decided_by_fibers(
-    ask: Asking, model: Lightning, orbits: Sequence[Orbit], strata: Sequence[Stratum], prime: int
+    context: Context, model: Lightning, orbits: Sequence[Orbit], strata: Sequence[Stratum], prime: int
 ) -> list[Stratum]:
     """The strata, with undecided ones decided smooth where the length of the fiber shows it, without equations.
 
@@ -229,21 +243,39 @@ def decided_by_fibers(
         return found
     pairs = [orbits[i].representative(model.d, model.dp) for i in asked]
     places = [[A.ravel(), V.ravel()] for A, V in pairs]
-    values, _ = ask.ask("fiber_length", {"p": prime, "places": places}, replace(model, a=model.d))
+    values, _ = context.run_template(
+        "fiber_length", {"p": prime, "places": places}, replace(model, a=model.d)
+    )
     sizes = zip(values.get("fiber_dims") or (), values.get("fiber_degrees") or (), strict=True)
     for i, (A, V), (dim, degree) in zip(asked, pairs, sizes, strict=False):
         orbit = orbits[i]
         # a fiber of length one is reduced: the differential has the scaling (A, -V) in its kernel and nothing else
         kernel = model.d**2 + model.dp * model.d - rank_over_q(differential(model, A, V))
         one = (dim, degree) == (1, 2)
-        ask.compare(
-            f"one reduced point over {orbit}", ("macaulay2", "degree of the affine fiber is 2", one),
-            ("modular", "kernel of the differential over QQ", False if kernel > 1 else one), prime=prime,
-        )  # fmt: skip
+        context.add_evidence(
+            Evidence(
+                f"one reduced point over {orbit}",
+                one,
+                "macaulay2",
+                "degree of the affine fiber is 2",
+                prime=prime,
+            ),
+            Evidence(
+                f"one reduced point over {orbit}",
+                False if kernel > 1 else one,
+                "modular",
+                "kernel of the differential over QQ",
+                prime=prime,
+            ),
+        )
         if one and kernel == 1:
             method = "finite map whose fiber has length one modulo p, hence over QQ"
-            more = {"certainty": Certainty.THEOREM, "detail": {"theorem": FINITE_MAP}}
-            ask.say(f"tangent {orbit}", source_dim, "finite map", method, relation="<=", prime=prime, **more)
+            more: dict[str, Any] = {"certainty": Certainty.THEOREM, "detail": {"theorem": FINITE_MAP}}
+            context.add_evidence(
+                Evidence(
+                    f"tangent {orbit}", source_dim, "finite map", method, relation="<=", prime=prime, **more
+                )
+            )
             found[i] = replace(
                 found[i], verdict="smooth", certainty=Certainty.THEOREM, tangent_upper=source_dim
             )
@@ -271,7 +303,7 @@ def orbit_closure(layer: Lightning, orbit: Orbit) -> PolynomialMap:
 
 
 def orbit_components(
-    ask: Asking, model: Lightning, orbits: Sequence[Orbit], strata: Sequence[Stratum], prime: int, *, equations: bool
+    context: Context, model: Lightning, orbits: Sequence[Orbit], strata: Sequence[Stratum], prime: int, *, equations: bool
 ) -> tuple[Component, ...] | None:  # fmt: skip
     """Closures of the singular orbits that lie in the closure of no other; None when an orbit is undecided.
 
@@ -291,7 +323,7 @@ def orbit_components(
         if equations and not orbit.is_zero:
             image = orbit_closure(model, orbit)
             share = 1 / (len(maximal) - number)
-            found = ask.also(closure, image, prime=prime, equations=True, share=share)
+            found = context.ask_question(closure, image, prime=prime, equations=True, share=share)
             if found.completeness == "complete" and found.agreement is not False and found.image_dim == dim:
                 degree, texts = found.degree, tuple(e.text() for e in found.equations or ())
         ranks = (orbit.rank_a, orbit.rank_v, orbit.meet)

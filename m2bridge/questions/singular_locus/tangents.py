@@ -15,6 +15,7 @@ from typing import Any
 import flint
 import numpy as np
 
+from m2bridge.certainty import Certainty
 from m2bridge.errors import InputError
 from m2bridge.families.base import Model, Weights
 from m2bridge.linear.modular import rank_mod
@@ -25,7 +26,6 @@ from m2bridge.questions import over_q
 from m2bridge.questions.closure import Closure
 from m2bridge.questions.point import Point
 from m2bridge.questions.singular_locus.result import Singularity
-from m2bridge.results import Certainty
 
 _IDLE_CURVES = 4
 """Stop after this many further curves that add nothing; stopping early only weakens the bound."""

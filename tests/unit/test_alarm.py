@@ -1,4 +1,4 @@
-"""The bell interrupts Python code that forgets the time, and nothing else."""
+"""The alarm interrupts Python code that does not look at the clock, and nothing else."""
 
 from __future__ import annotations
 
@@ -9,18 +9,19 @@ from collections.abc import Iterator
 
 import pytest
 
+from m2bridge import alarm as alarms
+from m2bridge.alarm import alarm, suspended_alarm
 from m2bridge.errors import LimitError
 from m2bridge.families import Model
 from m2bridge.frontends import record
-from m2bridge.questions import asking as bells
-from m2bridge.questions.asking import Clock, LimitReached, bell, silence
+from m2bridge.limits import Clock, LimitReached
 from m2bridge.questions.dimension import Dimension
-from m2bridge.questions.kernel import Asking, Question
+from m2bridge.questions.kernel import Context, Question
 
 
 @pytest.fixture(autouse=True)
 def _soon(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(bells, "LEAST_GRACE", 0.05)
+    monkeypatch.setattr(alarms, "LEAST_GRACE", 0.05)
     yield
     assert signal.getsignal(signal.SIGALRM) is signal.SIG_DFL
     assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
@@ -29,7 +30,7 @@ def _soon(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def endless() -> None:
     for _ in range(6000):
         time.sleep(0.01)
-    pytest.fail("nobody rang for a minute")
+    pytest.fail("no alarm for a minute")
 
 
 def clock(seconds: float) -> Clock:
@@ -37,12 +38,12 @@ def clock(seconds: float) -> Clock:
 
 
 def test_it_interrupts_what_does_not_look_at_the_clock() -> None:
-    with pytest.raises(LimitReached, match="time limit"), bell(0.05, clock(0.05).check):
+    with pytest.raises(LimitReached, match="time limit"), alarm(0.05, clock(0.05).check):
         endless()
 
 
 def test_what_it_interrupts_does_not_take_it_for_a_mistake_in_a_network() -> None:
-    with pytest.raises(LimitReached), bell(0.05, clock(0.05).check):
+    with pytest.raises(LimitReached), alarm(0.05, clock(0.05).check):
         record(lambda W: endless(), {"W": (2,)})
 
 
@@ -55,15 +56,15 @@ def test_a_loop_of_numpy_that_goes_on_after_the_ring_is_interrupted_all_the_same
         except LimitReached as error:
             raise SystemError("returned a result with an exception set") from error
 
-    with pytest.raises(LimitReached), bell(0.05, clock(0.05).check):
+    with pytest.raises(LimitReached), alarm(0.05, clock(0.05).check):
         goes_on()
-    with pytest.raises(SystemError), bell(60, clock(60).check):
-        raise SystemError("one that no bell has made")
+    with pytest.raises(SystemError), alarm(60, clock(60).check):
+        raise SystemError("one that no alarm has caused")
 
 
 def test_it_rings_again_where_the_first_ring_was_not_enough() -> None:
     rings = 0
-    with bell(0.05, clock(0.05).check):
+    with alarm(0.05, clock(0.05).check):
         while rings < 3:
             try:
                 endless()
@@ -72,29 +73,29 @@ def test_it_rings_again_where_the_first_ring_was_not_enough() -> None:
 
 
 def test_nothing_rings_without_a_limit_or_before_it() -> None:
-    with bell(None, clock(0).check):
+    with alarm(None, clock(0).check):
         time.sleep(0.2)
-    with bell(60, clock(0).check):
+    with alarm(60, clock(0).check):
         time.sleep(0.2)
 
 
-def test_the_outer_bell_goes_on_after_the_inner_one() -> None:
-    with pytest.raises(LimitReached, match="1 s"), bell(0.1, Clock(0.1, whole=1).check):  # noqa: PT012
-        with pytest.raises(LimitReached, match="2 s"), bell(0.05, Clock(0.05, whole=2).check):
+def test_the_outer_alarm_goes_on_after_the_inner_one() -> None:
+    with pytest.raises(LimitReached, match="1 s"), alarm(0.1, Clock(0.1, whole=1).check):  # noqa: PT012
+        with pytest.raises(LimitReached, match="2 s"), alarm(0.05, Clock(0.05, whole=2).check):
             endless()
         endless()
 
 
-def test_an_inner_bell_that_did_not_ring_leaves_the_outer_one() -> None:
-    with pytest.raises(LimitReached), bell(0.1, clock(0.1).check):  # noqa: PT012
-        with bell(60, clock(60).check):
+def test_an_inner_alarm_that_was_not_due_leaves_the_outer_one() -> None:
+    with pytest.raises(LimitReached), alarm(0.1, clock(0.1).check):  # noqa: PT012
+        with alarm(60, clock(60).check):
             pass
         endless()
 
 
 def test_macaulay2_is_not_interrupted_and_its_answer_is_read() -> None:
-    with pytest.raises(LimitReached), bell(0.05, clock(0.05).check):  # noqa: PT012
-        with silence():
+    with pytest.raises(LimitReached), alarm(0.05, clock(0.05).check):  # noqa: PT012
+        with suspended_alarm():
             time.sleep(0.3)  # many rings later
         read = "the answer"
         endless()
@@ -105,7 +106,7 @@ def test_threads_and_the_alarm_of_others_are_left_alone() -> None:
     seen: list[object] = []
 
     def in_a_thread() -> None:
-        with bell(0.01, clock(0.01).check), silence():
+        with alarm(0.01, clock(0.01).check), suspended_alarm():
             time.sleep(0.2)
         seen.append("done")
 
@@ -114,7 +115,7 @@ def test_threads_and_the_alarm_of_others_are_left_alone() -> None:
     thread.join()
     before = signal.signal(signal.SIGALRM, lambda *_: seen.append("theirs"))
     try:
-        with bell(0.01, clock(0.01).check):
+        with alarm(0.01, clock(0.01).check):
             signal.setitimer(signal.ITIMER_REAL, 0.05)
             time.sleep(0.2)
     finally:
@@ -123,7 +124,7 @@ def test_threads_and_the_alarm_of_others_are_left_alone() -> None:
 
 
 def test_a_question_that_forgets_the_time_ends_with_its_limit() -> None:
-    def forgetful(ask: Asking, model: Model) -> Dimension:
+    def forgetful(context: Context, model: Model) -> Dimension:
         endless()
         raise AssertionError
 
