@@ -1,1 +1,1 @@
-"""Exact and rigorous linear algebra, once: F_p (`residues`), exact ranks (`modular`), real ones (`numeric`), and `primes`."""
+"""Linear algebra: F_p (`residues`), exact ranks (`modular`), ranks of real matrices (`numeric`), choice of `primes`."""

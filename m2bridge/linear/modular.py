@@ -1,8 +1,16 @@
-"""Exact ranks over F_p, with pivots, echelon forms and kernels, and over QQ. Integer matrices enter.
+"""Exact ranks, pivots, echelon forms and kernels over F_p, and ranks over QQ, of matrices of integers.
 
-For p < 2^23 the matrix is held in float64 as balanced residues (:mod:`m2bridge.linear.residues`) and eliminated by a recursive
-PLE factorization, in which almost all work is BLAS multiplication; small matrices and larger primes go to FLINT. The rank over
-F_p of an integer matrix is at most its rank over QQ: each rank found here is a proved lower bound.
+For p < 2^23 the matrix is stored in float64 as balanced residues (:mod:`m2bridge.linear.residues`) and eliminated by a recursive
+PLE factorization, in which almost all work is BLAS multiplication. Small matrices and larger primes are passed to FLINT. The rank
+over F_p of a matrix of integers is at most its rank over QQ, so each rank over F_p is a proved lower bound of the rank over QQ.
+
+The PLE factorization writes A = P L E: P is a permutation of the rows, L is unit lower triangular, E is an echelon form. The
+columns are halved recursively. After the left half is factored, with pivot block L1 (square) and the rows L2 below it, the
+right half [B1; B2] is updated by
+
+    B1 <- L1^-1 B1,    B2 <- B2 - L2 B1,
+
+and the recursion continues with B2. Both updates are matrix products.
 """
 
 from __future__ import annotations
@@ -18,22 +26,25 @@ from numpy.typing import NDArray
 from m2bridge.linear.primes import BLAS_BELOW, LARGE_PRIME, MATRICES_BELOW, check_prime
 from m2bridge.linear.residues import Field, FloatArray, integer_matrix
 
-_PANEL = 16
+_PANEL_COLUMNS = 16
+"""Panels of at most this many columns are eliminated column by column."""
 _BASE = 32
+"""Triangular matrices of at most this size are inverted directly."""
 _SMALL = 120
-"""Below this many rows or columns FLINT finds a rank faster than the blocked elimination."""
+"""Up to this many rows or columns FLINT computes a rank faster than the blocked elimination."""
 _SMALL_ECHELON = 4096
-"""Below this many entries plain elimination in int64 is faster."""
+"""Up to this many entries plain elimination in int64 is faster."""
 
 Interruption = Callable[[], None]
+"""A function that the elimination calls regularly; it may raise an exception to stop the computation."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Elimination:
-    """The outcome of an elimination: rank and a non-singular square submatrix of that size.
+    """The result of an elimination: the rank r and an invertible r x r submatrix.
 
-    `pivot_rows[k]`, `pivot_columns[k]` are in elimination order: all leading minors of the submatrix
-    ``matrix[pivot_rows][:, pivot_columns]`` are non-zero. `pivot_columns` increases.
+    `pivot_rows` and `pivot_columns` are in the order of elimination: all leading minors of the submatrix
+    ``matrix[pivot_rows][:, pivot_columns]`` are non-zero. `pivot_columns` is increasing.
     """
 
     rank: int
@@ -42,7 +53,7 @@ class Elimination:
     p: int
 
 
-def _entered(matrix: Any, p: int) -> tuple[NDArray[Any], int]:
+def _checked_arguments(matrix: Any, p: int) -> tuple[NDArray[Any], int]:
     return integer_matrix(matrix), check_prime(p, "the prime", below=MATRICES_BELOW)
 
 
@@ -52,12 +63,12 @@ def _residues(array: NDArray[Any], p: int) -> tuple[FloatArray, Field]:
 
 
 def rank_mod(matrix: Any, p: int = LARGE_PRIME) -> int:
-    """Rank over F_p of a matrix of integers of any size, exact, for a prime below 2^63.
+    """Return the exact rank over F_p of a matrix of integers, for a prime p < 2^63. The integers may have any size.
 
     >>> rank_mod([[1, 2], [3, 6 + 10007]], 10007)
     1
     """
-    array, p = _entered(matrix, p)
+    array, p = _checked_arguments(matrix, p)
     if 0 in array.shape:
         return 0
     if p >= BLAS_BELOW or min(array.shape) <= _SMALL:
@@ -67,45 +78,48 @@ def rank_mod(matrix: Any, p: int = LARGE_PRIME) -> int:
 
 
 def rank_over_q(matrix: Any) -> int:
-    """Rank over QQ of a matrix of integers of any size, exact, by FLINT's fraction-free elimination.
+    """Return the exact rank over QQ of a matrix of integers, by FLINT's fraction-free elimination.
 
     >>> rank_over_q([[1, 2], [3, 6 + 10007]]), rank_over_q([[2, 4], [3, 6]])
     (2, 1)
     """
     array = integer_matrix(matrix)
-    return int(flint.fmpz_mat(*array.shape, array.ravel().tolist()).rank()) if array.size else 0
+    if not array.size:
+        return 0
+    return int(flint.fmpz_mat(*array.shape, array.ravel().tolist()).rank())
 
 
 def eliminate(matrix: Any, p: int = LARGE_PRIME) -> Elimination:
-    """Rank over F_p together with pivot rows and columns: what a certificate needs."""
-    array, p = _entered(matrix, p)
+    """Compute the rank over F_p with pivot rows and pivot columns, which a certificate of the rank needs."""
+    array, p = _checked_arguments(matrix, p)
     if p < BLAS_BELOW:
         return eliminate_residues(*_residues(array, p))
-    # columns from one echelon form, rows from that of the chosen columns
+    # The pivot columns are read off the echelon form; the pivot rows are the pivot columns of the transposed submatrix.
     _, columns = _flint_echelon(array, p)
     _, rows = _flint_echelon(array[:, columns].T, p)
     return Elimination(rank=len(columns), pivot_rows=rows, pivot_columns=columns, p=p)
 
 
 def eliminate_residues(residues: FloatArray, field: Field) -> Elimination:
-    """:func:`eliminate` of a float64 array of balanced residues, which is overwritten."""
-    work = _Factorization(residues, field)
-    rows, columns = work.order[: len(work.columns)].tolist(), tuple(work.columns)
-    return Elimination(rank=len(columns), pivot_rows=tuple(rows), pivot_columns=columns, p=field.p)
+    """Do :func:`eliminate` for a float64 array of balanced residues. The array is overwritten."""
+    factorization = _Factorization(residues, field)
+    columns = tuple(factorization.columns)
+    rows = tuple(factorization.order[: len(columns)].tolist())
+    return Elimination(rank=len(columns), pivot_rows=rows, pivot_columns=columns, p=field.p)
 
 
 def echelon_mod(
     matrix: Any, p: int = LARGE_PRIME, check: Interruption | None = None
 ) -> tuple[NDArray[np.int64], tuple[int, ...]]:
-    """The reduced row echelon form over F_p, zero rows left out, entries in 0..p-1, and its pivot columns.
+    """Return the reduced row echelon form over F_p without its zero rows, with entries in 0..p-1, and its pivot columns.
 
-    `check` is called now and then, and may raise to stop the work.
+    `check` is called regularly; it may raise an exception to stop the computation.
 
     >>> rows, pivots = echelon_mod([[2, 4, 1], [1, 2, 0]], 7)
     >>> rows.tolist(), pivots
     ([[1, 2, 0], [0, 0, 1]], (0, 2))
     """
-    array, p = _entered(matrix, p)
+    array, p = _checked_arguments(matrix, p)
     if p >= BLAS_BELOW:
         return _flint_echelon(array, p)
     if array.size <= _SMALL_ECHELON:
@@ -118,10 +132,10 @@ def echelon_mod(
 def kernel_mod(
     matrix: Any, p: int = LARGE_PRIME, check: Interruption | None = None
 ) -> tuple[NDArray[np.int64], tuple[int, ...], tuple[int, ...]]:
-    """The canonical basis of {x : matrix x = 0} over F_p, one vector a row, with the pivot and the free columns.
+    """Return the canonical basis of {x : matrix x = 0} over F_p, one vector per row, the pivot columns and the free columns.
 
-    Row k of the basis is 1 in the k-th free column, 0 in the other free ones; its remaining entries are in pivot
-    columns to the left. So a vector of the kernel is determined by its entries in the free columns.
+    Row k of the basis is 1 in the k-th free column and 0 in the other free columns; its other non-zero entries are in
+    pivot columns to the left of the k-th free column. A vector of the kernel is determined by its entries in the free columns.
 
     >>> kernel_mod([[1, 1, 0]], 5)[0].tolist()
     [[4, 1, 0], [0, 0, 1]]
@@ -139,16 +153,18 @@ def kernel_mod(
 def echelon_residues(
     residues: FloatArray, field: Field, check: Interruption | None = None
 ) -> tuple[list[int], FloatArray]:
-    """Pivot columns and the non-zero rows of the reduced row echelon form; the argument is overwritten."""
+    """Return the pivot columns and the non-zero rows of the reduced row echelon form. The argument is overwritten."""
     pivots = _Factorization(residues, field, check).columns
     rank = len(pivots)
     upper = np.triu(residues[:rank, pivots])
     rest = residues[:rank].copy()
-    rest[:, pivots] = 0.0  # multipliers of the factorization are stored below the pivots
+    # The factorization stores its multipliers below the pivots; they are not entries of the echelon form.
+    rest[:, pivots] = 0.0
     for i, column in enumerate(pivots):
         rest[i, :column] = 0.0
     diagonal = field.inverses(np.diagonal(upper))[:, None]
-    # U x = y is a lower triangular system when both orders are reversed
+    # The echelon form is [U | rest] in the order (pivot columns, other columns); the reduced form is [I | U^-1 rest].
+    # Reversing the order of rows and columns turns the upper triangular system into a lower triangular one.
     reduced = field.reduce(rest * diagonal)[::-1].copy()
     _solve_unit_lower(field.reduce(upper * diagonal)[::-1, ::-1].copy(), reduced, field)
     reduced = np.ascontiguousarray(reduced[::-1])
@@ -156,76 +172,82 @@ def echelon_residues(
     return pivots, reduced
 
 
-def _small_echelon(work: NDArray[np.int64], p: int) -> tuple[NDArray[np.int64], tuple[int, ...]]:
-    """Gauss-Jordan elimination in place; products of residues stay below 2^46."""
+def _small_echelon(matrix: NDArray[np.int64], p: int) -> tuple[NDArray[np.int64], tuple[int, ...]]:
+    """Reduce the matrix in place by Gauss-Jordan elimination. Products of residues stay below 2^46."""
     pivots: list[int] = []
-    for column in range(work.shape[1]):
+    for column in range(matrix.shape[1]):
         top = len(pivots)
-        if top == len(work):
+        if top == len(matrix):
             break
-        nonzero = work[top:, column].nonzero()[0]
+        nonzero = matrix[top:, column].nonzero()[0]
         if not len(nonzero):
             continue
         row = top + int(nonzero[0])
         if row != top:
-            work[[top, row]] = work[[row, top]]
-        work[top, column:] = work[top, column:] * pow(int(work[top, column]), -1, p) % p
-        factors = work[:, column].copy()
+            matrix[[top, row]] = matrix[[row, top]]
+        inverse = pow(int(matrix[top, column]), -1, p)
+        matrix[top, column:] = matrix[top, column:] * inverse % p
+        factors = matrix[:, column].copy()
         factors[top] = 0
         rows = factors.nonzero()[0]
-        work[rows, column:] = (work[rows, column:] - factors[rows, None] * work[top, column:]) % p
+        matrix[rows, column:] = (matrix[rows, column:] - factors[rows, None] * matrix[top, column:]) % p
         pivots.append(column)
-    return work[: len(pivots)], tuple(pivots)
+    return matrix[: len(pivots)], tuple(pivots)
 
 
 # -- the blocked factorization ---------------------------------------------------------------------------
 
 
 class _Factorization:
-    """A matrix of residues, factored in place.
+    """The PLE factorization of a matrix of residues, computed in place.
 
-    In the new `order` of rows, row i has its pivot in `columns[i]`; the echelon form is on and right of the pivots, and the
-    multipliers are below them. `check` is called now and then, and may raise to stop the work.
+    `order` is the permutation of the rows. After it, the pivot of row i is in column `columns[i]`; the echelon form E is on and
+    right of the pivots, and the multipliers, which are the entries of L, are below them. `check` is called once for each panel.
     """
 
     def __init__(self, matrix: FloatArray, field: Field, check: Interruption | None = None) -> None:
-        self.matrix, self.field, self.check = matrix, field, check
+        self.matrix = matrix
+        self.field = field
+        self.check = check
         self.order: NDArray[np.int64] = np.arange(matrix.shape[0])
         self.columns: list[int] = []
         self.eliminate(0, 0, matrix.shape[1])
 
     def eliminate(self, top: int, left: int, right: int) -> None:
-        """Eliminate the columns left..right among the rows from `top` on, halving the columns."""
+        """Eliminate the columns left..right-1 in the rows from `top` on, recursively by halves."""
         matrix = self.matrix
         if top >= matrix.shape[0] or left >= right:
             return
-        if right - left <= _PANEL:
+        if right - left <= _PANEL_COLUMNS:
             if self.check is not None:
                 self.check()
-            self.panel(top, left, right)
+            self.eliminate_panel(top, left, right)
             return
         middle = (left + right) // 2
-        known = len(self.columns)
+        pivot_count = len(self.columns)
         self.eliminate(top, left, middle)
-        found = self.columns[known:]
-        if found:
-            bottom = top + len(found)
-            together = found[-1] - found[0] + 1 == len(found)  # then a view does
-            pivots = matrix[top:, found[0] : found[-1] + 1] if together else matrix[top:, found]
+        left_pivots = self.columns[pivot_count:]
+        rank = len(left_pivots)
+        if rank:
+            bottom = top + rank
+            if left_pivots[-1] - left_pivots[0] + 1 == rank:  # consecutive columns: a view avoids the copy
+                multipliers = matrix[top:, left_pivots[0] : left_pivots[-1] + 1]
+            else:
+                multipliers = matrix[top:, left_pivots]
             block = matrix[top:bottom, middle:right]
-            _solve_unit_lower(pivots[: len(found)], block, self.field)
-            self.field.subtract_product(matrix[bottom:, middle:right], pivots[len(found) :], block)
+            _solve_unit_lower(multipliers[:rank], block, self.field)
+            self.field.subtract_product(matrix[bottom:, middle:right], multipliers[rank:], block)
             top = bottom
         self.eliminate(top, middle, right)
 
-    def panel(self, top: int, left: int, right: int) -> None:
-        """Eliminate a narrow panel column by column."""
+    def eliminate_panel(self, top: int, left: int, right: int) -> None:
+        """Eliminate a narrow panel column by column, then apply its row exchanges to the whole matrix."""
         matrix, field = self.matrix, self.field
-        panel = np.array(matrix[top:, left:right], order="C")  # a copy, also when it is all of the matrix
-        local = np.arange(panel.shape[0])
-        found: list[int] = []
+        panel = np.array(matrix[top:, left:right], order="C")  # a copy even if the panel is the whole matrix
+        permutation = np.arange(panel.shape[0])
+        pivot_columns: list[int] = []
         for column in range(right - left):
-            row = len(found)
+            row = len(pivot_columns)
             if row == panel.shape[0]:
                 break
             pivot = row + int(np.argmax(panel[row:, column] != 0))
@@ -233,21 +255,21 @@ class _Factorization:
                 continue
             if pivot != row:
                 panel[[row, pivot]] = panel[[pivot, row]]
-                local[[row, pivot]] = local[[pivot, row]]
+                permutation[[row, pivot]] = permutation[[pivot, row]]
             below = panel[row + 1 :, column:]
             below[:, 0] = field.reduce(below[:, 0] * field.inverse(panel[row, column]))
             below[:, 1:] = field.reduce(below[:, 1:] - below[:, :1] * panel[row, column + 1 :])
-            found.append(left + column)
-        moved = np.flatnonzero(local != np.arange(len(local)))
+            pivot_columns.append(left + column)
+        moved = np.flatnonzero(permutation != np.arange(len(permutation)))
         if moved.size:
-            matrix[top + moved] = matrix[top + local[moved]]
-            self.order[top + moved] = self.order[top + local[moved]]
+            matrix[top + moved] = matrix[top + permutation[moved]]
+            self.order[top + moved] = self.order[top + permutation[moved]]
         matrix[top:, left:right] = panel
-        self.columns.extend(found)
+        self.columns.extend(pivot_columns)
 
 
 def _solve_unit_lower(lower: FloatArray, right: FloatArray, field: Field) -> None:
-    """right <- L^-1 right, where L is the unit lower triangular part of `lower`."""
+    """Replace `right` by L^-1 right in place, where L is the unit lower triangular part of `lower`."""
     size = lower.shape[0]
     if size == 0:
         return
@@ -261,6 +283,7 @@ def _solve_unit_lower(lower: FloatArray, right: FloatArray, field: Field) -> Non
 
 
 def _invert_unit_lower(lower: FloatArray, field: Field) -> FloatArray:
+    """Return L^-1 by forward substitution: row i of L^-1 is e_i - sum over j < i of L[i, j] times row j of L^-1."""
     size = lower.shape[0]
     inverse = np.eye(size)
     for i in range(1, size):

@@ -1,9 +1,10 @@
-"""The primes that computations use, and how one is chosen that divides nothing the user gave.
+"""Choose primes p for computations over F_p that divide none of the numbers in the user's input.
 
-Modulo a prime that divides a coefficient or a weight, the user's map or point is another one. So a default prime steps aside
-silently, and a prime that the user chose is refused with a message that names another.
+If p divides the numerator or the denominator of a coefficient or a weight, then reduction modulo p changes the map or the point,
+or is not defined. A default prime is then replaced by a smaller one; a prime chosen by the user is rejected with an error that
+names a suitable prime.
 
-Over F_p, `given_numbers` is what the user wrote, `prime_for` the prime to compute with, `primes_below` are further ones.
+:func:`given_numbers` collects the numbers of the input, :func:`prime_for` chooses the prime, :func:`primes_below` lists others.
 """
 
 from __future__ import annotations
@@ -18,15 +19,15 @@ from flint import fmpz
 
 from m2bridge.errors import InputError
 
-MACAULAY2_PRIME = 32003  # the default where Macaulay2 computes Groebner bases
-LARGEST_MACAULAY2_PRIME = 32749  # Macaulay2 1.21 computes Groebner bases over ZZ/p for p up to this one
-LARGE_PRIME = 8_388_593  # the largest prime below 2^23: the default for ranks
-BLAS_BELOW = 2**23  # float64 holds sums of hundreds of products of residues exactly
-MATRICES_BELOW = 2**63  # FLINT eliminates matrices of integers modulo these
+MACAULAY2_PRIME = 32003  # the default for Groebner bases in Macaulay2
+LARGEST_MACAULAY2_PRIME = 32749  # the largest p for which Macaulay2 1.21 computes Groebner bases over ZZ/p
+LARGE_PRIME = 8_388_593  # the largest prime below 2^23; the default for ranks
+BLAS_BELOW = 2**23  # below this, float64 represents sums of hundreds of products of residues exactly
+MATRICES_BELOW = 2**63  # below this, FLINT computes with matrices modulo p
 
 
 def is_prime(n: int) -> bool:
-    """Whether n is prime, proved.
+    """Return whether n is prime (a proof, not a probabilistic test).
 
     >>> is_prime(8388593), is_prime(8388593 * 2 + 1), is_prime(32003)
     (True, False, True)
@@ -35,17 +36,20 @@ def is_prime(n: int) -> bool:
 
 
 def check_prime(p: int, option: str = "--prime", *, below: int = BLAS_BELOW) -> int:
-    """p, when it is a prime below a bound, by default one for which float64 products are exact; `option` is what set it."""
+    """Return p if it is a prime less than `below`; raise InputError otherwise.
+
+    `option` names the source of p in the error message. With the default bound, float64 products of residues are exact.
+    """
     if not isinstance(p, (int, np.integer)) or isinstance(p, bool):
         raise InputError(f"{option} must be an integer, not {p!r}")
     if p >= below or not is_prime(int(p)):
-        reason = f"{p} is too large" if p >= below else f"{p} is not prime"
-        raise InputError(f"{option} {p}: a prime below {below} is needed here; {reason}")
+        reason = "too large" if p >= below else "not prime"
+        raise InputError(f"{option} {p} is {reason}; a prime below {below} is required")
     return int(p)
 
 
 class GivenNumbers(frozenset[int | Fraction]):
-    """All numbers that a user gave.
+    """The set of numbers in the user's input.
 
     >>> GivenNumbers([Fraction(6, 35), 8, 0]).divided_by(7)
     Fraction(6, 35)
@@ -57,7 +61,7 @@ class GivenNumbers(frozenset[int | Fraction]):
         return GivenNumbers({*self, *other})
 
     def divided_by(self, p: int) -> int | Fraction | None:
-        """A number, not 0, whose numerator or denominator p divides; None when there is none."""
+        """Return a non-zero number whose numerator or denominator is divisible by p; None if there is none."""
         return next((x for x in self if (x and x.numerator % p == 0) or x.denominator % p == 0), None)
 
 
@@ -65,20 +69,25 @@ NOTHING = GivenNumbers()
 
 
 def numbers_in(polynomials: Iterable[Mapping[tuple[int, ...], int | Fraction]]) -> GivenNumbers:
-    """All coefficients of polynomials, and exponents: a prime that divides an exponent makes a derivative vanish."""
-    found: list[int | Fraction] = []
+    """Collect the coefficients and the exponents of polynomials.
+
+    Exponents are included because the derivative of x^e vanishes modulo a prime that divides e.
+    """
+    numbers: set[int | Fraction] = set()
     for polynomial in polynomials:
-        found += [*polynomial.values(), *{e for exponents in polynomial for e in exponents}]
-    return GivenNumbers(found)
+        numbers.update(polynomial.values())
+        for exponents in polynomial:
+            numbers.update(exponents)
+    return GivenNumbers(numbers)
 
 
 def given_numbers(model: Any = None, weights: Mapping[str, Any] | None = None) -> GivenNumbers:
-    """All numbers in a model and in weights: coefficients and exponents of its polynomials, entries of matrices.
+    """Collect the numbers in a model (coefficients and exponents of its polynomials) and in weights (entries of arrays).
 
-    A built-in family has no numbers of its own; those of a user's network are the constants and exponents of its program.
+    Built-in families contain no numbers. The numbers of a user-defined network are the constants and exponents of its program.
     """
     if getattr(model, "family", None) == "program":
-        own: GivenNumbers = model.program.numbers
+        model_numbers: GivenNumbers = model.program.numbers
     else:
         fractions = getattr(model, "fractions", None)
         terms = (
@@ -86,13 +95,15 @@ def given_numbers(model: Any = None, weights: Mapping[str, Any] | None = None) -
             if fractions is None
             else (f for pair in fractions for f in pair)
         )
-        own = numbers_in(map(dict, terms))
+        model_numbers = numbers_in(map(dict, terms))
     arrays = (np.asarray(array, dtype=object).ravel() for array in (weights or {}).values())
-    return own | GivenNumbers(x for array in arrays for x in array)
+    return model_numbers | GivenNumbers(x for array in arrays for x in array)
 
 
 def primes_below(start: int, *, count: int, without: int = 0, numbers: GivenNumbers = NOTHING) -> list[int]:
-    """The `count` largest primes from `start` down that divide nothing given, one of them left out; fewer if there are no more.
+    """Return the `count` largest primes up to `start` that divide none of `numbers`, in decreasing order.
+
+    The prime `without` is skipped. The list is shorter if there are fewer such primes.
 
     >>> primes_below(30, count=3, without=23)
     [29, 19, 17]
@@ -104,9 +115,9 @@ def primes_below(start: int, *, count: int, without: int = 0, numbers: GivenNumb
 
 
 def prime_for(numbers: GivenNumbers, *, chosen: int | None, default: int) -> int:
-    """The prime to compute with: the chosen one, or else the default or the next below it that divides nothing given.
+    """Return the prime to compute with: `chosen`, or the largest prime up to `default` that divides none of `numbers`.
 
-    A chosen prime that divides something that was given is refused; the message names a prime that does not.
+    Raises InputError if `chosen` divides one of `numbers`; the message names a prime that does not.
 
     >>> prime_for(GivenNumbers([32003]), chosen=None, default=32003)
     31991
@@ -114,12 +125,12 @@ def prime_for(numbers: GivenNumbers, *, chosen: int | None, default: int) -> int
     if chosen is None:
         return primes_below(default, count=1, numbers=numbers)[0]
     chosen = int(chosen)
-    bad = numbers.divided_by(chosen)
-    if bad is not None:
+    multiple = numbers.divided_by(chosen)
+    if multiple is not None:
         other = primes_below(default, count=1, numbers=numbers)[0]
-        shown = str(bad) if len(str(bad)) <= 40 else f"{str(bad)[:37]}..."
+        shown = str(multiple) if len(str(multiple)) <= 40 else f"{str(multiple)[:37]}..."
         raise InputError(
-            f"--prime {chosen} divides the number {shown} that was given, and modulo {chosen} that is another "
-            f"question; --prime {other} divides nothing that was given"
+            f"--prime {chosen} divides the number {shown} in the input, so the problem modulo {chosen} is a "
+            f"different one; use for example --prime {other}"
         )
     return chosen

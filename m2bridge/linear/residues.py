@@ -1,10 +1,10 @@
-"""F_p: its arithmetic on plain arrays, and :class:`Mod`, an array that knows its prime.
+"""Arithmetic in F_p: :class:`Field` on float64 arrays of residues, and :class:`Mod`, an array with its prime.
 
-Integers enter, balanced residues leave: float64 numbers that are integers of absolute value at most
-:attr:`Field.bound`, a little over p/2. A product of two of them is below 2^45 for p < 2^23, so that BLAS
-adds several hundred products without rounding; longer sums are cut into pieces that are reduced in between.
-Nothing here can overflow silently: the length of each piece is computed from p, and a prime for which no
-piece fits is refused.
+Elements of F_p are represented by balanced residues: integers stored as float64, of absolute value at most
+:attr:`Field.bound`, which is slightly more than p/2. For p < 2^23 a product of two of them is below 2^45, so BLAS
+adds several hundred products without rounding (float64 represents all integers up to 2^53). Longer sums are split
+into blocks, and the partial sums are reduced after each block. The length of a block is computed from p
+(:attr:`Field.terms`), so no sum can round unnoticed.
 """
 
 from __future__ import annotations
@@ -23,35 +23,37 @@ from m2bridge.errors import InputError
 from m2bridge.linear.primes import BLAS_BELOW, check_prime
 
 _EXACT = 2**53
+"""Float64 represents all integers up to this absolute value."""
 _CHUNK = 1 << 16
+"""The number of entries reduced at once, so that they stay in the processor's cache."""
 
 FloatArray = NDArray[np.float64]
 
 
 def residue(value: int | Fraction, p: int) -> int:
-    """A rational number modulo p; InputError when p divides the denominator."""
+    """Reduce a rational number modulo p. Raises InputError if p divides the denominator."""
     if value.denominator % p == 0:
-        raise InputError(f"the number {value} does not exist modulo {p}; choose another prime")
+        raise InputError(f"{value} is not defined modulo {p}; choose another prime")
     return int(value.numerator * pow(int(value.denominator), -1, p) % p)
 
 
 def integer_matrix(matrix: Any) -> NDArray[Any]:
-    """A two-dimensional array of exact integers (int64 or Python integers); floats and other inexact entries are refused."""
+    """Convert to a two-dimensional array of int64 or Python integers. Raises InputError if an entry is not an integer."""
     array = np.asarray(matrix)
     if array.ndim != 2:
-        raise InputError(f"a matrix has two axes, this array has {array.ndim}")
+        raise InputError(f"expected a matrix (two axes), not an array with {array.ndim} axes")
     if array.dtype == object:
         if not all(isinstance(entry, (int, np.integer)) for entry in array.flat):
-            raise InputError("an exact rank needs integer entries")
+            raise InputError("an exact rank requires integer entries")
         return array
     if array.size and array.dtype.kind not in "iu":
-        raise InputError(f"an exact rank needs integer entries, not {array.dtype}")
+        raise InputError(f"an exact rank requires integer entries, not {array.dtype}")
     return array.astype(object if array.dtype == np.uint64 else np.int64)
 
 
 @dataclass(frozen=True)
 class Field:
-    """F_p for a prime p < 2^23, on float64 arrays of balanced residues.
+    """Arithmetic in F_p for a prime p < 2^23, on float64 arrays of balanced residues.
 
     >>> field = Field(7)
     >>> field.matmul(field.residues([[3, 5]]), field.residues([[4], [6]])).tolist()
@@ -62,45 +64,46 @@ class Field:
 
     def __post_init__(self) -> None:
         if not 2 <= self.p < BLAS_BELOW:
-            raise InputError(f"a prime below 2^{BLAS_BELOW.bit_length() - 1} is needed here, not {self.p}")
+            raise InputError(f"a prime below 2^{BLAS_BELOW.bit_length() - 1} is required, not {self.p}")
 
     @property
     def bound(self) -> int:
-        """Largest absolute value that :meth:`reduce` leaves.
+        """The largest absolute value of a result of :meth:`reduce`.
 
-        The quotient of a number below 2^53 by p is found with an absolute error of at most 2/p, so that the
-        remainder misses p/2 by at most 2; a multiple of p leaves exactly 0.
+        The quotient of a number below 2^53 by p is computed with an absolute error of at most 2/p. So the
+        remainder exceeds p/2 by at most 2, and a multiple of p is reduced to exactly 0.
         """
         return self.p // 2 + 4
 
     @cached_property
     def terms(self) -> int:
-        """How many products of two residues can be added to a residue before the sum may round."""
+        """The number of products of two residues that can be added to a residue before the sum may round."""
         return min(int((_EXACT - 2 * self.p - self.bound) // self.bound**2), 1 << 16)
 
     def residues(self, array: Any) -> Any:
-        """Residues of an array of integers of any size."""
+        """Return the balanced residues of an array of integers of any size."""
         values = np.asarray(array)
         if values.dtype.kind not in "iub" and values.dtype != object and values.size:
-            raise InputError(f"residues need integers, not {values.dtype}")
+            raise InputError(f"residues are defined for integers, not for {values.dtype}")
         return self.reduce(np.asarray(values % self.p if values.size else values).astype(np.float64))
 
     def reduce(self, array: Any) -> Any:
-        """Bring integers of absolute value below 2^53 - 2p to balanced residues, in place where it can be."""
-        pieces = [array]
-        if array.size > _CHUNK:  # pieces that stay near the processor
+        """Reduce integers of absolute value below 2^53 - 2p to balanced residues, in place: x <- x - p round(x / p)."""
+        blocks = [array]
+        if array.size > _CHUNK:
             flat = array.reshape(-1) if array.flags.c_contiguous else array
             rows = max(1, _CHUNK * len(flat) // flat.size)
-            pieces = [flat[start : start + rows] for start in range(0, len(flat), rows)]
-        for piece in pieces:
-            quotient = np.rint(piece * (1.0 / self.p))
+            blocks = [flat[start : start + rows] for start in range(0, len(flat), rows)]
+        for block in blocks:
+            quotient = np.rint(block * (1.0 / self.p))
             quotient *= self.p
-            np.subtract(piece, quotient, out=piece)
+            np.subtract(block, quotient, out=block)
         return array
 
     def matmul(self, left: Any, right: Any) -> Any:
-        """Product of residue arrays (leading axes are batches, as in ``numpy.matmul``), reduced."""
-        inner, terms = left.shape[-1], self.terms
+        """Return the reduced product of arrays of residues. Leading axes are batch axes, as in ``numpy.matmul``."""
+        inner = left.shape[-1]
+        terms = self.terms
         if inner <= terms:
             return self.reduce(np.asarray(np.matmul(left, right)))
         total = self.reduce(np.matmul(left[..., :terms], right[..., :terms, :]))
@@ -111,7 +114,7 @@ class Field:
         return total
 
     def subtract_product(self, target: FloatArray, left: FloatArray, right: FloatArray) -> None:
-        """target -= left @ right, reduced, for matrices; temporary memory is bounded by a band of rows."""
+        """Compute target -= left @ right in place, reduced. Rows are processed in bands, which bounds the temporary memory."""
         inner = left.shape[1]
         band = max(64, (1 << 21) // max(1, target.shape[1]))
         for top in range(0, target.shape[0], band):
@@ -122,27 +125,30 @@ class Field:
                 self.reduce(rows)
 
     def inverse(self, x: float) -> float:
-        """1/x for a non-zero residue, balanced."""
+        """Return the balanced residue of 1/x for a non-zero residue x."""
         value = pow(int(x) % self.p, -1, self.p)
         return float(value - self.p if value > self.p // 2 else value)
 
     def inverses(self, array: Any) -> Any:
-        """1/x of each entry; all are non-zero."""
+        """Return the inverses of the entries, all of which must be non-zero."""
         return self.residues(np.array([pow(int(x), -1, self.p) for x in array.flat]).reshape(array.shape))
 
     def canonical(self, array: Any) -> NDArray[np.int64]:
-        """Residues in 0..p-1 as int64."""
+        """Return the residues in 0..p-1 as int64."""
         return np.asarray(array.astype(np.int64) % self.p)
 
 
 @lru_cache(maxsize=256)
 def field_of(p: int) -> Field:
-    """F_p for a prime p < 2^23."""
+    """Return the field F_p for a prime p < 2^23; fields are cached."""
     return Field(check_prime(p, "the prime"))
 
 
 def rational(residue: int, modulus: int) -> Fraction | None:
-    """The fraction a/b with a = residue * b mod modulus and |a|, b <= sqrt(modulus/2), or None; it is unique.
+    """Return the fraction a/b with a = residue * b mod modulus and |a|, |b| <= sqrt(modulus/2), or None.
+
+    This is rational reconstruction; there is at most one such fraction. The extended Euclidean algorithm keeps
+    r = t * residue mod modulus in each step, and is stopped at the first remainder r of size at most sqrt(modulus/2).
 
     >>> rational(pow(3, -1, 10007) * -2 % 10007, 10007)
     Fraction(-2, 3)
@@ -158,7 +164,7 @@ def rational(residue: int, modulus: int) -> Fraction | None:
 
 
 class Mod(NDArrayOperatorsMixin):
-    """An exact array over F_p, for a prime p < 2^23, with + - * @ and indexing: what weights and results of programs travel in.
+    """An exact array over F_p, for a prime p < 2^23, with + - * @ and indexing. Programs take and return such arrays.
 
     >>> x = Mod([[1, 2], [3, 4]], 7)
     >>> (x @ x - 3 * x).values.tolist()
@@ -171,21 +177,23 @@ class Mod(NDArrayOperatorsMixin):
 
     def __init__(self, values: Any, p: int) -> None:
         if isinstance(values, Mod):
-            raise InputError("these values are already residues")
+            raise InputError("the values are already an array over F_p (Mod)")
         self.field = field_of(p)
         self.data: Any = self.field.residues(values)
 
     @classmethod
     def wrap(cls, data: Any, p: int) -> Mod:
-        """A Mod around residues as the field of p keeps them (:func:`field_of`)."""
-        made = object.__new__(cls)
-        made.data, made.field = np.asarray(data), field_of(p)
-        return made
+        """Make a Mod from an array of balanced residues without reducing it."""
+        result = object.__new__(cls)
+        result.data = np.asarray(data)
+        result.field = field_of(p)
+        return result
 
     def _wrapped(self, data: Any) -> Mod:
-        made = object.__new__(Mod)
-        made.data, made.field = np.asarray(data), self.field
-        return made
+        result = object.__new__(Mod)
+        result.data = np.asarray(data)
+        result.field = self.field
+        return result
 
     @property
     def p(self) -> int:
@@ -241,10 +249,12 @@ class Mod(NDArrayOperatorsMixin):
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
         if function not in (np.concatenate, np.stack):
             return NotImplemented
-        return self._wrapped(function([self._residues(part) for part in args[0]], *args[1:], **kwargs))
+        return self._wrapped(function([self._residues(array) for array in args[0]], *args[1:], **kwargs))
 
     def _residues(self, other: Any) -> Any:
-        if isinstance(other, int):  # balanced: an array for it would take longer than the product
+        if isinstance(
+            other, int
+        ):  # a scalar needs no array, which would take longer to make than the product
             return (other + self.p // 2) % self.p - self.p // 2
         if not isinstance(other, Mod):
             return self.field.residues(other)

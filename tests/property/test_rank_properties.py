@@ -1,4 +1,4 @@
-"""Properties of ranks: F_p never exceeds QQ; transposes, products and kernels behave."""
+"""Properties of ranks: the rank over F_p is at most the rank over QQ; transposes, products and kernels."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def test_rank_mod_p_never_exceeds_the_rank_over_q(matrix: np.ndarray, p: int) ->
 
 
 @given(matrices)
-def test_a_large_prime_finds_the_rank_of_small_matrices(matrix: np.ndarray) -> None:
-    """9 x 9 minors of entries <= 50 are below 150^9 < 2^66 (Hadamard): not all three primes divide one."""
+def test_a_large_prime_gives_the_rank_of_small_matrices(matrix: np.ndarray) -> None:
+    """9 x 9 minors of entries <= 50 are below 150^9 < 2^66 (Hadamard), so the three primes cannot all divide one."""
     assert max(rank_mod(matrix, p) for p in (2**61 - 1, 2**31 - 1, 8388593)) == rank_over_q(matrix)
 
 

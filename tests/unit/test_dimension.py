@@ -155,7 +155,7 @@ def test_other_primes_give_the_same_dimension(prime: int) -> None:
 
 
 def test_a_prime_that_is_too_large_is_refused_with_the_limit() -> None:
-    with pytest.raises(InputError, match="--prime 2147483647: a prime below 8388594 is needed here"):
+    with pytest.raises(InputError, match=r"--prime 2147483647 .* below 8388594"):
         answer("lightning(d=2,dp=1)", prime=2147483647)
 
 

@@ -1,4 +1,4 @@
-"""Balls: they contain the truth, and they never prove a rank that is not there."""
+"""Ball arithmetic: enclosures contain the exact value, and no false rank is proved."""
 
 from __future__ import annotations
 
@@ -39,20 +39,20 @@ def test_products_and_sums_contain_the_exact_result() -> None:
 
 def test_exponentials_contain_the_exact_result() -> None:
     values = np.array([[-30.0, -1.5, 0.0], [1e-9, 2.25, 17.0]])
-    found = Balls().exp(Ball(values, np.full(values.shape, 1e-10)))
+    enclosures = Balls().exp(Ball(values, np.full(values.shape, 1e-10)))
     before = flint.ctx.prec
     flint.ctx.prec = 200
     try:
         for index in np.ndindex(values.shape):
             for shift in (-1e-10, 0.0, 1e-10):
                 exact = flint.arb(float(values[index])) + flint.arb(shift)
-                error = (exact.exp() - flint.arb(float(found.mid[index]))).abs_upper()
-                assert float(error) <= found.rad[index]
+                error = (exact.exp() - flint.arb(float(enclosures.mid[index]))).abs_upper()
+                assert float(error) <= enclosures.rad[index]
     finally:
         flint.ctx.prec = before
 
 
-def test_a_deficient_matrix_is_never_proved() -> None:
+def test_no_proof_for_a_rank_deficient_matrix() -> None:
     rng = np.random.default_rng(1)
     low = rng.integers(-9, 9, size=(30, 7)) @ rng.integers(-9, 9, size=(7, 8))
     assert full_rank_residual(Ball.exact(low.astype(np.float64))) >= 1
@@ -62,13 +62,13 @@ def test_a_deficient_matrix_is_never_proved() -> None:
     assert full_rank_residual(Ball(vague, np.full(vague.shape, 0.5))) >= 1
 
 
-def test_a_full_matrix_is_proved() -> None:
+def test_proof_for_a_matrix_of_full_rank() -> None:
     matrix = np.random.default_rng(2).normal(size=(30, 20)) * 2.0 ** np.arange(20)
     assert full_rank_residual(Ball.exact(matrix)) < 1e-6
 
 
-def test_one_token_has_no_attention_to_prove() -> None:
-    """With t = 1 the softmax is 1: no derivative by Q or K, and no proof that there is one."""
+def test_one_token_gives_no_proof_for_attention_weights() -> None:
+    """For t = 1 the softmax is 1, so the derivatives by Q and K are zero and must not be proved non-zero."""
     model = parse_spec("softmax(d=[3,3,3],a=[2,2],t=1)")
     layer = last_layer(model.program, model.gauge)
     assert layer is not None
@@ -111,7 +111,7 @@ def test_deep_networks_are_proved_with_more_bits() -> None:
 
 
 @pytest.mark.parametrize("family", ["deep-lightning", "softmax"])
-def test_the_float_rank_is_right(family: str) -> None:
+def test_float_rank_of_deep_networks(family: str) -> None:
     for d in (3, 6, 10, 16):
         model = parse_spec(f"{family}(d=[{d},{d},{d}],a=[2,2],t=3)")
         free = model.parameter_count - model.gauge.count

@@ -1,4 +1,4 @@
-"""Exact rank over F_p against FLINT, and the places where float64 would round or integers would wrap."""
+"""Exact ranks over F_p compared with FLINT, and cases in which float64 would round or integers would overflow."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ def test_rank_and_pivots_agree_with_flint(p: int, rows: int, columns: int, rank:
         matrix[:, 2] = 0
         matrix[:, 4] = matrix[:, 1]
     expected = flint_rank(matrix, p)
-    found = eliminate(matrix, p)
-    assert rank_mod(matrix, p) == found.rank == expected
-    minor = matrix[np.ix_(found.pivot_rows, found.pivot_columns)]
-    assert flint_rank(minor, p) == expected if expected else minor.size == 0
+    elimination = eliminate(matrix, p)
+    assert rank_mod(matrix, p) == elimination.rank == expected
+    submatrix = matrix[np.ix_(elimination.pivot_rows, elimination.pivot_columns)]
+    assert flint_rank(submatrix, p) == expected if expected else submatrix.size == 0
 
 
 @pytest.mark.parametrize("p", [3, LARGE_PRIME, 2**61 - 1])
@@ -49,8 +49,8 @@ def test_nullspace_is_the_kernel(p: int) -> None:
     assert rank_mod(kernel, p) == kernel.shape[0]
 
 
-def test_sums_that_would_round_are_cut() -> None:
-    """600 products of (p-1)/2 squared pass 2^53: an unreduced float64 sum would be wrong."""
+def test_long_sums_are_split_before_they_round() -> None:
+    """The sum of 600 squares of (p-1)/2 exceeds 2^53, so an unreduced float64 sum would be wrong."""
     p = LARGE_PRIME
     field = Field(p)
     assert 600 * ((p - 1) // 2) ** 2 > 2**53 > field.terms * field.bound**2 + field.bound
@@ -64,7 +64,7 @@ def test_sums_that_would_round_are_cut() -> None:
 
 
 def test_a_matrix_whose_elimination_would_overflow() -> None:
-    """Entries at the extreme residues, rank 300 of 700: unreduced, sums of products pass 2^53."""
+    """The entries are extreme residues and the rank is 300 of 700, so unreduced sums of products exceed 2^53."""
     p = LARGE_PRIME
     rng = np.random.default_rng(0)
     left = flint.nmod_mat(
@@ -83,7 +83,7 @@ def test_integers_beyond_int64_are_exact() -> None:
     assert rank_mod(np.array([[2**64 - 1]], dtype=np.uint64), 2) == 1
 
 
-def test_bad_primes_and_entries_are_refused() -> None:
+def test_bad_primes_and_entries_are_rejected() -> None:
     with pytest.raises(InputError, match="not prime"):
         rank_mod([[1]], 8388593 * 3)
     with pytest.raises(InputError, match="too large"):
@@ -106,14 +106,14 @@ def test_primality() -> None:
 
 
 @pytest.mark.parametrize("shape", [(3, 16), (16, 3), (40, 16), (5, 5), (40, 30)])
-def test_the_blocked_echelon_form_keeps_its_rows_when_they_are_exchanged(shape: tuple[int, int]) -> None:
+def test_blocked_echelon_form_with_row_exchanges(shape: tuple[int, int]) -> None:
     p = 101
     matrix = np.random.default_rng(3).integers(0, p, size=shape)
     matrix[0, 0] = 0  # the first pivot is in another row
     field = Field(p)
     pivots, floats = echelon_residues(field.residues(matrix), field)
-    theirs, rank = flint.nmod_mat(*shape, matrix.ravel().tolist(), p).rref()
+    expected, rank = flint.nmod_mat(*shape, matrix.ravel().tolist(), p).rref()
     assert len(pivots) == rank
     assert field.canonical(floats).tolist() == [
-        [int(theirs[i, j]) for j in range(shape[1])] for i in range(rank)
+        [int(expected[i, j]) for j in range(shape[1])] for i in range(rank)
     ]

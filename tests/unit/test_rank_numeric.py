@@ -1,4 +1,4 @@
-"""The numerical rank: right where a gap is, silent where none is."""
+"""Numerical ranks: correct if the singular values have a gap, undecided if not."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ def test_rank_with_a_gap_and_bad_scaling() -> None:
     rng = np.random.default_rng(0)
     matrix = rng.normal(size=(60, 12)) @ rng.normal(size=(12, 40))
     matrix *= 10.0 ** rng.integers(-6, 6, size=(60, 1))
-    found = numeric_rank(matrix)
-    assert found.rank == found.candidate == 12
-    assert found.gap > 1e4
+    result = numeric_rank(matrix)
+    assert result.rank == result.candidate == 12
+    assert result.gap > 1e4
 
 
 def test_no_gap_is_undecided() -> None:
@@ -24,8 +24,8 @@ def test_no_gap_is_undecided() -> None:
     assert numeric_rank(smooth).rank is None
 
 
-def test_what_cancels_is_seen_by_balls() -> None:
-    """Three thirds from a number leave a rounding error, which numeric_rank scales to a column like others."""
+def test_balls_detect_a_column_of_rounding_errors() -> None:
+    """x - x/3 - x/3 - x/3 is a column of rounding errors, which numeric_rank scales to unit norm and counts."""
     column, error = np.random.default_rng(0).normal(size=30), np.full(30, 1e-15)
     noise = column - column / 3 - column / 3 - column / 3
     matrix = np.column_stack([column, column**2, noise])
