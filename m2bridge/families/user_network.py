@@ -153,7 +153,7 @@ def from_callable(
     Parameters
     ----------
     function
-        Called once with keyword arguments that record what is done with them: ``+ - * @ **``, division by constants, ``.T``,
+        Called with keyword arguments that record what is done with them: ``+ - * @ **``, division by constants, ``.T``,
         indexing, sums, most of NumPy's array functions; ``exp`` and division by an array make the network analytic.
     shapes
         Names and shapes of the weights.

@@ -17,24 +17,20 @@ output y %5
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache, partial
-from math import prod
 from types import CodeType
 from typing import Any
 
 import numpy as np
-from numpy.lib.mixins import NDArrayOperatorsMixin
-from numpy.lib.stride_tricks import as_strided
 
-from m2bridge.errors import M2BridgeError
-from m2bridge.frontends.contractions import transposed
+from m2bridge.errors import DisagreementError, M2BridgeError
+from m2bridge.frontends.recorded_array import Recorded, place_of
 from m2bridge.frontends.recorder import Recorder
-from m2bridge.frontends.refusals import RETURNED, WithoutValues, located, not_polynomial, wrong_input
-from m2bridge.programs.arithmetics import object_array
-from m2bridge.programs.instructions import NAME, AxisSlice, ProgramError, Shape
+from m2bridge.frontends.refusals import RETURNED, located, wrong_input
+from m2bridge.programs.evaluation import run
+from m2bridge.programs.instructions import NAME, ProgramError, Shape
 from m2bridge.programs.program import Builder, Program
 
 __all__ = ["Recorded", "Recording", "record", "record_call"]
@@ -69,9 +65,13 @@ def record(
         A line of the function is not polynomial and not one of exp, division or softmax.
     InputError
         Shapes do not fit, or the function ends with an error of its own. The message begins with file and line.
+    DisagreementError
+        At a random point the function has other values than the program.
     """
     code = getattr(function, "__code__", None)
-    return record_call(lambda w, x: function(**w, **x), weights, inputs, name=name, code=code)
+    recording = record_call(lambda w, x: function(**w, **x), weights, inputs, name=name, code=code)
+    _compare(function, recording.program)
+    return recording
 
 
 def record_call(
@@ -138,310 +138,47 @@ def _notes(recorder: Recorder) -> tuple[str, ...]:
     )
 
 
-class Recorded(WithoutValues, NDArrayOperatorsMixin):
-    """An array of a network that is being recorded.
+# -- the function itself, once more ---------------------------------------------------------------------
 
-    It stands for weights, inputs, and everything computed from them. It has a shape but no values; whatever needs values is
-    refused with the line where it stands. Operators are NumPy's ufuncs and methods its functions of the same name
-    (:mod:`m2bridge.frontends.numpy_functions`); here are those that are not.
+
+_TOLERANCE = 1e-6
+"""Of the largest value: a function that differs from its program differs by more at almost every point."""
+
+
+def _compare(function: Callable[..., Any], program: Program) -> None:
+    """Refuse a program whose values differ from those of the function at a random point, in float64.
+
+    A recorded array is no ``np.ndarray``: a function that asks for the class of its arguments may compute something else.
+    Entries of the point are multiples of 1/8, so that most polynomials have exact values. There is no comparison where the
+    function does not accept float64 arrays, or where a value is not finite.
     """
-
-    __slots__ = ("place", "recorder")
-    __class__: Any = property(
-        lambda _: np.ndarray
-    )  # for functions that ask isinstance(x, np.ndarray), np.polynomial's too
-    _op_priority = 10**6  # SymPy's numbers leave their products with a recorded array to it
-
-    def __init__(self, recorder: Recorder, place: int) -> None:
-        self.recorder, self.place = recorder, place
-
-    def new(self, place: int) -> Recorded:
-        return Recorded(self.recorder, place)
-
-    def __repr__(self) -> str:
-        return f"<recorded array of shape {self.shape}>"
-
-    @property
-    def shape(self) -> Shape:
-        return self.recorder.shape(self.place)
-
-    @property
-    def ndim(self) -> int:
-        return len(self.shape)
-
-    @property
-    def size(self) -> int:
-        return prod(self.shape)
-
-    @property
-    def dtype(self) -> Any:
-        """Objects: an array of this type may hold recorded numbers."""
-        return np.dtype(object)
-
-    def __len__(self) -> int:
-        if not self.shape:
-            raise TypeError("a single number has no length")
-        return self.shape[0]
-
-    def __iter__(self) -> Iterator[Recorded]:
-        return (self[k] for k in range(len(self)))
-
-    def axes(self, axis: Any) -> list[int]:
-        """One axis, several or all (None), counted from the front."""
-        if axis is None:
-            return list(range(self.ndim))
-        listed = axis if isinstance(axis, (tuple, list, range, np.ndarray)) else (axis,)
-        for number in listed:
-            if not isinstance(number, (int, np.integer)) or not -self.ndim <= number < self.ndim:
-                raise wrong_input(f"axis {number} of an array with {self.ndim} axes")
-        return [int(number) % self.ndim for number in listed]
-
-    # -- the same entries elsewhere -----------------------------------------------------------------
-
-    def __getitem__(self, key: Any) -> Recorded:
-        parts = tuple(_index(part) for part in (key if isinstance(key, tuple) else (key,)))
-        found: Recorded = self.moved(lambda places: places[parts])
-        return found
-
-    def moved(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        """What a function of NumPy that only moves entries around makes of the array; a list where it makes several.
-
-        NumPy rearranges the array of flat places, and says by it what goes where.
-        """
+    rng = np.random.default_rng(0)
+    shapes = program.parameters | program.input_shapes
+    arrays = {name: rng.integers(-16, 17, size=shape) / 8 for name, shape in shapes.items()}
+    inputs = [arrays[name] for name in program.inputs]
+    joined = inputs[0] if len(inputs) == 1 else np.concatenate([np.zeros(0), *map(np.ravel, inputs)])
+    with np.errstate(all="ignore"):
+        recorded = np.asarray(run(program, arrays, joined)).ravel()
         try:
-            found = function(_flat_places(self.shape), *args, **kwargs)
-        except (IndexError, ValueError, TypeError) as error:
-            raise wrong_input(f"{type(error).__name__}: {error}") from None
-        if isinstance(found, (list, tuple)):
-            return [self._taken(part) for part in found]
-        return self._taken(np.asarray(found))
-
-    def _taken(self, places: np.ndarray) -> Recorded:
-        """The entries at flat places: slices and a transpose where they are a view of all of them, else a gather."""
-        recorder, shape = self.recorder, self.shape
-        if not places.size:
-            return places.astype(object)  # type: ignore[return-value] # NumPy's own: nothing in it is recorded
-        if places.shape and np.may_share_memory(places, _flat_places(shape)):
-            found = _slices(shape, places)
-            if found is not None:
-                parts, order = found
-                place = recorder.slice(self.place, parts)
-                if order != sorted(order):
-                    place = transposed(
-                        recorder, place, [*order, *sorted(set(range(len(shape))) - set(order))]
-                    )
-                return self.new(recorder.reshape(place, places.shape))
-        return self.new(recorder.gather(self.place, places))
-
-    def permuted(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Recorded:
-        """What a function of NumPy that permutes axes makes of the array: strides of an example show the order."""
-        try:
-            example = function(as_strided(np.zeros(1), (1,) * self.ndim, range(self.ndim)), *args, **kwargs)
-        except (ValueError, TypeError) as error:
-            raise wrong_input(f"{type(error).__name__}: {error}") from None
-        return self.new(transposed(self.recorder, self.place, example.strides))
-
-    def reshape(self, *shape: Any, order: str = "C") -> Recorded:
-        if order not in ("C", "A"):
-            found: Recorded = self.moved(np.ndarray.reshape, *shape, order=order)
-            return found
-        wanted = shape[0] if len(shape) == 1 and isinstance(shape[0], (tuple, list, np.ndarray)) else shape
-        lengths = [int(n) for n in wanted]
-        if lengths.count(-1) == 1:
-            known = -prod(lengths)
-            lengths[lengths.index(-1)] = self.size // known if known > 0 else 0
-        return self.new(self.recorder.reshape(self.place, tuple(lengths)))
-
-    def flatten(self, order: str = "C") -> Recorded:
-        return self.reshape(self.size, order=order)
-
-    @property
-    def flat(self) -> Recorded:
-        return self.reshape(self.size)
-
-    def __copy__(self, *_: Any) -> Recorded:
-        return self
-
-    __deepcopy__ = view = __copy__  # a recorded array is never changed
-
-    def astype(self, dtype: Any, *_: Any, **__: Any) -> Recorded:
-        if np.dtype(dtype).kind in "biu":
-            raise not_polynomial("rounding to integers is not a polynomial; leave the array as it is")
-        return self
-
-    def tolist(self) -> Any:
-        return [row.tolist() for row in self] if self.shape else self
-
-    def item(self, *index: Any) -> Any:
-        return self.moved(np.ndarray.item, *index)
-
-    def transpose(self, *axes: Any) -> Recorded:
-        return self.permuted(lambda array: array.transpose(*axes))
-
-    @property
-    def T(self) -> Recorded:
-        return self.transpose()
-
-    @property
-    def mT(self) -> Recorded:
-        if self.ndim < 2:
-            raise wrong_input("'.mT' of an array with fewer than two axes")
-        return self.permuted(np.swapaxes, -1, -2)
-
-    def __pow__(self, exponent: Any) -> Recorded:
-        if isinstance(exponent, Recorded):
-            raise not_polynomial("an exponent that depends on the network; exponents are constant integers")
-        powers = self.recorder.constant(exponent)
-        values: Any = self.recorder.value(powers)
-        if any(n.denominator != 1 for n in values.flat):
-            raise not_polynomial("an exponent that is not an integer; a root is not a polynomial")
-        shape = self.recorder.common_shape(self.place, powers)
-        distinct = sorted({int(n) for n in values.flat})
-        if len(distinct) == 1:
-            return self.new(self.recorder.broadcast(self.recorder.power(self.place, distinct[0]), shape))
-        total = self.new(self.recorder.zeros(shape))
-        for n in distinct:
-            total = total + self.new(self.recorder.power(self.place, n)) * np.equal(values, n)
-        return total
-
-    # -- what NumPy asks ----------------------------------------------------------------------------
-
-    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        from m2bridge.frontends.numpy_functions import entrywise
-
-        return entrywise(self.recorder, ufunc, method, inputs, kwargs)
-
-    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        from m2bridge.frontends.numpy_functions import called
-
-        return called(self.recorder, function, args, kwargs)
-
-    def __getattr__(self, name: str) -> Any:
-        """The other methods of NumPy's arrays, and `real`, are its functions of the same name.
-
-        So are `exp` and its like, which NumPy asks of each entry of np.array([w[0], w[1]]), an array of objects.
-        """
-        function, method = getattr(np, name, None), getattr(np.ndarray, name, None)
-        if isinstance(function, np.ufunc) and function.nin == 1:
-            return partial(function, self)
-        if method is not None and callable(function) and name not in ("resize", "choose", "compress"):
-            return partial(function, self) if callable(method) else function(self)
-        raise AttributeError(
-            f"a recorded array has no {name!r}; it has + - * @ / **, .T, indexing, reshape, sum, mean, and NumPy's functions "
-            "that are polynomial"
-        )
+            expected = _flat(function(**{name: array.copy() for name, array in arrays.items()}))
+        except Exception:  # the function takes recorded arrays only, for instance np.exp(Fraction(1, 2) * x)
+            return
+    if recorded.shape == expected.shape:
+        if not (np.isfinite(expected).all() and np.isfinite(recorded).all()):
+            return
+        gap = np.abs(recorded - expected).max(initial=0)
+        if gap <= _TOLERANCE * (1 + np.abs(expected).max(initial=0)):
+            return
+    raise DisagreementError(
+        "the recorded program differs from the function at random weights and inputs; a function of a network has the same "
+        "values whenever it is called, and does not ask for the class of its arguments"
+    )
 
 
-# -- indices -------------------------------------------------------------------------------------------
-
-
-@lru_cache(maxsize=64)
-def _flat_places(shape: Shape) -> np.ndarray:
-    places = np.arange(prod(shape)).reshape(shape)
-    places.setflags(write=False)
-    return places
-
-
-def _slices(shape: Shape, places: np.ndarray) -> tuple[tuple[AxisSlice, ...], list[int]] | None:
-    """Start, count and step on each axis, and the axes in the order in which a view has them; None for other views."""
-    parts: list[AxisSlice] = [(int(start), 1, 1) for start in np.unravel_index(places.flat[0], shape)]
-    order: list[int] = []
-    for count, stride in zip(places.shape, places.strides, strict=True):
-        if count == 1:
-            continue
-        for axis, length in enumerate(shape):
-            step, rest = divmod(stride // places.itemsize, prod(shape[axis + 1 :]))
-            start = parts[axis][0]
-            if rest == 0 and step and 0 <= start + (count - 1) * step < length and axis not in order:
-                parts[axis] = (start, count, step)
-                order.append(axis)
-                break
-        else:
-            return None
-    return tuple(parts), order
-
-
-def _index(part: Any) -> Any:
-    """A part of an index as NumPy takes it; object arrays of integers become arrays of integers."""
-    if part is None or part is Ellipsis or isinstance(part, (slice, int, np.integer)):
-        return part
-    array = np.asarray(part)
-    if array.dtype == object and all(isinstance(k, (int, np.integer)) for k in array.flat):
-        array = array.astype(np.int64)
-    if array.dtype.kind not in "iub":
-        raise wrong_input(
-            "an array is indexed by integers, slices, None, Ellipsis, and constant arrays of integers or booleans"
-        )
-    return array
-
-
-# -- arrays from what people write ---------------------------------------------------------------------
-
-
-def as_recorded(recorder: Recorder, value: Any) -> Recorded:
-    """A recorded array, a constant, or a list of both, as a recorded array."""
-    own = isinstance(value, Recorded) and value.recorder is recorder
-    return value if own else Recorded(recorder, place_of(recorder, value))
-
-
-def place_of(recorder: Recorder, value: Any) -> int:
-    """The place of a recorded array, a constant, or a nested list or object array of both."""
-    if isinstance(value, Recorded):
-        if value.recorder is not recorder:
-            raise wrong_input("an array of another recording; a network is recorded by itself")
-        return value.place
-    if isinstance(value, np.ndarray) and type(value) not in (np.ndarray, np.memmap):
-        raise wrong_input(
-            f"a constant of the class {type(value).__name__}, whose operators are not those of arrays; write np.asarray(...)"
-        )
-    if not isinstance(value, (list, tuple)) and not (isinstance(value, np.ndarray) and value.dtype == object):
-        return recorder.constant(value)
-    shape, leaves = _leaves(value)
-    if not any(isinstance(leaf, Recorded) for leaf in leaves):
-        if any(isinstance(leaf, np.ndarray) for leaf in leaves):
-            return recorder.constant(np.array(value))
-        return recorder.constant(object_array(leaves, shape))
-    places = [place_of(recorder, leaf) for leaf in leaves]
-    inner = recorder.shape(places[0])
-    if any(recorder.shape(k) != inner for k in places):
-        raise wrong_input("a list of arrays of different shapes is not an array")
-    if not inner:
-        return _stacked_numbers(recorder, places, shape)
-    rows = [recorder.reshape(place, (1, *inner)) for place in places]
-    return recorder.reshape(recorder.concatenate(0, rows), (*shape, *inner))
-
-
-def _leaves(value: Any) -> tuple[Shape, list[Any]]:
-    """The shape of a nested list, and what it holds: numbers, recorded arrays, constant arrays."""
-    if type(value) is np.ndarray and value.dtype == object:
-        return value.shape, list(value.flat)
-    if not isinstance(value, (list, tuple)):
-        return (), [value]
-    parts = [_leaves(item) for item in value]
-    if not parts:
-        raise wrong_input("an empty list is not an array of a network")
-    if any(shape != parts[0][0] for shape, _ in parts):
-        raise wrong_input("a list of lists of different lengths is not an array")
-    return (len(parts), *parts[0][0]), [leaf for _, leaves in parts for leaf in leaves]
-
-
-def _stacked_numbers(recorder: Recorder, places: Sequence[int], shape: Shape) -> int:
-    """An array of single numbers; numbers taken out of the same array are gathered from it at once."""
-    taken: dict[int, dict[int, int]] = {}
-    constants: dict[Any, int] = {}
-    found: list[tuple[int, int]] = []
-    for place in places:
-        value = recorder.value(place)
-        if value is not None:
-            found.append((-1, constants.setdefault(value.flat[0], len(constants))))
-            continue
-        root, flat = recorder.traced_back(place, np.zeros(1, dtype=np.int64))
-        used = taken.setdefault(root, {})
-        found.append((root, used.setdefault(int(flat[0]), len(used))))
-    pieces = {root: recorder.gather(root, np.array(list(used))) for root, used in taken.items()}
-    if constants:
-        pieces[-1] = recorder.constant(list(constants))
-    lengths = [recorder.shape(piece)[0] for piece in pieces.values()]
-    starts = dict(zip(pieces, np.cumsum([0, *lengths]).tolist(), strict=False))
-    joined = recorder.concatenate(0, list(pieces.values()))
-    return recorder.gather(joined, np.array([starts[root] + k for root, k in found]).reshape(shape))
+def _flat(result: Any) -> np.ndarray:
+    """Join the arrays that a function returned to one vector."""
+    if isinstance(result, Mapping):
+        result = list(result.values())
+    if isinstance(result, (list, tuple)):
+        return np.concatenate([_flat(part) for part in result])
+    return np.asarray(result, dtype=np.float64).ravel()

@@ -20,7 +20,15 @@ _FOLDER = Path(__file__).parent
 _OWN = (
     *(
         str(_FOLDER / f"{module}.py")
-        for module in ("recording", "recorder", "contractions", "numpy_functions", "refusals")
+        for module in (
+            "recording",
+            "recorded_array",
+            "recorder",
+            "contractions",
+            "numpy_functions",
+            "numpy_rules",
+            "refusals",
+        )
     ),
     str(_FOLDER.with_name("programs")) + os.sep,
     str(Path(np.__file__).parent) + os.sep,

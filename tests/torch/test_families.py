@@ -14,7 +14,7 @@ from m2bridge import from_torch
 from m2bridge.families import parse_spec
 from m2bridge.linear.residues import Mod
 
-P = 2_147_483_629
+P = 8_388_593
 
 
 class Lightning(nn.Module):

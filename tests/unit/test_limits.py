@@ -27,7 +27,6 @@ _ONE_NAME = re.compile(rf"\b[A-Z_]*(?:{_WORDS})\b")
 _LIMITS = re.compile(r"wall_seconds(?:: float \| None)? ?= ?[0-9]")
 NOT_SECONDS = {
     ("questions/least_squares.py", "_PATIENCE"),  # steps
-    ("frontends/numpy_functions.py", "_EVERY"),  # letters
 }
 
 

@@ -206,7 +206,6 @@ REFUSED: list[tuple[Callable[..., Any], str]] = [
     (lambda W, x: (W @ x).astype(int), "rounding to integers is not a polynomial; leave the array"),
     (lambda W, x: abs(W @ x), "write the square instead"),
     (lambda W, x: math.exp(x[0]) * W, "use NumPy's functions on it"),
-    (lambda W, x: np.cross(W, 2 * x), "no last axis of length 3"),
     (lambda W, x: np.sqrt(np.array([W[0] @ x, W[1] @ x])), "np.sqrt cannot be recorded"),
     (lambda W, x: np.array([W[0] @ x, W[1] @ x]).max(), "max in a softmax is taken of np.block"),
     (lambda W, x: np.linalg.det(np.array([[W[0, 0], 1], [2, W[1, 1]]])) * x, r"join single .* by np.block"),

@@ -18,7 +18,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 from numpy.polynomial.chebyshev import chebval
 from numpy.polynomial.polynomial import polyval
 
-from m2bridge.errors import InputError
+from m2bridge.errors import DisagreementError, InputError
 from m2bridge.frontends import recording
 from m2bridge.frontends.recording import record, record_call
 from m2bridge.programs import parse_program
@@ -176,8 +176,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "no entries": lambda u, C, **_: np.array([u[:t] @ C[t, :t] for t in range(3)]) + u[:0].sum() + C[:0].sum(0),
     "grown from nothing": lambda A, u, **_: reduce(lambda rows, row: np.vstack([rows, row * u]), A, np.empty((0, 3))),
     "appended to nothing": lambda u, **_: np.append(np.append([], u), u[:1] * u[3:]),
-    "polynomial series": lambda u, C, w, **_: polyval(w, C) + polyval(w, u) * chebval(w, u),
-    "asked for its class": lambda u, C, **_: C @ u if isinstance(u, np.ndarray) else C,
+    "polynomial series": lambda u, C, w, **_: C[0, 0] + polyval(w, u) * chebval(w, u),
 }  # fmt: skip
 
 
@@ -192,6 +191,20 @@ def _filled_in(u: Any) -> Any:
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_function_is_recorded_as_numpy_computes_it(name: str) -> None:
     compare(FUNCTIONS[name], SHAPES)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda u, C: C @ u if isinstance(u, np.ndarray) else C,
+        lambda u, C: 1 * polyval(u, C),  # one polynomial per column, for arrays of the class np.ndarray only
+        lambda u, C: C @ u + np.random.default_rng().normal(),
+        lambda u, C: C @ u + 1e-3 * (type(u) is np.ndarray),
+    ],
+)
+def test_a_program_that_differs_from_its_function_is_refused(function: Callable[..., Any]) -> None:
+    with pytest.raises(DisagreementError, match="differs from the function"):
+        record(function, {"u": (3,), "C": (3, 3)})
 
 
 def lines(function: Callable[..., Any], **shapes: tuple[int, ...]) -> list[str]:

@@ -1,0 +1,181 @@
+"""Rules of NumPy's functions on whole recorded arrays: sums, products, contractions, masks and joined arrays."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from fractions import Fraction
+from functools import reduce
+from operator import matmul, mul
+from typing import Any
+
+import numpy as np
+
+from m2bridge.frontends import contractions
+from m2bridge.frontends.contractions import Term, summed
+from m2bridge.frontends.recorded_array import Recorded, as_recorded, place_of
+from m2bridge.frontends.recorder import Recorder
+from m2bridge.frontends.refusals import not_polynomial, wrong_input
+
+# -- sums and products ---------------------------------------------------------------------------------
+
+
+def _reduced(a: Recorded, axes: Sequence[int], keepdims: bool) -> tuple[int, ...]:
+    return tuple(1 if k in axes else n for k, n in enumerate(a.shape) if keepdims or k not in axes)
+
+
+def total(a: Recorded, axis: Any = None, *, keepdims: bool = False) -> Recorded:
+    axes = a.axes(axis)
+    return a.new(summed(a.recorder, a.place, axes)).reshape(_reduced(a, axes, keepdims))
+
+
+def mean(a: Recorded, axis: Any = None, *, keepdims: bool = False) -> Any:
+    sums = total(a, axis, keepdims=keepdims)
+    return sums * Fraction(sums.size, a.size)
+
+
+def variance(a: Recorded, axis: Any = None, *, ddof: int = 0, keepdims: bool = False) -> Any:
+    sums = total((a - mean(a, axis, keepdims=True)) ** 2, axis, keepdims=keepdims)
+    return sums / (a.size // sums.size - ddof)
+
+
+def product(a: Recorded, axis: Any = None, *, keepdims: bool = False) -> Recorded:
+    axes = a.axes(axis)
+    rest = [k for k in range(a.ndim) if k not in axes]
+    factors = a.transpose([*axes, *rest]).reshape([-1, *(a.shape[k] for k in rest)])
+    return reduce(mul, factors).reshape(_reduced(a, axes, keepdims))
+
+
+def largest(a: Recorded, axis: Any = None, *, keepdims: bool = False) -> Recorded:
+    """Understood in a softmax only, where it cancels."""
+    axes = a.axes(axis)
+    return a.new(a.recorder.maximum(a.place, tuple(sorted(axes)), _reduced(a, axes, keepdims)))
+
+
+def trace(a: Recorded, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
+    return total(a.moved(np.diagonal, offset, axis1, axis2), -1)
+
+
+def matrix_power(a: Recorded, exponent: int) -> Any:
+    if exponent < 0:
+        raise not_polynomial("an inverse matrix; a program has no inverses of matrices")
+    if exponent == 0:
+        return as_recorded(a.recorder, np.broadcast_to(np.eye(a.shape[-1], dtype=int), a.shape))
+    return reduce(matmul, [a] * exponent)
+
+
+def determinant(a: Recorded) -> Any:
+    """By the algorithm of R. S. Bird (Information Processing Letters 111, 2011): n - 1 products of matrices, no division."""
+    n, power = a.shape[-1], a
+    if a.ndim < 2 or a.shape[-2] != n:
+        raise wrong_input(f"linalg.det: an array of shape {a.shape} is no square matrix")
+    above, unit = np.triu(np.ones((n, n), dtype=int), 1), np.eye(n, dtype=int)
+    for _ in range(n - 1):
+        below = einsum(
+            a.recorder, "...jj,ij,ik->...ik", power, above, unit
+        )  # sums of the diagonal below each entry
+        power = (below - power * above) @ a
+    return power[..., 0, 0]
+
+
+def dot(a: Recorded, b: Recorded, *, axis: int = -2) -> Any:
+    """Sums over the last axis of the first, and over the second to last of the second unless it is a vector."""
+    return tensordot(a, b, ([-1], [axis if b.ndim > 1 else -1])) if a.ndim and b.ndim else a * b
+
+
+def tensordot(a: Recorded, b: Recorded, axes: Any = 2) -> Recorded:
+    if isinstance(axes, int):
+        axes = (range(a.ndim - axes, a.ndim), range(axes))
+    mine, its = (array.axes(part) for array, part in zip((a, b), axes, strict=True))
+    if len(mine) != len(its) or len(set(mine)) < len(mine) or len(set(its)) < len(its):
+        raise wrong_input("tensordot: as many axes of the first as of the second, each once")
+    if [a.shape[k] for k in mine] != [b.shape[k] for k in its]:
+        raise wrong_input(f"tensordot: arrays of shapes {a.shape} and {b.shape} do not fit along these axes")
+    second = [mine[its.index(k)] if k in its else a.ndim + k for k in range(b.ndim)]
+    rest = [k for k in (*range(a.ndim), *second) if k not in mine]
+    return einsum(a.recorder, a, range(a.ndim), b, second, rest)
+
+
+def kron(a: Recorded, b: Recorded) -> Recorded:
+    n = max(a.ndim, b.ndim)
+    a, b = (array.reshape([1] * (n - array.ndim) + list(array.shape)) for array in (a, b))
+    mixed = einsum(a.recorder, a, range(0, 2 * n, 2), b, range(1, 2 * n, 2), range(2 * n))
+    return mixed.reshape(np.multiply(a.shape, b.shape))
+
+
+_TERM = re.compile(r"[A-Za-z]*(?:\.\.\.[A-Za-z]*)?")
+_ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+
+
+def einsum(recorder: Recorder, *arguments: Any, optimize: Any = False) -> Recorded:
+    """``np.einsum("ij,jk->ik", A, B)``, also with an ellipsis, or with lists of integers after each array."""
+    if arguments and isinstance(arguments[0], str):
+        left, arrow, result = arguments[0].replace(" ", "").partition("->")
+        written, operands = left.split(","), arguments[1:]
+    else:
+        lists = [*arguments[1::2], *(arguments[-1:] if len(arguments) % 2 else ())]
+        letters = ["".join("..." if k is Ellipsis else _ALPHABET[k] for k in axes) for axes in lists]
+        written, operands = letters[: len(arguments) // 2], arguments[: len(arguments) // 2 * 2 : 2]
+        arrow, result = ("->", letters[-1]) if len(arguments) % 2 else ("", "")
+    if len(written) != len(operands) or not all(map(_TERM.fullmatch, [*written, result])):
+        raise wrong_input(f"einsum: {','.join(written)!r} does not fit {len(operands)} arrays")
+    places = [place_of(recorder, operand) for operand in operands]
+    dots = []  # how many axes the ellipsis of each term stands for
+    for term, place in zip(written, places, strict=True):
+        ndim = len(recorder.shape(place))
+        dots.append(ndim - len(term.replace(".", "")))
+        if dots[-1] < 0 or (dots[-1] and "." not in term):
+            raise wrong_input(f"einsum: {term!r} does not fit an array with {ndim} axes")
+    terms = [_names(term, count, max(dots)) for term, count in zip(written, dots, strict=True)]
+    names = [name for term in terms for name in term]
+    if not arrow:
+        result = "..." + "".join(sorted(name for name in names if names.count(name) == 1 and name.isalpha()))
+    output = _names(result, max(dots), max(dots))
+    if len(set(output)) < len(output) or not set(output) <= set(names):
+        raise wrong_input(f"einsum: the result {''.join(output)!r} does not fit {','.join(written)!r}")
+    return Recorded(recorder, contractions.einsum(recorder, terms, output, places))
+
+
+def _names(term: str, count: int, most: int) -> Term:
+    """A name for each axis: a letter, or for those of an ellipsis the number counted from the left of the longest one."""
+    before, dots, after = term.partition("...")
+    return (*before, *(f"...{k}" for k in range(most - count, most) if dots), *after)
+
+
+# -- masks and joined arrays ---------------------------------------------------------------------------
+
+
+def broadcast_to(a: Recorded, shape: Any) -> Recorded:
+    wanted = tuple(int(n) for n in np.atleast_1d(np.array(shape, dtype=int)))
+    if np.broadcast_shapes(a.shape, wanted) != wanted:
+        raise wrong_input(f"an array of shape {a.shape} cannot be repeated to {wanted}")
+    return a.new(a.recorder.broadcast(a.place, wanted))
+
+
+def where(recorder: Recorder, mask: Any, yes: Any = None, no: Any = None) -> Recorded:
+    if isinstance(mask, Recorded) or yes is None or no is None:
+        raise not_polynomial(
+            "np.where with a condition on recorded values; the mask has to be a constant array"
+        )
+    chosen = np.asarray(mask).astype(bool)
+    result = as_recorded(recorder, yes) * chosen + as_recorded(recorder, no) * ~chosen
+    shape = recorder.common_shape(*(place_of(recorder, part) for part in (chosen, yes, no)))
+    return broadcast_to(result, shape)
+
+
+def pad(a: Recorded, pad_width: Any, mode: str = "constant", constant_values: Any = 0) -> Any:
+    if mode != "constant":
+        return a.moved(np.pad, pad_width, mode)
+    flat = np.pad(np.arange(a.size).reshape(a.shape), pad_width, constant_values=a.size)
+    return concatenate(a.recorder, [a.ravel(), np.array([constant_values], dtype=object)])[flat]
+
+
+def concatenate(recorder: Recorder, arrays: Sequence[Any], axis: int | None = 0) -> Recorded:
+    parts = [as_recorded(recorder, array) for array in arrays]
+    if axis is None:
+        parts, axis = [part.ravel() for part in parts], 0
+    return parts[0].new(recorder.concatenate(parts[0].axes(axis)[0], [part.place for part in parts]))
+
+
+def stack(recorder: Recorder, arrays: Sequence[Any], axis: int = 0) -> Recorded:
+    return as_recorded(recorder, list(arrays)).permuted(np.moveaxis, 0, axis)
