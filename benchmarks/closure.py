@@ -25,7 +25,7 @@ from m2bridge.engine import Engine, open_engine
 from m2bridge.families import Model, parse_spec
 from m2bridge.limits import Clock, Limits
 from m2bridge.questions.closure import closure, interpolate
-from m2bridge.questions.closure.methods import best_source, generator_counts
+from m2bridge.questions.closure.ring_kernel import best_source, generator_counts
 from m2bridge.questions.kernel import Context
 
 LADDER = (

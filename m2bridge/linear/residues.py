@@ -9,6 +9,7 @@ into blocks, and the partial sums are reduced after each block. The length of a 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
@@ -35,6 +36,13 @@ def residue(value: int | Fraction, p: int) -> int:
     if value.denominator % p == 0:
         raise InputError(f"{value} is not defined modulo {p}; choose another prime")
     return int(value.numerator * pow(int(value.denominator), -1, p) % p)
+
+
+def reduce_polynomial(
+    polynomial: Mapping[tuple[int, ...], int | Fraction], p: int
+) -> dict[tuple[int, ...], int]:
+    """Reduce the coefficients of a polynomial, exponents -> coefficient, modulo a prime that divides no denominator."""
+    return {exponents: r for exponents, value in polynomial.items() if (r := residue(value, p))}
 
 
 def integer_matrix(matrix: Any) -> NDArray[Any]:

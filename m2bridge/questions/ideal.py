@@ -21,9 +21,9 @@ from m2bridge.frontends.ideals import GivenIdeal, read_ideal
 from m2bridge.frontends.polynomials import for_macaulay2, polynomial_text
 from m2bridge.limits import LimitReached
 from m2bridge.linear.primes import LARGE_PRIME, MACAULAY2_PRIME, check_prime, numbers_in, prime_for
+from m2bridge.linear.residues import reduce_polynomial
 from m2bridge.questions.closure import Closure, read_field
-from m2bridge.questions.closure.lifting import generated_rank, reduce_polynomial
-from m2bridge.questions.closure.series import expanded
+from m2bridge.questions.hilbert import expanded, generated_rank
 from m2bridge.questions.kernel import Context, Option, Subject, question
 from m2bridge.results import Result, register_result
 from m2bridge.views import View, cut, known

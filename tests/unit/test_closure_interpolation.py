@@ -14,6 +14,7 @@ from m2bridge.limits import Clock
 from m2bridge.questions.closure import interpolate
 from m2bridge.questions.closure.image import coordinate_permutations, image_of, torus_weights
 from m2bridge.questions.closure.interpolation import evaluate
+from m2bridge.questions.closure.stages import LimitStop, TooFewPoints
 
 
 def test_equations_vanish_at_fresh_points() -> None:
@@ -71,24 +72,24 @@ def test_a_limit_inside_a_degree_returns_the_degrees_before() -> None:
     started = time.monotonic()
     found = interpolate(parse_spec("lightning(d=3,dp=3,a=2)"), 6, clock=Clock(seconds=0.7))
     assert time.monotonic() - started < 5
-    assert found.limit is not None
-    assert "time limit" in found.limit
+    assert isinstance(found.stop, LimitStop)
+    assert "time limit" in found.stop.reason
     assert found.degree_reached < 6
     assert max(found.generators, default=1) <= found.degree_reached
 
 
 def test_a_memory_limit_is_kept() -> None:
     found = interpolate(parse_spec("lightning(d=3,dp=2,a=2)"), 4, clock=Clock(memory_bytes=2_000_000))
-    assert found.limit is not None
-    assert "MB" in found.limit
+    assert isinstance(found.stop, LimitStop)
+    assert "MB" in found.stop.reason
 
 
 def test_degrees_that_points_do_not_determine_are_not_done() -> None:
     """Over F_3 the polynomials x^3 - x vanish at every point: cubics are not interpolated there."""
     model = parse_spec("lightning(d=2,dp=2,a=2)")
     small, large = interpolate(model, 4, prime=3), interpolate(model, 4)
-    assert (small.degree_reached, small.few_points, small.limit) == (2, True, None)
-    assert (large.degree_reached, large.few_points) == (4, False)
+    assert (small.degree_reached, small.stop) == (2, TooFewPoints(3))
+    assert (large.degree_reached, large.stop) == (4, None)
     assert small.hilbert_function == large.hilbert_function[:3]
 
 

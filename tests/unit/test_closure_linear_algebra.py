@@ -13,15 +13,10 @@ from m2bridge.errors import InputError
 from m2bridge.limits import Clock, LimitReached
 from m2bridge.linear.modular import echelon_mod, kernel_mod
 from m2bridge.linear.primes import check_prime, primes_below
-from m2bridge.linear.residues import Mod, rational
+from m2bridge.linear.residues import Mod, rational, reduce_polynomial
 from m2bridge.questions.closure.interpolation import monomials_of_degree, split_degree
-from m2bridge.questions.closure.lifting import (
-    combine,
-    generated_rank,
-    lift_polynomials,
-    reduce_polynomial,
-    vanishes_exactly,
-)
+from m2bridge.questions.closure.lifting import combine, lift_polynomials, vanishes_exactly
+from m2bridge.questions.hilbert import generated_rank
 
 
 @pytest.mark.parametrize("p", [2, 7, 32003, 8388593])

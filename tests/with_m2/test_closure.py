@@ -22,10 +22,12 @@ from m2bridge.families import Lightning, parse_spec
 from m2bridge.families.polynomial_map import from_text
 from m2bridge.families.user_network import from_callable
 from m2bridge.limits import LimitReached, Limits
-from m2bridge.questions.closure import Closure, Work, closure
-from m2bridge.questions.closure.accounting import account, measure, say_account, vanish_at_fresh_points
+from m2bridge.questions.closure import Closure, closure
+from m2bridge.questions.closure.completeness import account_evidence, account_of, fresh_points_evidence
 from m2bridge.questions.closure.image import image_of
 from m2bridge.questions.closure.interpolation import interpolate
+from m2bridge.questions.closure.size import measure
+from m2bridge.questions.closure.stages import Setting
 from m2bridge.questions.kernel import Context
 from m2bridge.records import from_document, to_document
 from tests.answering import Answers
@@ -202,14 +204,17 @@ def judge(engine: Engine, spec: str, change: Any) -> bool | None:
     image = image_of(model)
     found = interpolate(image, 4)
     context = Context(engine=engine, prime=None, seed=0, limits=Limits(), keep=None, progress=None)
-    work = Work(context=context, model=model, image=image, prime=32003)
-    measure(work, found.span)  # the other statement on the dimension of the image
-    work.polynomials = change([dict(f) for group in found.generators.values() for f in group])
-    work.hilbert_function, work.degree_bound = found.hilbert_function, found.degree_reached
-    work.say("vanishing", True, "interpolation", "its own word")
-    vanish_at_fresh_points(work, work.polynomials, 32003)
-    say_account(work, account(work)[0])
-    return weigh(work.evidence).verdict
+    setting = Setting(context=context, model=model, image=image, prime=32003, rational=False)
+    size = measure(setting, found.span)  # the other statement on the dimension of the image
+    polynomials = tuple(change([dict(f) for group in found.generators.values() for f in group]))
+    equations = replace(found.equations, polynomials=polynomials)
+    evidence = [
+        *size.evidence,
+        setting.statement("vanishing", True, "interpolation", "its own word"),
+        fresh_points_evidence(setting, size, polynomials, 32003),
+        *account_evidence(setting, size, equations, account_of(setting, size, equations).values),
+    ]
+    return weigh(evidence).verdict
 
 
 @pytest.mark.parametrize("spec", ["lightning(d=2,dp=1,a=1)", "lightning(d=2,dp=2,a=2)"])
@@ -283,10 +288,10 @@ def test_a_limit_gives_a_partial_answer_and_exit_5(capsys: pytest.CaptureFixture
 @pytest.mark.parametrize(
     ("place", "name", "lacking"),
     [
-        ("methods", "_advance", "equations of higher degree"),
-        ("methods.accounting", "conclude", "an account of the equations"),
-        ("methods", "compare_primes", "agreement with other primes"),
-        (None, "closure_certificates", "a certificate"),
+        ("equations", "_advance", "equations of higher degree"),
+        (None, "conclude", "an account of the equations"),
+        (None, "lift_equations", "agreement with other primes"),
+        ("findings", "closure_certificates", "a certificate"),
     ],
 )
 def test_a_limit_at_any_step_keeps_what_was_found(
@@ -300,7 +305,7 @@ def test_a_limit_at_any_step_keeps_what_was_found(
     assert (found.image_dim, found.limit) == (2, "the time limit of 9 s was reached")
     assert f"{lacking}: a limit came first" in found.not_shown
     assert dict(found.generator_counts) == ({} if name == "_advance" else {2: 3})
-    if name == "compare_primes":  # nothing that was not lifted and checked is said of QQ
+    if name == "lift_equations":  # nothing that was not lifted and checked is said of QQ
         assert (found.field, found.certainty) == ("F_32003", Certainty.PROBABLE)
 
 
@@ -448,7 +453,7 @@ def test_a_kernel_that_does_not_vanish_on_the_map_is_not_proved(
 ) -> None:
     """The kernel of another map, as a mistake in the template would give."""
     wrong = from_text("another", ["s", "t"], ["s^3", "s^2*t", "s*t^2", "2*t^3"])
-    monkeypatch.setattr("m2bridge.questions.closure.methods.best_source", lambda _: wrong)
+    monkeypatch.setattr("m2bridge.questions.closure.ring_kernel.best_source", lambda _: wrong)
     found = closure("map:s,t->s^3;s^2*t;s*t^2;t^3", method="kernel", field="QQ", engine=engine)
     assert (found.certainty, found.agreement) == (Certainty.PROBABLE, False)
 

@@ -11,6 +11,7 @@ F_p do not determine polynomials in the weights is not done (:meth:`~m2bridge.qu
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,10 +26,12 @@ from m2bridge.linear.primes import MACAULAY2_PRIME, check_prime
 from m2bridge.questions.closure.image import (
     Image,
     Matrix,
+    Span,
     coordinate_permutations,
     image_of,
     torus_weights,
 )
+from m2bridge.questions.closure.stages import LimitStop, TooFewPoints
 
 Keys = npt.NDArray[np.uint64]
 _HASH_SEED = 20250101
@@ -156,7 +159,30 @@ def _orbits(size: int, count: int, permutations: list[Matrix], images: list[Matr
 # -- interpolation ---------------------------------------------------------------------------------------------------
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Equations:
+    """Minimal generators over F_p, in the coordinates of the span, of the ideal up to `degree_bound`.
+
+    `hilbert_function` is that of the image in degrees 0, 1, ..., as far as it was computed.
+    """
+
+    span: Span
+    polynomials: tuple[Polynomial, ...] = ()
+    hilbert_function: tuple[int, ...] = ()
+    degree_bound: int = 1
+
+    @property
+    def counts(self) -> dict[int, int]:
+        """Degree -> number of minimal generators, degrees without any left out."""
+        return dict(sorted(Counter(sum(next(iter(f))) for f in self.polynomials).items()))
+
+    @property
+    def top_degree(self) -> int:
+        """The highest degree of a generator; 1 if there is none."""
+        return max(self.counts, default=1)
+
+
+@dataclass(frozen=True, slots=True)
 class _Solved:
     """The equations of one weight: rows of `basis`, which are unit vectors in the columns `free`."""
 
@@ -194,8 +220,7 @@ class Interpolation:
     span: the coordinates in which the equations are written, and the linear forms that give the others.
     grading, permutations: the torus that acts on the image, and permutations of the coordinates that preserve it.
     generators: degree -> minimal generators of that degree, in the order of their weights.
-    limit: why no more degrees were finished, when a limit was the reason.
-    few_points: whether no more degrees were done because points over F_p do not determine polynomials of the next one.
+    stop: why the next degree was not finished; None as long as all degrees were.
     largest: the size of the largest weight space that was solved in the last degree.
     """
 
@@ -218,8 +243,7 @@ class Interpolation:
         self.largest = 0
         self.previous = split_degree(self.grading, self.permutations, 1)
         self.solved: dict[int, _Solved] = {}
-        self.limit: str | None = None
-        self.few_points = False
+        self.stop: LimitStop | TooFewPoints | None = None
 
     @property
     def degree_reached(self) -> int:
@@ -227,32 +251,37 @@ class Interpolation:
         return len(self.hilbert_function) - 1
 
     @property
-    def counts(self) -> dict[int, int]:
-        """Degree -> number of minimal generators, degrees without any left out."""
-        return {degree: len(found) for degree, found in self.generators.items() if found}
+    def equations(self) -> Equations:
+        """The minimal generators of the degrees that were finished."""
+        return Equations(
+            span=self.span,
+            polynomials=tuple(f for degree in sorted(self.generators) for f in self.generators[degree]),
+            hilbert_function=self.hilbert_function,
+            degree_bound=self.degree_reached,
+        )
 
     @property
-    def polynomials(self) -> tuple[Polynomial, ...]:
-        """All minimal generators found so far, by degree."""
-        return tuple(f for degree in sorted(self.generators) for f in self.generators[degree])
+    def counts(self) -> dict[int, int]:
+        """Degree -> number of minimal generators, degrees without any left out."""
+        return self.equations.counts
 
     def reach(self, degree: int) -> bool:
-        """Go on up to a degree; False when a limit was reached before, or the field has too few points."""
+        """Interpolate up to a degree; False, with the reason in `stop`, if that is not possible."""
         while self.degree_reached < degree and self.advance():
             pass
-        return self.limit is None and not self.few_points
+        return self.stop is None
 
     def advance(self) -> bool:
-        """Do the next degree; False, with `limit` or `few_points` set and nothing else changed, where that is not possible."""
+        """Interpolate the next degree; False, with the reason in `stop` and nothing else changed, if that is not possible."""
         try:
-            self._solve(self.degree_reached + 1)
+            self.stop = self._solve(self.degree_reached + 1)
         except LimitReached as reached:
-            self.limit = reached.reason
+            self.stop = LimitStop(reached.reason)
         except MemoryError:
-            self.limit = "memory ran out"
-        return self.limit is None and not self.few_points
+            self.stop = LimitStop("memory ran out")
+        return self.stop is None
 
-    def _solve(self, degree: int) -> None:
+    def _solve(self, degree: int) -> TooFewPoints | None:
         """Find the equations of one degree; nothing changes unless the whole degree is finished."""
         part = split_degree(self.grading, self.permutations, degree, self.clock)
         orbit_sizes = part.orbit_sizes
@@ -260,8 +289,7 @@ class Interpolation:
         largest = max((len(part.space(i)) for i in representatives), default=0)
         needed = self.image.points_needed(largest, degree, self.p)
         if needed is None:
-            self.few_points = True
-            return
+            return TooFewPoints(degree)
         self.clock.reserve(8 * 8 * largest * needed, f"linear algebra in degree {degree}")
         points = self.image.points(self.rng, needed, self.p)[:, self.span.basis]
         rank_total, held = 0, 0
@@ -283,6 +311,7 @@ class Interpolation:
         self.generators[degree] = tuple(self._translate(part, solved, new))
         self.hilbert_function = (*self.hilbert_function, rank_total)
         self.previous, self.solved, self.largest = part, solved, largest
+        return None
 
     def _new_columns(self, part: DegreePart, here: _Solved, degree: int) -> tuple[int, ...]:
         """Free columns whose equations are not generated by equations of lower degree.

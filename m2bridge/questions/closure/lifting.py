@@ -9,32 +9,42 @@ degree are the same.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from itertools import combinations_with_replacement
 from math import comb, lcm
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
+from typing import Any
 
 from m2bridge.certainty import Certainty
-from m2bridge.frontends.polynomials import Polynomial, exponents_of, variables_of
+from m2bridge.evidence import Evidence
+from m2bridge.frontends.polynomials import Polynomial, variables_of
 from m2bridge.limits import Clock, LimitReached
-from m2bridge.linear.modular import Interruption, echelon_mod, rank_over_q
-from m2bridge.linear.residues import rational, residue
-from m2bridge.questions.closure.accounting import MONOMIAL_RANKS, vanish_at_fresh_points
-from m2bridge.questions.closure.interpolation import Interpolation
-
-if TYPE_CHECKING:
-    from m2bridge.questions.closure import Work
+from m2bridge.linear.residues import rational, reduce_polynomial, residue
+from m2bridge.questions.closure.completeness import MONOMIAL_RANKS, Conclusion, fresh_points_evidence
+from m2bridge.questions.closure.equations import interpolation
+from m2bridge.questions.closure.image import Span
+from m2bridge.questions.closure.interpolation import Equations, Interpolation
+from m2bridge.questions.closure.size import ImageSize
+from m2bridge.questions.closure.stages import (
+    EMPTY,
+    BadPrime,
+    Complete,
+    LimitStop,
+    Report,
+    Setting,
+    limit_sentence,
+)
+from m2bridge.questions.hilbert import generated_rank
 
 _MOST_COLUMNS = 1500
 _PRIMES = 6
 
 
+# -- Chinese remainders ----------------------------------------------------------------------------------------------
+
+
 def combine(residues: Sequence[int], moduli: Sequence[int]) -> tuple[int, int]:
-    """The residue modulo the product of coprime moduli (Chinese remainders), with the product.
+    """Return the residue modulo the product of coprime moduli (Chinese remainders), and the product.
 
     >>> combine([2, 3], [5, 7])
     (17, 35)
@@ -49,7 +59,7 @@ def combine(residues: Sequence[int], moduli: Sequence[int]) -> tuple[int, int]:
 def lift_polynomials(
     systems: Sequence[Sequence[Polynomial]], primes: Sequence[int]
 ) -> list[dict[tuple[int, ...], Fraction]] | None:
-    """Rational polynomials from their residues modulo several primes, or None when these do not determine them.
+    """Return rational polynomials from their residues modulo several primes, or None if these do not determine them.
 
     `systems[k]` lists the same polynomials modulo `primes[k]`, normalised alike. The last prime is only used to check what
     the others give.
@@ -60,20 +70,219 @@ def lift_polynomials(
     for versions in zip(*systems, strict=True):
         polynomial: dict[tuple[int, ...], Fraction] = {}
         for monomial in set().union(*versions):
-            known = [int(f.get(monomial, 0)) for f in versions]
-            fraction = rational(*combine(known[:-1], primes[:-1]))
+            residues = [int(f.get(monomial, 0)) for f in versions]
+            fraction = rational(*combine(residues[:-1], primes[:-1]))
             if fraction is None or fraction.denominator % primes[-1] == 0:
                 return None
-            if residue(fraction, primes[-1]) != known[-1]:
+            if residue(fraction, primes[-1]) != residues[-1]:
                 return None
             polynomial[monomial] = fraction
         lifted.append(polynomial)
     return lifted
 
 
-def reduce_polynomial(polynomial: Polynomial, p: int) -> dict[tuple[int, ...], int]:
-    """Residues of a rational polynomial modulo a prime that divides no denominator."""
-    return {m: r for m, c in polynomial.items() if (r := residue(c, p))}
+# -- the lift of a closure's equations -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lift:
+    """Equations over QQ: generators in the coordinates of the span, and linear forms in all coordinates.
+
+    `exact`: they vanish identically on the image and are complete and minimal over QQ, without a random choice.
+    """
+
+    polynomials: Sequence[Polynomial]
+    linear_forms: Sequence[Polynomial]
+    exact: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lifting:
+    """The result of the comparison with other primes: the lift if there is one, and what stood against it."""
+
+    lift: Lift | None = None
+    stop: BadPrime | LimitStop | None = None
+    report: Report = EMPTY
+
+
+def lift_equations(
+    setting: Setting, size: ImageSize, equations: Equations, conclusion: Conclusion
+) -> Lifting:
+    """Compare equations with those over other primes and lift them to QQ; check the lift exactly if QQ is the chosen field."""
+    compared = _compare_primes(setting, equations)
+    if compared.lift is None:
+        return compared
+    checked = _check_lift(setting, size, equations, compared.lift, conclusion)
+    return replace(checked, report=compared.report + checked.report)
+
+
+def _compare_primes(setting: Setting, equations: Equations) -> Lifting:
+    """Interpolate over other primes until the equations can be lifted; an unlucky prime has smaller ranks."""
+    ranks = equations.hilbert_function[: equations.top_degree + 1]
+    evidence: list[Evidence] = []
+    others: list[Interpolation] = []
+    for number, p in enumerate(setting.other_primes(_PRIMES)):
+        setting.context.report_progress(f"the same modulo {p}")
+        other = interpolation(setting, p)
+        if not other.reach(equations.top_degree):
+            if isinstance(other.stop, LimitStop):
+                lacking = (limit_sentence("agreement with a second prime"),)
+                return Lifting(stop=other.stop, report=Report(evidence=tuple(evidence), not_shown=lacking))
+            continue
+        evidence += _interpolation_evidence(setting, other.equations, other.hilbert_function, p)
+        if number == 0:
+            evidence += _interpolation_evidence(setting, equations, ranks, setting.prime)
+        if other.counts != equations.counts or other.span.basis != equations.span.basis:
+            if _smaller(other.hilbert_function, ranks):
+                continue  # ranks modulo p never exceed those over QQ: the other prime is the unlucky one
+            reason = f"F_{setting.prime} and F_{p} disagree: one of the primes is unlucky, use a larger one"
+            return Lifting(
+                stop=BadPrime(reason), report=Report(evidence=tuple(evidence), not_shown=(reason,))
+            )
+        others.append(other)
+        lift = _lift(others, equations, setting.prime)
+        if lift is not None:
+            return Lifting(lift=lift, report=Report(evidence=tuple(evidence)))
+    sentence = "the equations could not be lifted to QQ from six primes"
+    return Lifting(report=Report(evidence=tuple(evidence), not_shown=(sentence,)))
+
+
+def _lift(others: Sequence[Interpolation], equations: Equations, prime: int) -> Lift | None:
+    primes = [*(other.p for other in others), prime]
+    systems = [*(other.equations for other in others), equations]
+    forms = lift_polynomials([system.span.polynomials for system in systems], primes)
+    polynomials = lift_polynomials([system.polynomials for system in systems], primes)
+    if forms is None or polynomials is None:
+        return None
+    return Lift(polynomials=polynomials, linear_forms=forms)
+
+
+def _smaller(ranks: Sequence[int], others: Sequence[int]) -> bool:
+    return all(a <= b for a, b in zip(ranks, others, strict=False)) and list(ranks) != list(others)
+
+
+def _interpolation_evidence(
+    setting: Setting, equations: Equations, ranks: Sequence[int], p: int
+) -> Iterator[Evidence]:
+    """State the Hilbert function up to the highest generator, and the generators, over one prime."""
+    yield setting.statement(
+        "hilbert_function_to_top_generator", list(ranks), "modular", MONOMIAL_RANKS, prime=p
+    )
+    yield setting.count_statement("modular", f"interpolation over F_{p}", equations.counts, p)
+
+
+def lift_linear_forms(setting: Setting, span: Span) -> Sequence[Polynomial] | None:
+    """Return the linear forms over QQ, from the span modulo several primes; None if these do not determine them."""
+    primes, forms = [setting.prime], [span.polynomials]
+    for p in setting.other_primes(_PRIMES):
+        primes.insert(-1, p)
+        forms.insert(-1, setting.image.span(setting.rng(), p).polynomials)
+        if (lifted := lift_polynomials(forms, primes)) is not None:
+            return lifted
+    return None
+
+
+# -- exact checks ----------------------------------------------------------------------------------------------------
+
+
+def _check_lift(
+    setting: Setting, size: ImageSize, equations: Equations, lift: Lift, conclusion: Conclusion
+) -> Lifting:
+    """Evaluate at fresh points over a further prime; for QQ substitute the coordinates as integer polynomials."""
+    p = setting.other_primes(9)[-1]
+    reduced = [reduce_polynomial(f, p) for f in lift.polynomials]
+    fresh = fresh_points_evidence(setting, size, reduced, p)
+    shown = (f"lifted to QQ, the equations vanish at fresh points over F_{p}",) if fresh.value else ()
+    lifting = Lifting(lift=lift, report=Report(evidence=(fresh,), shown=shown))
+    if size.dense or not setting.rational:
+        return lifting
+    setting.context.report_progress("exact substitution")
+    substituted = substitute(setting, equations.span, lift, conclusion.report.evidence)
+    report = lifting.report + substituted.report
+    if substituted.vanishes is None:
+        sentence = "that the lifted equations vanish identically: no exact substitution (too many terms)"
+        report += Report(not_shown=(sentence,))
+    if not substituted.vanishes or conclusion.completeness != Complete(exact=True):
+        return Lifting(lift=lift, stop=substituted.stop, report=report)
+    minimal = _minimality(setting, equations, lift.polynomials)
+    if not minimal.shown:
+        return Lifting(lift=lift, report=report + minimal)
+    evidence = _exact_evidence(setting, size, conclusion)
+    return Lifting(lift=replace(lift, exact=True), report=report + minimal + Report(evidence=evidence))
+
+
+def _exact_evidence(setting: Setting, size: ImageSize, conclusion: Conclusion) -> tuple[Evidence, ...]:
+    """State dimension and degree over QQ, which the exact equations show."""
+    method = "Hilbert functions of the exact equations, between those of the image over F_p and over QQ"
+    exact = {"certainty": Certainty.COMPUTED, "prime": None, "field": "QQ"}
+    values = {"image_dim": size.cone_dim - setting.image.homogenized, "degree": conclusion.degree}
+    return tuple(
+        setting.statement(name, value, "equations", method, **exact) for name, value in values.items()
+    )
+
+
+def _minimality(setting: Setting, equations: Equations, lifted: Sequence[Polynomial]) -> Report:
+    """Report whether the generators are minimal over QQ: those of lower degree generate no more there than over F_p.
+
+    In degree k they generate a space of dimension at least (all equations) - (new ones), its dimension over F_p; the
+    exact rank over QQ shows that it is not larger.
+    """
+    n, counts = equations.span.dim, equations.counts
+    for degree in list(counts)[1:]:
+        total = comb(n + degree - 1, degree)
+        if total > _MOST_COLUMNS:
+            sentence = f"that the generators of degree {degree} are minimal over QQ (they are over F_{setting.prime})"
+            return Report(not_shown=(sentence,))
+        lower = [f for f in lifted if sum(next(iter(f))) < degree]
+        expected = total - equations.hilbert_function[degree] - counts[degree]
+        if generated_rank(lower, degree, n) != expected:
+            return Report(
+                not_shown=(f"that the generators of degree {degree} are minimal over QQ: fewer suffice",)
+            )
+    return Report(shown=("over QQ no generator can be left out (exact ranks)",))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Substitution:
+    """Whether every lifted equation vanishes identically on the parametrization; None if that is out of reach."""
+
+    vanishes: bool | None = None
+    stop: LimitStop | None = None
+    report: Report = EMPTY
+
+
+def substitute(setting: Setting, span: Span, lift: Lift, evidence: Sequence[Evidence] = ()) -> Substitution:
+    """Substitute the coordinates into the lifted equations, exactly.
+
+    `evidence` is what was stated over F_p: where the equations vanish, its upper bounds of the dimension hold over QQ.
+    """
+    coordinates = setting.image.polynomials
+    if coordinates is None:
+        return Substitution()
+    clock, of_span = setting.context.clock, [coordinates[i] for i in span.basis]
+    try:
+        vanishes = all(vanishes_exactly(f, of_span, clock) for f in lift.polynomials) and all(
+            vanishes_exactly(f, coordinates, clock) for f in lift.linear_forms
+        )
+    except LimitReached as reached:
+        return Substitution(stop=LimitStop(reached.reason))
+    method = "exact substitution of the coordinates over ZZ"
+    exact = {"prime": None, "certainty": Certainty.PROVED}
+    stated = (setting.statement("vanishing", vanishes, "substitution", method, **exact),)
+    if not vanishes:
+        return Substitution(vanishes=False, report=Report(evidence=stated))
+    shown = "over QQ every equation vanishes identically on the parametrization (exact substitution)"
+    bounds = tuple(_over_rationals(e) for e in evidence if _bounds_dimension(e))
+    return Substitution(vanishes=True, report=Report(evidence=stated + bounds, shown=(shown,)))
+
+
+def _bounds_dimension(evidence: Evidence) -> bool:
+    return (evidence.quantity, evidence.relation, evidence.witness) == ("image_dim", "<=", "macaulay2")
+
+
+def _over_rationals(bound: Evidence) -> Evidence:
+    method = f"{bound.method}; over QQ it is at most what it is modulo p"
+    return replace(bound, field="QQ", certainty=Certainty.COMPUTED, method=method)
 
 
 def vanishes_exactly(polynomial: Polynomial, coordinates: Sequence[Any], clock: Clock | None = None) -> bool:
@@ -85,160 +294,13 @@ def vanishes_exactly(polynomial: Polynomial, coordinates: Sequence[Any], clock: 
     total = coordinates[0] * 0
     products: dict[tuple[int, ...], Any] = {(): total + 1}
 
-    def product(chosen: tuple[int, ...]) -> Any:
-        if chosen not in products:
-            products[chosen] = product(chosen[:-1]) * coordinates[chosen[-1]]
-        return products[chosen]
+    def product(factors: tuple[int, ...]) -> Any:
+        if factors not in products:
+            products[factors] = product(factors[:-1]) * coordinates[factors[-1]]
+        return products[factors]
 
     for monomial, coefficient in polynomial.items():
         if clock is not None:
             clock.check()
         total = total + product(variables_of(monomial)) * int(coefficient * common)
     return bool(total == 0)
-
-
-def generated_rank(
-    polynomials: Sequence[Polynomial], degree: int, count: int, p: int = 0, check: Interruption | None = None
-) -> int:
-    """The dimension of what homogeneous polynomials in `count` variables generate in a degree: over F_p, or exactly over QQ.
-
-    >>> generated_rank([{(2, 0): Fraction(1)}, {(1, 1): Fraction(1, 2)}], 3, 2)
-    3
-    """
-    rows: list[dict[tuple[int, ...], int]] = []
-    for f in polynomials:
-        common, gap = lcm(*(c.denominator for c in f.values())), degree - sum(next(iter(f)))
-        whole = [(variables_of(m), int(c * common)) for m, c in f.items()]
-        for shift in combinations_with_replacement(range(count), gap) if gap >= 0 else ():
-            rows.append({exponents_of((*m, *shift), count): c for m, c in whole})
-    columns = {m: i for i, m in enumerate(dict.fromkeys(m for row in rows for m in row))}
-    table = np.zeros((len(rows), len(columns)), dtype=np.int64 if p else object)
-    for place, row in zip(table, rows, strict=True):
-        place[[columns[m] for m in row]] = list(row.values())
-    return len(echelon_mod(table, p, check)[1]) if p and rows else rank_over_q(table)
-
-
-def compare_primes(work: Work, found: Interpolation) -> None:
-    """Compare with other primes; an unlucky one shows by smaller ranks. Lift, and check the lift exactly, for QQ."""
-    top = max(work.counts, default=1)
-    ranks = found.hilbert_function[: top + 1]
-    others: list[Interpolation] = []
-    for number, p in enumerate(work.other_primes(_PRIMES) if work.limit is None else ()):
-        work.context.report_progress(f"the same modulo {p}")
-        other = work.interpolation(p)
-        if not other.reach(top):
-            work.limit = work.limit or other.limit
-            break
-        _say_interpolated(work, other.hilbert_function, other.counts, p)
-        if number == 0:
-            _say_interpolated(work, ranks, work.counts, work.prime)
-        if other.counts != work.counts or other.span.basis != work.span.basis:
-            if _smaller(other.hilbert_function, ranks):
-                continue  # ranks modulo p never exceed those over QQ: the other prime is the unlucky one
-            work.lacks(f"F_{work.prime} and F_{p} disagree: one of the primes is unlucky, use a larger one")
-            work.unlucky = True
-            return
-        others.append(other)
-        primes = [*(o.p for o in others), work.prime]
-        forms = lift_polynomials([*(o.span.polynomials for o in others), work.span.polynomials], primes)
-        lifted = lift_polynomials([*(o.polynomials for o in others), work.polynomials], primes)
-        if forms is not None and lifted is not None:
-            work.lifted, work.lifted_forms = lifted, forms
-            break
-    if work.limit is not None:
-        work.lacks("agreement with a second prime: a limit came first")
-    elif work.lifted is None:
-        work.lacks("the equations could not be lifted to QQ from six primes")
-    else:
-        _check_lift(work, work.lifted)
-
-
-def _smaller(ranks: Sequence[int], others: Sequence[int]) -> bool:
-    return all(a <= b for a, b in zip(ranks, others, strict=False)) and list(ranks) != list(others)
-
-
-def _say_interpolated(work: Work, ranks: Sequence[int], counts: Mapping[int, int], p: int) -> None:
-    """The Hilbert function up to the highest generator, and the generators, over one prime."""
-    work.say("hilbert_function_to_top_generator", list(ranks), "modular", MONOMIAL_RANKS, prime=p)
-    work.say_counts("modular", f"interpolation over F_{p}", counts, p)
-
-
-def lift_forms(work: Work) -> Sequence[Polynomial] | None:
-    """The linear forms over QQ, from the span modulo several primes; None when these do not determine them."""
-    primes, forms = [work.prime], [work.span.polynomials]
-    for p in work.other_primes(_PRIMES):
-        primes.insert(-1, p)
-        forms.insert(-1, work.image.span(np.random.default_rng(work.context.seed), p).polynomials)
-        if (lifted := lift_polynomials(forms, primes)) is not None:
-            return lifted
-    return None
-
-
-def _check_lift(work: Work, lifted: Sequence[Polynomial]) -> None:
-    """Fresh points over a second prime; for QQ exact substitution into the coordinates as integer polynomials."""
-    p = work.other_primes(9)[-1]
-    if vanish_at_fresh_points(work, [reduce_polynomial(f, p) for f in lifted], p):
-        work.shows(f"lifted to QQ, the equations vanish at fresh points over F_{p}")
-    if work.dense:
-        return
-    exact = None
-    if work.rational:
-        work.context.report_progress("exact substitution")
-        exact = substitute(work)
-        if exact is None:
-            work.lacks("that the lifted equations vanish identically: no exact substitution (too many terms)")
-    work.proved = work.proved and bool(exact) and _minimal(work, lifted)
-    if work.proved:
-        method = "Hilbert functions of the exact equations, between those of the image over F_p and over QQ"
-        dim = work.cone_dim - work.image.homogenized
-        for quantity, value in (("image_dim", dim), ("degree", work.degree)):
-            work.say(
-                quantity, value, "equations", method, certainty=Certainty.COMPUTED, prime=None, field="QQ"
-            )
-
-
-def _minimal(work: Work, lifted: Sequence[Polynomial]) -> bool:
-    """Whether the generators are minimal over QQ: those of lower degree generate no more there than over F_p.
-
-    In degree k they generate a space of dimension at least (all equations) - (new ones), its dimension over F_p; the
-    exact rank over QQ shows that it is not larger.
-    """
-    n, first = work.span.dim, min(work.counts, default=0)
-    for degree in (k for k in sorted(work.counts) if k > first):
-        total = comb(n + degree - 1, degree)
-        if total > _MOST_COLUMNS:
-            work.lacks(
-                f"that the generators of degree {degree} are minimal over QQ (they are over F_{work.prime})"
-            )
-            return False
-        lower = [f for f in lifted if sum(next(iter(f))) < degree]
-        expected = total - work.hilbert_function[degree] - work.counts[degree]
-        if generated_rank(lower, degree, n) != expected:
-            work.lacks(f"that the generators of degree {degree} are minimal over QQ: fewer suffice")
-            return False
-    work.shows("over QQ no generator can be left out (exact ranks)")
-    return True
-
-
-def substitute(work: Work) -> bool | None:
-    """Whether every lifted equation vanishes identically on the parametrization, with the evidence; None when out of reach."""
-    coordinates = work.image.polynomials
-    if coordinates is None or work.lifted is None or work.lifted_forms is None:
-        return None
-    clock, chosen = work.context.clock, [coordinates[i] for i in work.span.basis]
-    try:
-        exact = all(vanishes_exactly(f, chosen, clock) for f in work.lifted) and all(
-            vanishes_exactly(f, coordinates, clock) for f in work.lifted_forms
-        )
-    except LimitReached as reached:
-        work.limit = work.limit or reached.reason
-        return None
-    method = "exact substitution of the coordinates over ZZ"
-    work.say("vanishing", exact, "substitution", method, prime=None, certainty=Certainty.PROVED)
-    if exact:
-        work.evidence += [
-            replace(e, field="QQ", certainty=Certainty.COMPUTED, method=f"{e.method}; over QQ it is at most what it is modulo p")
-            for e in work.evidence if (e.quantity, e.relation, e.witness) == ("image_dim", "<=", "macaulay2")
-        ]  # fmt: skip
-        work.shows("over QQ every equation vanishes identically on the parametrization (exact substitution)")
-    return exact

@@ -15,7 +15,7 @@ from m2bridge.evidence import Value
 from m2bridge.frontends.polynomials import exponents_of
 from m2bridge.linear.residues import residue
 from m2bridge.questions.closure import formats
-from m2bridge.questions.closure.series import HilbertSeries
+from m2bridge.questions.hilbert import HilbertSeries
 from m2bridge.results import Result, register_result
 from m2bridge.views import View, known
 

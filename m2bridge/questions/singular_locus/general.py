@@ -24,8 +24,7 @@ from m2bridge.linear.modular import eliminate, rank_mod
 from m2bridge.linear.primes import MACAULAY2_PRIME, check_prime, given_numbers, prime_for, primes_below
 from m2bridge.protocol import Values
 from m2bridge.questions import over_q
-from m2bridge.questions.closure import Closure, Equation, closure
-from m2bridge.questions.closure.image import image_of
+from m2bridge.questions.closure import Closure, Equation, closure, image_of
 from m2bridge.questions.dimension import dimension
 from m2bridge.questions.kernel import Context
 from m2bridge.questions.singular_locus.places import places_in_weights

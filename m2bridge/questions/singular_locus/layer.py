@@ -24,9 +24,7 @@ from m2bridge.linear.modular import eliminate, rank_mod
 from m2bridge.linear.primes import LARGE_PRIME
 from m2bridge.linear.residues import rational
 from m2bridge.protocol import Values
-from m2bridge.questions.closure import Equation, interpolate
-from m2bridge.questions.closure.image import image_of
-from m2bridge.questions.closure.result import equation
+from m2bridge.questions.closure import Equation, equation, image_of, interpolate
 from m2bridge.questions.dimension import Dimension, dimension
 from m2bridge.questions.kernel import Context
 from m2bridge.questions.orbits import Orbit, all_orbits

@@ -20,8 +20,7 @@ from m2bridge.families.base import Model
 from m2bridge.frontends.polynomials import parse_polynomial
 from m2bridge.limits import LimitReached
 from m2bridge.questions import over_q
-from m2bridge.questions.closure import Closure
-from m2bridge.questions.closure.result import equation
+from m2bridge.questions.closure import Closure, equation
 from m2bridge.questions.dimension import Dimension
 from m2bridge.questions.fiber.partners import partners
 from m2bridge.questions.kernel import Context

@@ -1,4 +1,4 @@
-"""The Hilbert series of the closure: how many functions of each degree there are on it.
+"""Hilbert series of closures and ideals, and the dimension of an ideal in one degree.
 
 The coefficient of T^s counts the polynomials of degree at most s on the closure modulo those of degree less than s. For a cone
 this is the Hilbert series of the homogeneous coordinate ring. When the image is no cone, one more coordinate, equal to 1 on the
@@ -9,9 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, combinations_with_replacement
+from math import lcm
+
+import numpy as np
 
 from m2bridge.certainty import Certainty
+from m2bridge.frontends.polynomials import Polynomial, exponents_of, variables_of
+from m2bridge.linear.modular import Interruption, echelon_mod, rank_over_q
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +55,28 @@ def expanded(numerator: Sequence[int], exponent: int, top: int) -> tuple[int, ..
     for _ in range(exponent):
         series = list(accumulate(series))
     return tuple(series)
+
+
+def generated_rank(
+    polynomials: Sequence[Polynomial], degree: int, count: int, p: int = 0, check: Interruption | None = None
+) -> int:
+    """Return the dimension, in one degree, of the ideal of forms in `count` variables: over F_p, or exactly over QQ.
+
+    >>> from fractions import Fraction
+    >>> generated_rank([{(2, 0): Fraction(1)}, {(1, 1): Fraction(1, 2)}], 3, 2)
+    3
+    """
+    rows: list[dict[tuple[int, ...], int]] = []
+    for f in polynomials:
+        common, gap = lcm(*(c.denominator for c in f.values())), degree - sum(next(iter(f)))
+        whole = [(variables_of(m), int(c * common)) for m, c in f.items()]
+        for shift in combinations_with_replacement(range(count), gap) if gap >= 0 else ():
+            rows.append({exponents_of((*m, *shift), count): c for m, c in whole})
+    columns = {m: i for i, m in enumerate(dict.fromkeys(m for row in rows for m in row))}
+    table = np.zeros((len(rows), len(columns)), dtype=np.int64 if p else object)
+    for table_row, row in zip(table, rows, strict=True):
+        table_row[[columns[m] for m in row]] = list(row.values())
+    return len(echelon_mod(table, p, check)[1]) if p and rows else rank_over_q(table)
 
 
 def _polynomial_text(coefficients: Sequence[int]) -> str:
