@@ -1,6 +1,6 @@
-"""The command line: argument parsing and printing only. Files with ``register(app)`` hold the commands.
+"""Parse the arguments of the command line and print results. Each module with a function ``register(app)`` adds commands.
 
-The list of commands is printed without the option parser, which takes longer to import than everything else that it needs.
+``m2bridge --help`` is printed without importing the option parser, because that import takes most of the time.
 """
 
 from __future__ import annotations
@@ -25,82 +25,80 @@ if TYPE_CHECKING:
 COMMANDS = {
     "figure": (
         "figure",
-        "Draw the paper's figures from computed data: 1, theorem-3.4, 3; slices, loss landscapes, a sweep of your own.",
+        "Draw the figures of the paper from computed data (1, theorem-3.4, 3), slices, loss landscapes and sweeps.",
     ),
-    "models": ("models", "List the families of models by kind, with an example of each."),
+    "models": ("models", "List the families of models, with an example of each."),
     "verify": (
         "verify",
-        "Check every statement of the paper by computation, with an exact witness for each that fails.",
+        "Check the statements of a paper by computation; print an exact counterexample for each that fails.",
     ),
     "explain": (
         "records",
-        "Explain a record: what was asked, what was found, what it rests on, and a Macaulay2 script that asks again.",
+        "Explain a record: the question, the answer, its evidence, and a Macaulay2 script that reproduces it.",
     ),
     "cite": (
         "records",
-        "Cite a record: one LaTeX sentence that says what it holds, and BibTeX for what the sentence names.",
+        "Print a LaTeX sentence that states the result of a record, and the BibTeX entries that it cites.",
     ),
     "report": (
         "records",
-        "Write records as one self-contained HTML page: answers, how each was obtained, scripts, how to cite.",
+        "Write records as one self-contained HTML page: answers, evidence, scripts and citations.",
     ),
-    "template": ("template", "Run a Macaulay2 template of your own and print the values it emits."),
+    "template": ("template", "Run a user-written Macaulay2 template and print the values that it emits."),
     "check": (
         "records",
         "Verify the certificate in a record.",
     ),
     "batch": (
         "batch",
-        "Run a thousand jobs: cached, limited, resumable. Running the same command again continues.",
+        "Run the jobs of a job file. Results are cached; running the same command again continues.",
     ),
     "worker": (
         "worker",
-        "Read job documents on standard input, write attempt documents on standard output, one JSON object a line.",
+        "Read jobs from standard input and write their results to standard output, one JSON object per line.",
     ),
     "status": (
         "status",
-        "What the batches of a store are doing now, and how many records of each outcome it has.",
+        "Show the progress of the batches of a store, and its number of records per outcome.",
     ),
     "results": (
         "results",
-        "List what a store holds. Names in --where: columns, the model's arguments, the quantities of the results, tags.",
+        "List the records of a store as a table, CSV or JSON.",
     ),
-    "schema": ("records", "Print the JSON Schema of what an analysis prints with --json."),
-    "doctor": ("engine", "Say which Macaulay2 is used, what else was tried, and why it was passed over."),
-    "engine": ("engine", "Install, list or remove a Macaulay2 in your data directory."),
+    "schema": ("records", "Print the JSON Schema of the --json output of a question."),
+    "doctor": ("engine", "Show which Macaulay2 is used, which others were found, and why they are not used."),
+    "engine": ("engine", "Install, list or remove a Macaulay2 in the data directory of the user."),
     "mcp": (
         "mcp",
-        "Offer every question as a tool of the Model Context Protocol, on standard input and output.",
+        "Serve every question as a Model Context Protocol tool over standard input and output.",
     ),
     "describe": (
         "models",
-        "Say what is known about a model: parameters, target, symmetries, formula and hypotheses.",
+        "Describe a model: parameters, coordinates, symmetries, and the dimension formula with its hypotheses.",
     ),
 }
-"""Commands that are no questions, in the order of ``--help``: the module of this package that registers each, and what it does. A
-test compares the sentences with the commands' own."""
+"""Commands other than questions, in the order of ``--help``: the module that registers each, and its one-line description. A test
+compares the descriptions with the docstrings of the commands."""
 
 REPLACED = {
     "hilbert-series": "the Hilbert series is a field of closure: m2bridge closure SPEC",
     "canonical": "m2bridge same compares two sets of weights, and m2bridge symmetries lists the symmetries",
-    "licenses": "the container image holds the list of its licences in /opt/m2bridge/LICENSES.txt",
+    "licenses": "the container image lists its licences in /opt/m2bridge/LICENSES.txt",
     "render": "the option --script of a question prints its Macaulay2 script: m2bridge QUESTION SPEC --script",
 }
-"""Removed commands, and what to use instead; a name counts as removed once no question and no command has it."""
+"""Removed commands, and what to use instead."""
 
-REPLACED_OPTIONS = {
-    "--estimate": "the option --timeout bounds the time, and what was found before is printed"
-}
+REPLACED_OPTIONS = {"--estimate": "use --timeout; the results obtained before the limit are printed"}
 """Removed options of commands, and what to use instead."""
 
 EXIT_CODES = """\
 Exit codes: 0 answered (a theorem that fails is an answer); 1 unexpected error; 2 usage or bad input; 3 witnesses disagree; \
-4 no Macaulay2; 5 a limit was reached, what was found is printed; 6 a recorded verdict changed; 7 a certificate was rejected; \
-8 nothing is proved, or not known to the checker; 130 interrupted."""
+4 no Macaulay2; 5 a limit was reached, partial results are printed; 6 a recorded verdict changed; 7 a certificate was rejected; \
+8 no certificate, or not supported by the checker; 9 a certificate covers only a part of the answer; 130 interrupted."""
 
 HELP = Path(__file__).parents[1] / "data" / "help"
-"""The help of every question of this package as a text; :mod:`m2bridge.cli.help` writes it."""
-SUMMARY = "From a polynomial network to its geometry, with proof."
+"""Directory of the help texts of the questions, written by :mod:`m2bridge.cli.help`."""
+SUMMARY = "Compute the geometry of the functions of a neural network, with evidence for each number."
 _OPTIONS = {
     "--version": "Print the version and exit.",
     "--install-completion": "Install completion for the current shell.",
@@ -109,13 +107,13 @@ _OPTIONS = {
 }
 
 
-def command_sentences() -> dict[str, str]:
-    """What each command that is no question does."""
+def command_summaries() -> dict[str, str]:
+    """Return the one-line description of each command that is not a question."""
     return {name: sentence for name, (_, sentence) in COMMANDS.items()}
 
 
-def listing() -> str:
-    """What ``m2bridge --help`` prints: every question and command with its sentence, as wide as the terminal."""
+def help_text() -> str:
+    """Return what ``m2bridge --help`` prints: every question and command with its description, wrapped to the terminal."""
     import shutil
     import textwrap
 
@@ -125,7 +123,7 @@ def listing() -> str:
     groups = {
         "Options": _OPTIONS,
         "Questions": sentences(),
-        "Commands": command_sentences(),
+        "Commands": command_summaries(),
     }
     column = 4 + max(len(name) for names in groups.values() for name in names)
     lines = ["Usage: m2bridge [OPTIONS] COMMAND [ARGS]...", "", SUMMARY]
@@ -140,7 +138,7 @@ def listing() -> str:
 
 
 def build_app(names: Iterable[str] | None = None) -> typer.Typer:
-    """The application with the commands of these names; with all of them, whose import takes a second, unless they are given."""
+    """Return the application with the commands `names`, by default all of them. (Importing all takes about a second.)"""
     import typer
 
     from m2bridge.questions import sentences
@@ -154,20 +152,22 @@ def build_app(names: Iterable[str] | None = None) -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120},
     )
     app.callback()(lambda: None)
-    wanted = [*sentences(), *COMMANDS] if names is None else list(names)
-    for module in dict.fromkeys(COMMANDS[name][0] for name in wanted if name in COMMANDS):
+    names = [*sentences(), *COMMANDS] if names is None else list(names)
+    for module in dict.fromkeys(COMMANDS[name][0] for name in names if name in COMMANDS):
         importlib.import_module(f"m2bridge.cli.{module}").register(app)
-    for name in wanted:
+    for name in names:
         if name not in COMMANDS:
             importlib.import_module("m2bridge.cli.questions").register(app, name)
     return app
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the command line and return its exit code; 141 when a reader has closed the pipe, as for other programs."""
-    nowhere = open(os.devnull, "r+")  # noqa: SIM115 # in place of a closed stream, until the end
-    sys.stdin = sys.stdin or nowhere
-    sys.stdout, sys.stderr = streams = sys.stdout or nowhere, sys.stderr or nowhere
+    """Run the command line and return its exit code, which is 141 if the reader of the output closed the pipe."""
+    null = open(os.devnull, "r+")  # noqa: SIM115 # replaces a closed standard stream until the process ends
+    sys.stdin = sys.stdin or null
+    sys.stdout = sys.stdout or null
+    sys.stderr = sys.stderr or null
+    streams = (sys.stdout, sys.stderr)
     codecs.register_error("m2bridge", in_ascii)
     for stream in streams:
         if isinstance(stream, io.TextIOWrapper) and stream.errors in ("strict", "backslashreplace"):
@@ -180,129 +180,134 @@ def main(arguments: list[str] | None = None) -> int:
     except (BrokenPipeError, SystemExit) as error:
         if isinstance(error, SystemExit) and not isinstance(error.__context__, BrokenPipeError):
             raise
-        sys.stdout, sys.stderr = streams  # the option parser has wrapped them
+        sys.stdout, sys.stderr = streams  # the option parser replaced them by wrappers
         for stream in streams:
-            _drop_if_closed(stream)
+            _redirect_if_closed(stream)
         return 141
 
 
-def _drop_if_closed(stream: TextIO) -> None:
-    """Nothing more is written where nobody reads, not even at the end of the process."""
+def _redirect_if_closed(stream: TextIO) -> None:
+    """Redirect a stream whose reader is gone to the null device, so that flushing it at exit does not fail."""
     try:
         stream.flush()
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
-def _run(given: list[str]) -> int:
-    """Run what was given; whatever goes wrong becomes a line on standard error and an exit code."""
+def _run(arguments: list[str]) -> int:
+    """Run a command. Report every error as one line on standard error and return its exit code."""
     try:
-        return _dispatch(given)
+        return _dispatch(arguments)
     except M2BridgeError as error:
-        _complain(str(error))
+        _report_error(str(error))
         if isinstance(error, DisagreementError):
             for conflict in error.fields.get("conflicts", ()):
-                _complain(str(conflict))
+                _report_error(str(conflict))
         return error.exit_code
     except KeyboardInterrupt:
-        _complain("interrupted")
+        _report_error("interrupted")
         return 130
     except BrokenPipeError:
         raise
     except Exception as error:
-        if type(error).__name__ == "Abort":  # of the option parser
-            _complain("interrupted")
+        if type(error).__name__ == "Abort":  # raised by the option parser
+            _report_error("interrupted")
             return 130
-        if hasattr(error, "format_message") and hasattr(error, "exit_code"):  # of the option parser, too
-            return _complain_of_usage(error)
+        if hasattr(error, "format_message") and hasattr(
+            error, "exit_code"
+        ):  # a usage error of the option parser
+            return _report_usage_error(error)
         if os.environ.get("M2BRIDGE_DEBUG"):
             raise
-        if isinstance(error, OSError) and error.strerror:  # a full disk, a directory that is gone
-            _complain(": ".join(map(str, filter(None, (error.filename, error.strerror)))))
+        if isinstance(error, OSError) and error.strerror:  # for example a full disk
+            _report_error(": ".join(map(str, filter(None, (error.filename, error.strerror)))))
             return 1
-        what = f"{type(error).__name__}: {error}"
-        _complain(f"unexpected error: {what} (set M2BRIDGE_DEBUG=1 for the traceback)")
+        description = f"{type(error).__name__}: {error}"
+        _report_error(f"unexpected error: {description} (set M2BRIDGE_DEBUG=1 for the traceback)")
         return 1
 
 
-def _dispatch(given: list[str]) -> int:
+def _dispatch(arguments: list[str]) -> int:
+    """Print a help text without the option parser if that suffices; otherwise build the named command and run it."""
     from m2bridge.questions import QUESTIONS, sentences
 
     completing = any(name.startswith("_M2BRIDGE_COMPLETE") for name in os.environ)
-    if not completing and (not given or given[0] in ("-h", "--help")):
-        print(listing())
-        return 0 if given else 2
-    if given[:1] == ["--version"]:
+    if not completing and (not arguments or arguments[0] in ("-h", "--help")):
+        print(help_text())
+        return 0 if arguments else 2
+    if arguments[:1] == ["--version"]:
         print(f"m2bridge {__version__}")
         return 0
-    named = [given[0]] if given and not given[0].startswith("-") else []
-    if not completing and _asks_help(given) and given[0] in QUESTIONS:
-        print((HELP / f"{given[0]}.txt").read_text(encoding="utf-8"), end="")
+    names = [arguments[0]] if arguments and not arguments[0].startswith("-") else []
+    if not completing and _is_help_request(arguments) and arguments[0] in QUESTIONS:
+        print((HELP / f"{arguments[0]}.txt").read_text(encoding="utf-8"), end="")
         return 0
-    ours = {*QUESTIONS, *COMMANDS}
-    if not completing and named and named[0] not in ours and named[0] not in sentences():
-        if named[0] in REPLACED:
-            raise InputError(f"There is no command {named[0]!r}: {REPLACED[named[0]]}")
+    builtin = {*QUESTIONS, *COMMANDS}
+    if not completing and names and names[0] not in builtin and names[0] not in sentences():
+        if names[0] in REPLACED:
+            raise InputError(f"There is no command {names[0]!r}: {REPLACED[names[0]]}")
         from m2bridge.errors import suggestion
 
         raise InputError(
-            f"No such command {named[0]!r}; {suggestion(named[0], sorted({*ours, *sentences()}))} (see m2bridge --help)"
+            f"No such command {names[0]!r}; {suggestion(names[0], sorted({*builtin, *sentences()}))} (see m2bridge --help)"
         )
     import typer
 
-    command = typer.main.get_command(build_app(None if completing else named))
-    code = command.main(args=given, prog_name="m2bridge", standalone_mode=False)
-    if code == 130:  # the option parser turns an interrupt into this code, without a word
-        _complain("interrupted")
+    command = typer.main.get_command(build_app(None if completing else names))
+    code = command.main(args=arguments, prog_name="m2bridge", standalone_mode=False)
+    if code == 130:  # the option parser returns this code after an interrupt, without a message
+        _report_error("interrupted")
     return code if isinstance(code, int) else 0
 
 
-def _asks_help(given: list[str]) -> bool:
-    """Whether nothing is asked but the help of a command; more words could make ``--help`` the value of an option."""
-    return given[1:] in (["-h"], ["--help"])
+def _is_help_request(arguments: list[str]) -> bool:
+    """Return whether ``--help`` is the only argument after the command; elsewhere it could be the value of an option."""
+    return arguments[1:] in (["-h"], ["--help"])
 
 
-def _complain_of_usage(error: Exception) -> int:
-    """A line about what the option parser refused: where the help is, and for a group of commands which there are."""
-    message, context = getattr(error, "format_message")(), getattr(error, "ctx", None)  # noqa: B009
-    if type(error).__name__ == "NoArgsIsHelpError":  # the message is the help of a group of commands
+def _report_usage_error(error: Exception) -> int:
+    """Report a usage error of the option parser in one line, with a pointer to the help or the list of subcommands."""
+    message = getattr(error, "format_message")()  # noqa: B009
+    context = getattr(error, "ctx", None)
+    if type(error).__name__ == "NoArgsIsHelpError":  # the message is the help text of a group of commands
         print(message)
         return 2
-    where = "m2bridge" if context is None else context.command_path
+    command_path = "m2bridge" if context is None else context.command_path
     if message.startswith("No such command") and "Did you mean" not in message and context is not None:
-        message = f"{message.rstrip('.')}; there are: {', '.join(context.command.list_commands(context))}"
+        message = f"{message.rstrip('.')}; choose from: {', '.join(context.command.list_commands(context))}"
     option = getattr(error, "option_name", "")
     if option in REPLACED_OPTIONS:
         message = f"No such option: {option}; {REPLACED_OPTIONS[option]}"
-    _complain(f"{message.rstrip('.')} (see {where} --help)")
+    _report_error(f"{message.rstrip('.')} (see {command_path} --help)")
     return int(getattr(error, "exit_code"))  # noqa: B009
 
 
-def _complain(message: str) -> None:
+def _report_error(message: str) -> None:
+    """Print an error on standard error as a single line without control characters."""
     lines = [" ".join(line.split()) for line in message.splitlines() if line.strip()]
     print("m2bridge: " + visible(" | ".join(lines)), file=sys.stderr)
 
 
-def _end(number: int, _: FrameType | None) -> NoReturn:
+def _exit_on_signal(number: int, _: FrameType | None) -> NoReturn:
     raise SystemExit(128 + number)
 
 
 def entry() -> None:
-    """The console script.
+    """Run the console script.
 
-    Told to end, a command ends like any program. Its environment may hold secrets, which a script in Macaulay2 has no
-    business to read; the list of commands runs nothing and is quicker without hiding it.
+    SIGTERM ends a command with exit code 143. The environment, which may hold secrets, is hidden from Macaulay2 scripts; help
+    texts run no script and are printed sooner without this step.
     """
     if signal.getsignal(signal.SIGTERM) == signal.SIG_DFL:
-        signal.signal(signal.SIGTERM, _end)
+        signal.signal(signal.SIGTERM, _exit_on_signal)
     try:
-        if not all(word.startswith("-") for word in sys.argv[1:]) and not _asks_help(sys.argv[1:]):
+        if not all(word.startswith("-") for word in sys.argv[1:]) and not _is_help_request(sys.argv[1:]):
             from m2bridge.engine.keeping.sandbox import hide_environment
 
             hide_environment()
         code = main()
-    except KeyboardInterrupt:  # before or after everything that a command does
-        _complain("interrupted")
+    except KeyboardInterrupt:  # before or after the command itself
+        _report_error("interrupted")
         code = 130
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # now it would only turn the exit code into a death
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupt must not replace the exit code now
     sys.exit(code)

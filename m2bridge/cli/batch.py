@@ -28,57 +28,66 @@ _MOST_JOBS_EVER = 10_000_000
 def register(app: typer.Typer) -> None:
     @app.command("batch")
     def command(
-        job_file: Annotated[Path, typer.Argument(help="Job file, .toml or .json: jobs and grids.")],
+        job_file: Annotated[Path, typer.Argument(help="Job file (.toml or .json) with jobs and grids.")],
         store: Annotated[
-            Path | None, typer.Option("--store", help="Directory of the records; made if missing.")
+            Path | None, typer.Option("--store", help="Directory of the records; created if missing.")
         ] = None,
         workers: Annotated[
             int | None,
-            typer.Option("--workers", min=1, max=1024, help="Jobs at once (default: one per core)."),
+            typer.Option(
+                "--workers", min=1, max=1024, help="Number of concurrent jobs (default: one per core)."
+            ),
         ] = None,
         dry_run: Annotated[
-            bool, typer.Option("--dry-run", help="Print what would be run, and run nothing.")
+            bool, typer.Option("--dry-run", help="Print the jobs that would run, and exit.")
         ] = False,
         retry: Annotated[
-            bool, typer.Option("--retry", help="Try again what met a limit, crashed or was refused.")
+            bool,
+            typer.Option("--retry", help="Run jobs again that reached a limit, crashed or were refused."),
         ] = False,
         escalate: Annotated[
             float | None,
             typer.Option(
-                "--escalate", min=1.0, help="Try again what met a limit, with its limits times this."
+                "--escalate",
+                min=1.0,
+                help="Run jobs again that reached a limit, with limits multiplied by this factor.",
             ),
         ] = None,
         timeout: Annotated[
-            str, typer.Option("--timeout", help="Time limit of a job that names none: 90s, 10m, 2h, none.")
+            str, typer.Option("--timeout", help="Default time limit per job: 90s, 10m, 2h, or none.")
         ] = "10m",
         memory: Annotated[
             str | None,
             typer.Option(
                 "--memory",
-                help="Memory limit of a job that names none (default: 4G, less where this machine's workers would not fit).",
+                help="Default memory limit per job (default: 4G, or less if the workers would not fit into memory).",
             ),
         ] = None,
         most_jobs: Annotated[
             int,
             typer.Option(
-                "--max-jobs", min=1, max=_MOST_JOBS_EVER, help="Refuse a file that names more jobs."
+                "--max-jobs", min=1, max=_MOST_JOBS_EVER, help="Refuse a job file with more jobs than this."
             ),
         ] = MOST_JOBS,
         allow_code: Annotated[
-            bool, typer.Option("--allow-code", help="Run the files of specs such as torch:net.py:build.")
+            bool,
+            typer.Option(
+                "--allow-code", help="Execute Python files named by specs such as torch:net.py:build."
+            ),
         ] = False,
         launcher: Annotated[
             str | None,
             typer.Option(
                 "--launcher",
-                help="The command that starts each worker elsewhere, e.g. 'srun -N1 -n1 --exact' or 'ssh node'. What it starts "
-                "must find the same m2bridge, and a Macaulay2 of its own unless --engine names one.",
+                help="Command prefix that starts each worker on another machine, e.g. 'srun -N1 -n1 --exact' or 'ssh node'. That "
+                "machine needs the same version of m2bridge, and a Macaulay2 unless --engine gives its path.",
             ),
         ] = None,
         dask: Annotated[
             str | None,
             typer.Option(
-                "--dask", help="Workers on a Dask cluster: local, tcp://127.0.0.1:8786 or tls://HOST:8786."
+                "--dask",
+                help="Use the workers of a Dask cluster: local, tcp://127.0.0.1:8786 or tls://HOST:8786.",
             ),
         ] = None,
         dask_tls: Annotated[
@@ -97,43 +106,44 @@ def register(app: typer.Typer) -> None:
         shard: Annotated[
             str | None,
             typer.Option(
-                "--shard", help="Run one part of the jobs, e.g. 2/8, for sbatch --array; parts share a store."
+                "--shard",
+                help="Run one part of the jobs, e.g. 2/8 (for sbatch --array); all parts may use one store.",
             ),
         ] = None,
         engine: common.EngineOption = None,
         as_json: common.JsonOption = False,
     ) -> None:
-        """Run a thousand jobs: cached, limited, resumable. Running the same command again continues.
+        """Run the jobs of a job file. Results are cached; running the same command again continues.
 
-        Exit codes: 0 all answered; 3 witnesses disagreed somewhere; 5 some jobs met limits; 1 some crashed; 2 some were refused,
-        or the job file is wrong; 4 no Macaulay2, or it was lost; 130 interrupted.
+        Exit codes: 0 all jobs answered; 3 witnesses disagree in some job; 5 some jobs reached a limit; 1 some crashed; 2 some
+        were refused, or the job file is invalid; 4 no Macaulay2, or it stopped working; 130 interrupted.
 
-        Example: m2bridge batch jobs.toml --store weekend
+        Example: m2bridge batch jobs.toml --store results
         """
-        count = workers or allowed_cores()
-        elsewhere = launcher is not None or dask_slurm is not None or dask not in (None, "local")
+        worker_count = workers or allowed_cores()
+        remote = launcher is not None or dask_slurm is not None or dask not in (None, "local")
         with allowing(allow_code):
             plan = _plan(
-                job_file, workers=1 if elsewhere else count, timeout=timeout, memory=memory,
+                job_file, workers=1 if remote else worker_count, timeout=timeout, memory=memory,
                 most_jobs=most_jobs, shard=shard,
             )  # fmt: skip
         if dry_run:
             settings = Settings(
-                engine_version=_engine_version(engine), workers=count, retry=retry, escalate=escalate
+                engine_version=_engine_version(engine), workers=worker_count, retry=retry, escalate=escalate
             )
             _dry_run(plan, store, settings, as_json=as_json)
             return
         if store is None:
-            raise InputError("say where the records go: --store DIR (or --dry-run to run nothing)")
+            raise InputError("missing --store DIR, the directory for the records (--dry-run needs none)")
         if (store / "store.json").is_file():
-            common.name_strays(Store.open(store).contents().strays)
+            common.report_unknown_files(Store.open(store).contents().strays)
         with chosen(
             engine, command=launcher, dask=dask, dask_slurm=dask_slurm, certificates=dask_tls, workers=workers,
-            show=_say,
-        ) as (starter, places):  # fmt: skip
+            show=_print_lines,
+        ) as (chosen_launcher, slots):  # fmt: skip
             done = run_batch(
-                job_file, store, plan=plan, shard=shard, workers=places, retry=retry, escalate=escalate, engine=engine,
-                launcher=starter, display=_display(quiet=as_json),
+                job_file, store, plan=plan, shard=shard, workers=slots, retry=retry, escalate=escalate, engine=engine,
+                launcher=chosen_launcher, display=_display(quiet=as_json),
             )  # fmt: skip
         if as_json:
             common.print_json(
@@ -153,13 +163,14 @@ def register(app: typer.Typer) -> None:
         raise typer.Exit(done.exit_code)
 
 
-def _say(text: str) -> None:
+def _print_lines(text: str) -> None:
+    """Print each line of a text on standard error."""
     for line in text.splitlines():
         common.console(stderr=True).print(line, markup=False, soft_wrap=True)
 
 
 def _plan(path: Path, **options: Any) -> Plan:
-    """The plan; every mistake of the file on a line of its own."""
+    """Return the plan of a job file. Print each error of the file on a line of its own."""
     try:
         return plan_of(path, **options)
     except ParseError as error:
@@ -170,7 +181,7 @@ def _plan(path: Path, **options: Any) -> Plan:
         for line in lines:
             err.print(f"{path}: {line}", markup=False, soft_wrap=True)
         count = len(error.fields["mistakes"])
-        raise InputError(f"{path} has {count} mistake{'s' * (count > 1)}; nothing was run") from None
+        raise InputError(f"{path} has {count} error{'s' * (count > 1)}; no job was run") from None
 
 
 def _engine_version(engine: str | None) -> str:

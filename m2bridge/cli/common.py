@@ -1,4 +1,4 @@
-"""CLI: what the commands share: options, the model that is meant, consoles, exit codes, how a result is printed for people."""
+"""CLI: code shared by the commands: common options, the model argument, limits, consoles, and the printing of a result."""
 
 from __future__ import annotations
 
@@ -24,37 +24,37 @@ from m2bridge.evidence import RELATION_SIGNS, Evidence, by_quantity, strongest
 from m2bridge.results import Result
 from m2bridge.views import Rows, View, cut
 
-if TYPE_CHECKING:  # what only an answer needs is imported where it is needed: help is read at once
+if TYPE_CHECKING:  # imported in the functions that need them, so that help texts are printed without delay
     from m2bridge.families import Model
     from m2bridge.limits import Limits
 
-_MOST_STRAYS = 10
+_MOST_UNKNOWN_FILES = 10
 DEFAULT_TIMEOUT, DEFAULT_MEMORY = "10m", "6G"
-"""The defaults of ``--timeout`` and ``--memory``, which are those of :class:`~m2bridge.engine.base.Limits`."""
+"""The defaults of ``--timeout`` and ``--memory``; the same as in :class:`~m2bridge.limits.Limits`."""
 
 # -- options that commands share -----------------------------------------------------------------------------------------------
 
 # fmt: off
-_MEMORY = "Memory limit: 512M, 4G; at most four fifths of what the machine or container has."
-_ENGINE = "Path of the Macaulay2 to use (default: M2BRIDGE_M2, or the first that works)."
-_PRIME = "Characteristic of what is computed over a finite field (default: one that divides nothing in the model)."
-_TIMEOUT = "Time limit of the whole question: 90, 90s, 10m, 2h, none."
-WidthOption = Annotated[int | None, typer.Option("--d", help="Width of a token (input).")]
-OutputWidthOption = Annotated[int | None, typer.Option("--dp", help="Width of a token (output), d' in the paper.")]
-RankOption = Annotated[int | None, typer.Option("--a", help="Bound of the rank of the attention matrix (default: d).")]
+_MEMORY = "Memory limit, e.g. 512M or 4G; at most 80% of the memory of the machine or container."
+_ENGINE = "Path of the Macaulay2 to use (default: M2BRIDGE_M2, or the first one that works)."
+_PRIME = "Prime for computations over a finite field (default: one that divides no coefficient of the model)."
+_TIMEOUT = "Time limit of the whole computation: 90, 90s, 10m, 2h, or none."
+WidthOption = Annotated[int | None, typer.Option("--d", help="Dimension of an input token.")]
+OutputWidthOption = Annotated[int | None, typer.Option("--dp", help="Dimension of an output token (d' in the paper).")]
+RankOption = Annotated[int | None, typer.Option("--a", help="Largest rank of the attention matrix (default: d).")]
 TokensOption = Annotated[int | None, typer.Option("--t", help="Number of tokens (default: 2).")]
 PrimeOption = Annotated[int | None, typer.Option("--prime", help=_PRIME)]
-SeedOption = Annotated[int, typer.Option("--seed", min=0, help="Seed of every random choice.")]
+SeedOption = Annotated[int, typer.Option("--seed", min=0, help="Seed for all random choices.")]
 TimeoutOption = Annotated[str, typer.Option("--timeout", help=_TIMEOUT)]
 MemoryOption = Annotated[str, typer.Option("--memory", help=_MEMORY)]
 EngineOption = Annotated[str | None, typer.Option("--engine", help=_ENGINE)]
-ForceOption = Annotated[bool, typer.Option("--force", help="Try even what is certainly out of reach.")]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
-SaveOption = Annotated[Path | None, typer.Option("--save", help="Directory to write the record into; made if missing.")]
-KeepOption = Annotated[Path | None, typer.Option("--keep", help="Directory to keep scripts and raw output in; made if missing.")]
+ForceOption = Annotated[bool, typer.Option("--force", help="Attempt computations that are estimated to be infeasible.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print a single JSON document.")]
+SaveOption = Annotated[Path | None, typer.Option("--save", help="Write the record into this directory; created if missing.")]
+KeepOption = Annotated[Path | None, typer.Option("--keep", help="Keep scripts and raw output in this directory.")]
 
-NoEngineOption = Annotated[bool, typer.Option("--no-engine", help="Do not ask Macaulay2.")]
-EvidenceOption = Annotated[bool, typer.Option("--evidence", help="Print every piece of evidence, with its method.")]
+NoEngineOption = Annotated[bool, typer.Option("--no-engine", help="Do not use Macaulay2.")]
+EvidenceOption = Annotated[bool, typer.Option("--evidence", help="Print all evidence, with the method of each item.")]
 ScriptOption = Annotated[bool, typer.Option("--script", help="Print the Macaulay2 script that computed the answer.")]
 # fmt: on
 OPTIONS: dict[str, tuple[Any, Any]] = {
@@ -74,11 +74,11 @@ OPTIONS: dict[str, tuple[Any, Any]] = {
     "evidence": (EvidenceOption, False),
     "script": (ScriptOption, False),
 }  # fmt: skip
-"""Annotation and default of the options that a question's command may have."""
+"""Annotation and default of the options that the command of a question may have."""
 
 
 class _Group(TyperGroup):
-    """A group whose help has the whole sentence of each of its commands."""
+    """Group of commands whose help prints the whole first line of the help of each command."""
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         with formatter.section("Commands"):
@@ -88,22 +88,22 @@ class _Group(TyperGroup):
 
 
 def group_of(app: typer.Typer, name: str, help: str) -> typer.Typer:
-    """A new group of commands in `app`."""
+    """Add a group of commands to `app` and return it."""
     group = typer.Typer(cls=_Group, help=help, no_args_is_help=True)
     app.add_typer(group, name=name)
     return group
 
 
-# -- which model ---------------------------------------------------------------------------------------------------------------
+# -- the model -----------------------------------------------------------------------------------------------------------------
 
 
 def read_model(spec: str) -> Model:
-    """The model of a specification; nothing at all is no specification. A file of code that the user named here is run."""
+    """Return the model of a specification. A Python file named by the specification is executed."""
     if not spec.strip():
-        raise InputError("the model is missing: give a specification such as 'lightning(d=2,dp=1)'")
+        raise InputError("missing model: give a specification such as 'lightning(d=2,dp=1)'")
     if Path(spec).suffix in (".toml", ".json", ".py") and ":" not in spec:
-        own = f"python:{spec}:NAME, or torch:{spec}:NAME" if spec.endswith(".py") else f"file:{spec}"
-        raise InputError(f"{spec} is the name of a file: write {own}")
+        spelling = f"python:{spec}:NAME, or torch:{spec}:NAME" if spec.endswith(".py") else f"file:{spec}"
+        raise InputError(f"{spec} is a file name, not a specification: write {spelling}")
     from m2bridge.families import parse_spec
     from m2bridge.families.user_code import is_code, model_from_code
 
@@ -111,33 +111,33 @@ def read_model(spec: str) -> Model:
 
 
 def model_from(spec: str | None, d: int | None, dp: int | None, a: int | None, t: int | None) -> Model:
-    """The model that the arguments name: a spec string, or ``--d --dp --a --t`` for one layer of lightning attention."""
+    """Return the model given by a specification, or by ``--d --dp --a --t`` (one layer of lightning attention)."""
     sizes = {"--d": d, "--dp": dp, "--a": a, "--t": t}
-    given = [name for name, value in sizes.items() if value is not None]
+    used_options = [name for name, value in sizes.items() if value is not None]
     if spec is not None:
-        if given:
-            raise InputError(f"give either a model specification or {', '.join(given)}, not both")
+        if used_options:
+            raise InputError(f"give either a model specification or {', '.join(used_options)}, not both")
         return read_model(spec)
     if d is None or dp is None:
         raise InputError(
-            "say which model: a specification such as 'lightning(d=2,dp=1)', or --d and --dp for one layer"
+            "missing model: give a specification such as 'lightning(d=2,dp=1)', or --d and --dp for one layer"
         )
     for name, value in sizes.items():
         if value is not None and value < 1:
-            raise InputError(f"{name} {value}: a size is a positive integer")
+            raise InputError(f"{name} {value}: sizes must be positive integers")
     from m2bridge.families import Lightning
 
     return Lightning(d=d, dp=dp, a=d if a is None else a, t=2 if t is None else t)
 
 
-# -- limits and places ---------------------------------------------------------------------------------------------------------
+# -- limits and directories ----------------------------------------------------------------------------------------------------
 
 
 def parse_limits(timeout: str, memory: str) -> Limits:
-    """Limits from the texts of ``--timeout`` and ``--memory``; ``none`` lifts a limit.
+    """Parse the values of ``--timeout`` and ``--memory``; ``none`` means no limit.
 
-    More memory than :func:`m2bridge.engine.machine.memory_share` is not granted: the kernel would end the whole container where a
-    limit of ours ends one run and says so.
+    The memory limit is reduced to :func:`m2bridge.engine.machine.memory_share`: beyond that, the kernel would kill the whole
+    container, whereas a limit of m2bridge ends one run with a message.
     """
     from m2bridge.engine import machine
     from m2bridge.limits import Limits, parse_bytes, parse_seconds
@@ -150,21 +150,21 @@ def parse_limits(timeout: str, memory: str) -> Limits:
 
 
 def check_directories(*, save: Path | None = None, keep: Path | None = None) -> None:
-    """Make directories that are not there; refuse, before any work is done, one that cannot be made or written to."""
+    """Create missing directories. Raise InputError before any computation if one cannot be created or written to."""
     for option, directory in (("--save", save), ("--keep", keep)):
         if directory is not None:
             records.make_directory(directory, option)
             if not os.access(directory, os.W_OK):
-                raise InputError(f"{option} {directory}: the directory cannot be written to")
+                raise InputError(f"{option} {directory}: the directory is not writable")
 
 
 # -- output --------------------------------------------------------------------------------------------------------------------
 
 
 class _Console(Console):
-    """A console that leaves a closed pipe to the command, which ends as other programs do then.
+    """Console that raises BrokenPipeError for a closed pipe and replaces control characters.
 
-    It writes out what would steer the terminal, wherever a text comes from: a record, a file, Macaulay2.
+    Texts may come from a record, a file or Macaulay2; escape sequences in them must not reach the terminal.
     """
 
     def render(self, renderable: Any, options: Any = None) -> Iterator[Segment]:
@@ -177,23 +177,23 @@ class _Console(Console):
 
 
 def console(*, stderr: bool = False) -> Console:
-    """A console that colours only on a terminal (and not with NO_COLOR); 100 columns in a pipe unless COLUMNS says otherwise."""
+    """Return a console: colours only on a terminal (and not with NO_COLOR), 100 columns in a pipe unless COLUMNS is set."""
     stream = sys.stderr if stderr else sys.stdout
     width = None if stream.isatty() or "COLUMNS" in os.environ else 100
     return _Console(stderr=stderr, width=width, highlight=False, emoji=False, soft_wrap=False)
 
 
-def name_strays(strays: Sequence[str]) -> None:
-    """Name on standard error what lies in a store and does not belong there; it is passed over."""
-    if strays:
-        more = f", and {len(strays) - _MOST_STRAYS} more" if len(strays) > _MOST_STRAYS else ""
-        shown = visible(", ".join(strays[:_MOST_STRAYS]))
-        text = f"{len(strays)} not of the store, passed over: {shown}{more}"
+def report_unknown_files(files: Sequence[str]) -> None:
+    """List on standard error the files of a store directory that do not belong to the store; they are ignored."""
+    if files:
+        more = f", and {len(files) - _MOST_UNKNOWN_FILES} more" if len(files) > _MOST_UNKNOWN_FILES else ""
+        shown = visible(", ".join(files[:_MOST_UNKNOWN_FILES]))
+        text = f"{len(files)} unknown files in the store, ignored: {shown}{more}"
         console(stderr=True).print(text, markup=False, soft_wrap=True)
 
 
 def print_json(document: Any) -> None:
-    """One JSON document on standard output, in ASCII where that takes nothing else."""
+    """Print a JSON document on standard output, in ASCII if the encoding of the stream requires it."""
     text = records.dumps(document)
     try:
         text.encode(sys.stdout.encoding or "ascii")
@@ -209,13 +209,14 @@ def finish(
     save: Path | None,
     show: Callable[[Console], None],
 ) -> None:
-    """Print a result (JSON, or `show` for people), save its record, and exit 3 when the witnesses disagree, 5 at a limit."""
-    path, trouble = None, ""
-    if save is not None:  # the record first: who reads the output may close it
+    """Save the record, print the result (as JSON or with `show`), and exit 3 if witnesses disagree, 5 at a limit."""
+    path = None
+    save_error = ""
+    if save is not None:  # first, because the reader of the output may close the pipe
         try:
             path = records.save(result, save)
-        except OSError as error:  # the answer is told before
-            trouble = f"--save {save}: the record could not be written: {error.strerror}"
+        except OSError as error:  # raised after the answer is printed
+            save_error = f"--save {save}: the record could not be written: {error.strerror}"
     if as_json:
         print_json(records.to_document(result))
     else:
@@ -223,8 +224,8 @@ def finish(
     err = console(stderr=True)
     if path is not None:
         err.print(f"record: {path}", markup=False, soft_wrap=True)
-    if trouble:
-        raise M2BridgeError(trouble)
+    if save_error:
+        raise M2BridgeError(save_error)
     if result.agreement is False:
         for sentence in conflict_sentences(result):
             err.print(sentence, style="bold red", markup=False, soft_wrap=True)
@@ -235,7 +236,7 @@ def finish(
 
 
 _MOST_CONFLICTS = 3
-"""One defect often contradicts many statements; the first few show it."""
+"""Number of conflicts printed. One defect often contradicts many statements, and the first few show it."""
 
 
 def conflict_sentences(result: Result) -> list[str]:
@@ -253,7 +254,7 @@ def conflict_sentences(result: Result) -> list[str]:
 
 @contextmanager
 def shown_steps(*, quiet: bool) -> Iterator[Callable[[str], None]]:
-    """Who is told each step of a long computation: on a terminal, standard error shows the one that runs."""
+    """Yield a progress callback that shows the current step on standard error if that is a terminal."""
     from m2bridge.questions.kernel import terminal_steps
 
     steps = None if quiet else terminal_steps()
@@ -264,7 +265,7 @@ def shown_steps(*, quiet: bool) -> Iterator[Callable[[str], None]]:
             steps.close()
 
 
-# -- results for people ---------------------------------------------------------------------------------------------------------
+# -- printing a result ----------------------------------------------------------------------------------------------------------
 
 _STYLES = {
     "proved": "green", "theorem": "green", "computed": "green", "probable": "yellow", "numeric": "cyan",
@@ -272,21 +273,21 @@ _STYLES = {
     "identifiable-up-to-symmetry": "green", "finite-up-to-symmetry": "blue", "open-orbit": "cyan", "not-identifiable": "red",
     "image": "blue", "boundary": "yellow", "closure-only": "magenta", "outside": "red", "fails": "red", "agrees": "green",
 }  # fmt: skip
-"""Colours of words that stand alone in a cell."""
-_NUMBERED = re.compile(r"(:.*|(?<!=) \(?\d+(,\d+)*\)?)$")
-"""What tells one point or orbit from another in the name of a quantity."""
+"""Colours of words that are the whole text of a cell."""
+_INDEX_SUFFIX = re.compile(r"(:.*|(?<!=) \(?\d+(,\d+)*\)?)$")
+"""Matches the suffix of a quantity name that numbers a point or an orbit."""
 _AGREEMENT_STYLES = {True: "green", False: "bold red", None: ""}
 
 
 def styled(word: str) -> str:
-    """A word with its colour, if it has one, as Rich markup."""
+    """Return a word as Rich markup, with its colour if it has one."""
     return f"[{_STYLES[word]}]{word}[/]" if word in _STYLES else escape(word)
 
 
 def show(
     result: Result, console: Console, *, title: str, quantities: Mapping[str, str], evidence: bool
 ) -> None:
-    """Print a result: its answer first, its reasons after."""
+    """Print a result: the answer, the facts and tables, then the evidence."""
     view = result.view()
     sure = styled(result.sure)
     console.print(f"[bold]{escape(view.answer)}[/]; {sure}")
@@ -296,7 +297,7 @@ def show(
     if evidence:
         _show_evidence(result, console)
     else:
-        console.print(_grounds(result, quantities))
+        console.print(_evidence_summary(result, quantities))
     if not result.certainty.exact:
         console.print(f"to prove it: {view.to_prove}", markup=False)
     console.print(closing_line(result, sure))
@@ -316,7 +317,7 @@ def _print_view(view: View, console: Console) -> None:
 
 
 def grid() -> Table:
-    """A table of two columns without lines: names, and texts that are folded."""
+    """Return an empty table without lines with two columns: names, and texts that are wrapped."""
     table = Table.grid(padding=(0, 2))
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
@@ -325,25 +326,25 @@ def grid() -> Table:
 
 def _table(rows: Rows) -> Table:
     table = Table(title=rows.title, title_justify="left", show_edge=False, pad_edge=False)
-    for place, name in enumerate(rows.columns):
-        numbers = rows.cells and rows.has_numbers(place)
+    for index, name in enumerate(rows.columns):
+        numbers = rows.cells and rows.has_numbers(index)
         table.add_column(name, justify="right" if numbers else "left", overflow="fold")
     for row in rows.cells:
         table.add_row(*map(styled, row))
     return table
 
 
-def _grounds(result: Result, quantities: Mapping[str, str]) -> Table:
-    """What the answer rests on: for each reported quantity its strongest statements, one line each."""
+def _evidence_summary(result: Result, quantities: Mapping[str, str]) -> Table:
+    """Return a table of the strongest evidence for each quantity in `quantities`, one row per item."""
     table = grid()
-    said = by_quantity(result.evidence)
-    for name in (name for name in said if name in quantities):
-        for item in strongest(said[name]):
-            how = f"{item.witness}: {item.how} ({item.word})"
-            table.add_row(escape(f"{name} {_value(item)}"), escape(how))
-    others = dict.fromkeys(_NUMBERED.sub("", name) for name in said if name not in quantities)
-    silent = [name for name in said if name in quantities and not strongest(said[name])]
-    for word, names in (("compared", others), ("undecided", silent)):
+    evidence = by_quantity(result.evidence)
+    for name in (name for name in evidence if name in quantities):
+        for item in strongest(evidence[name]):
+            method = f"{item.witness}: {item.how} ({item.word})"
+            table.add_row(escape(f"{name} {_value(item)}"), escape(method))
+    others = dict.fromkeys(_INDEX_SUFFIX.sub("", name) for name in evidence if name not in quantities)
+    undecided = [name for name in evidence if name in quantities and not strongest(evidence[name])]
+    for word, names in (("compared", others), ("undecided", undecided)):
         if names:
             table.add_row(word, escape(", ".join(names)))
     return table
@@ -352,32 +353,37 @@ def _grounds(result: Result, quantities: Mapping[str, str]) -> Table:
 def _value(item: Evidence) -> str:
     if item.value is None:
         return "undecided"
-    return ("" if item.relation == "=" else f"{RELATION_SIGNS[item.relation]} ") + cut(item.value)
+    relation = "" if item.relation == "=" else f"{RELATION_SIGNS[item.relation]} "
+    return relation + cut(item.value)
 
 
 def closing_line(result: Result, sure: str) -> str:
-    """Whether witnesses agree, how sure the answer is, which engine, seed and time; as Rich markup."""
-    prime, field = result.options.get("prime"), result.options.get("field")
-    over = f"p={prime}, " if prime else f"{field}, " if field else ""
-    ground = f"{engine_text(result)}, {over}seed={result.seed}, {result.seconds:.1f} s"
-    words, style = escape(result.agreement_words), _AGREEMENT_STYLES[result.agreement]
-    return f"{f'[{style}]{words}[/]' if style else words}; {sure}; {escape(ground)}"
+    """Return the last line as Rich markup: agreement of witnesses, certainty, engine, field, seed and time."""
+    prime = result.options.get("prime")
+    field = result.options.get("field")
+    field_text = f"p={prime}, " if prime else f"{field}, " if field else ""
+    provenance = f"{engine_text(result)}, {field_text}seed={result.seed}, {result.seconds:.1f} s"
+    agreement = escape(result.agreement_words)
+    style = _AGREEMENT_STYLES[result.agreement]
+    if style:
+        agreement = f"[{style}]{agreement}[/]"
+    return f"{agreement}; {sure}; {escape(provenance)}"
 
 
 def engine_text(result: Result) -> str:
-    """Which Macaulay2 a result used, or why none."""
+    """Return the Macaulay2 version that a result used, or the reason why it used none."""
     if result.macaulay2:
         return f"Macaulay2 {result.macaulay2}"
-    silent = (item.method for item in result.evidence if item.witness == "macaulay2" and item.value is None)
-    reason = next(silent, "not asked")
-    if reason.startswith("not asked"):
+    reasons = (item.method for item in result.evidence if item.witness == "macaulay2" and item.value is None)
+    reason = next(reasons, "not used")
+    if reason.startswith("not used"):
         _, colon, why = reason.partition(": ")
-        return f"Macaulay2 not asked ({why})" if colon else "Macaulay2 not asked"
+        return f"Macaulay2 not used ({why})" if colon else "Macaulay2 not used"
     return reason.partition(";")[0]
 
 
 def _show_evidence(result: Result, console: Console) -> None:
-    """Every piece of evidence, quantity by quantity: value, who says it and how, how sure, how long."""
+    """Print all evidence, grouped by quantity: value, witness, method, certainty and time."""
     console.print("Evidence", style="bold")
     for quantity, items in by_quantity(result.evidence).items():
         word = f" ({result.words[quantity].value})" if quantity in result.words else ""
@@ -385,6 +391,6 @@ def _show_evidence(result: Result, console: Console) -> None:
         table = grid()
         for item in items:
             sure = "" if item.value is None else f"{item.word}, "
-            said = f"{item.witness}: {item.how} ({sure}{item.seconds:.2f} s)"
-            table.add_row(escape(f"  {_value(item)}"), escape(said))
+            source = f"{item.witness}: {item.how} ({sure}{item.seconds:.2f} s)"
+            table.add_row(escape(f"  {_value(item)}"), escape(source))
         console.print(table)

@@ -1,4 +1,4 @@
-"""CLI: ``m2bridge engine``, the Macaulay2 that m2bridge keeps for itself, and ``m2bridge doctor``, which one is used and why."""
+"""CLI: ``m2bridge engine`` installs and removes a Macaulay2; ``m2bridge doctor`` shows which one is used and why."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from m2bridge.engine.keeping.sandbox import measured
 from m2bridge.errors import NoEngineError
 
 ORIGINS = {
-    "option": "named by you",
+    "option": "option",
     "path": "on PATH",
     "wheel": "site-packages",
     "installed": "engine install",
 }
-_HOLDS = {
+_RESTRICTIONS = {
     "files_cannot_be_written": "cannot write files",
     "no_tcp_sockets": "cannot open TCP sockets",
     "no_udp_sockets": "cannot open UDP sockets",
@@ -38,20 +38,20 @@ def register(app: typer.Typer) -> None:
     group = group_of(
         app,
         "engine",
-        f"Install, list or remove a Macaulay2 in your data directory. There are wheels for {PLATFORMS}.",
+        f"Install, list or remove a Macaulay2 in the data directory of the user. Wheels exist for {PLATFORMS}.",
     )
 
     @group.command("install")
     def install_command(
-        again: Annotated[bool, typer.Option("--again", help="Download it even if one is installed.")] = False,
+        again: Annotated[bool, typer.Option("--again", help="Download even if one is installed.")] = False,
     ) -> None:
-        """Download a Macaulay2 (75 MB), prove that it runs, and keep it in your data directory."""
+        """Download a Macaulay2 (75 MB) into the data directory of the user and test that it runs."""
         progress = console(stderr=True)
         print(install(lambda message: progress.print(message, markup=False), again=again))
 
     @group.command("list")
     def list_command(as_json: JsonOption = False) -> None:
-        """List every Macaulay2 on this machine, the one in use first; each is run to see whether it works."""
+        """List every Macaulay2 found on this machine, the one in use first. Each one is run as a test."""
         found = candidates(fresh=True)
         if as_json:
             print_json([candidate_document(candidate) for candidate in found])
@@ -62,18 +62,18 @@ def register(app: typer.Typer) -> None:
 
     @group.command("remove")
     def remove_command() -> None:
-        """Remove every Macaulay2 that `m2bridge engine install` put into your data directory."""
-        gone = [f"removed {directory}" for directory in remove()]
-        for line in gone or [f"nothing is installed in {engines_directory()}"]:
+        """Remove every Macaulay2 that `m2bridge engine install` installed."""
+        removed = [f"removed {directory}" for directory in remove()]
+        for line in removed or [f"nothing is installed in {engines_directory()}"]:
             console().print(line, markup=False)
 
     @app.command("doctor")
     def doctor_command(
         engine: EngineOption = None,
         as_json: JsonOption = False,
-        quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing, only exit 0 or 4.")] = False,
+        quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing; exit 0 or 4.")] = False,
     ) -> None:
-        """Say which Macaulay2 is used, what else was tried, and why it was passed over."""
+        """Show which Macaulay2 is used, which others were found, and why they are not used."""
         found = candidates(engine, fresh=True)
         used = next((candidate for candidate in found if candidate.works), None)
         available, wheel = wheel_available()
@@ -99,7 +99,7 @@ def register(app: typer.Typer) -> None:
 
 
 def candidate_document(candidate: Candidate) -> dict[str, object]:
-    """A candidate as it appears in JSON."""
+    """Return a candidate as a JSON document."""
     return {
         "path": str(candidate.path),
         "origin": candidate.origin,
@@ -110,13 +110,13 @@ def candidate_document(candidate: Candidate) -> dict[str, object]:
 
 
 def candidate_table(found: Sequence[Candidate]) -> Table:
-    """The candidates as a table: the one in use, its path, and the verdict."""
+    """Return the candidates as a table, with an arrow at the one in use."""
     table = Table(show_edge=False, pad_edge=False)
     for name in ("", "Macaulay2", "from", "verdict"):
         table.add_column(name, overflow="fold")
     used = next((candidate for candidate in found if candidate.works), None)
     for candidate in found:
-        verdict = f"[yellow]passed over: {escape(candidate.reason or '')}[/]"
+        verdict = f"[yellow]not used: {escape(candidate.reason or '')}[/]"
         if candidate.info is not None:
             verdict = f"[green]{escape(candidate.info.version)} works[/]"
         origin = ORIGINS.get(candidate.origin, candidate.origin)
@@ -130,25 +130,25 @@ def _show_diagnosis(document: dict[str, Any], found: Sequence[Candidate]) -> Non
     lines = [
         f"m2bridge {document['m2bridge']}, Python {document['python']}",
         document["platform"],
-        f"may use: cores {document['allowed_cores']}, memory {memory:.1f} GB",
+        f"available: {document['allowed_cores']} cores, {memory:.1f} GB memory",
         f"wheel: {document['wheel']['detail']}",
         f"sandbox: {_sandbox_text(document['sandbox'])}",
     ]
     if not document["warm_engine"]:
-        lines.append("no fork server and no memory limit on this platform; both need Linux")
+        lines.append("no fork server and no memory limit on this platform (both require Linux)")
     for line in lines:
         out.print(line, markup=False, soft_wrap=True)
     out.print()
-    out.print(candidate_table(found) if found else "no Macaulay2 in any of the usual places")
+    out.print(candidate_table(found) if found else "no Macaulay2 found")
     if document["used"] is None:
         out.print()
         out.print(ADVICE, markup=False)
 
 
 def _sandbox_text(sandbox: dict[str, int]) -> str:
-    """What a script in Macaulay2 cannot do here and what it can, as it was just tried."""
+    """Describe which actions the sandbox denies to a Macaulay2 script and which it allows, as measured."""
     name = f"Landlock {sandbox.get('landlock')}" if sandbox.get("landlock_on") else "no Landlock"
     filtered = "seccomp" if sandbox.get("seccomp_on") else "no seccomp filter"
-    holds = [text for key, text in _HOLDS.items() if sandbox.get(key)]
-    open_ = [text.replace("cannot", "CAN") for key, text in _HOLDS.items() if not sandbox.get(key)]
-    return f"{name}, {filtered}; a script {', '.join([*holds, *open_])}"
+    denied = [text for key, text in _RESTRICTIONS.items() if sandbox.get(key)]
+    allowed = [text.replace("cannot", "CAN") for key, text in _RESTRICTIONS.items() if not sandbox.get(key)]
+    return f"{name}, {filtered}; a script {', '.join([*denied, *allowed])}"

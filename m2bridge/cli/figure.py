@@ -1,6 +1,6 @@
-"""CLI: ``m2bridge figure 1``, ``theorem-3.4``, ``3``, ``slice``, ``landscape``, and ``sweep`` of a store.
+"""CLI: ``m2bridge figure 1``, ``theorem-3.4``, ``3``, ``slice``, ``landscape`` and ``sweep``.
 
-A picture goes into a file with its data beside it, or alone to standard output (``-o -``).
+A figure is written to a file, with its data in JSON and CSV files beside it, or without data to standard output (``-o -``).
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ from m2bridge.questions.critical_points.losses import read_target
 from m2bridge.questions.dimension import Dimension, dimension
 from m2bridge.questions.singular_locus import DEFAULT_PRIME, SingularLocus, check_model, singular_locus
 from m2bridge.results import Result
-from m2bridge.views import cut as cut_text
+from m2bridge.views import cut
 
 _FILE = (
-    "The file; its ending chooses the format: {}. Data go beside it as JSON and CSV. "
-    "- is standard output: the picture alone, see --format."
+    "Output file; its suffix selects the format: {}. The data are written beside it as JSON and CSV. "
+    "With - the figure alone is written to standard output, see --format."
 )
 StaticOption = Annotated[Path, typer.Option("-o", "--output", help=_FILE.format("png, pdf or svg"))]
 OutputOption = Annotated[Path, typer.Option("-o", "--output", help=_FILE.format("png, pdf, svg or html"))]
 FormatOption = Annotated[
-    str | None, typer.Option("--format", help="The format on standard output (-o -); png if not given.")
+    str | None, typer.Option("--format", help="Format on standard output (-o -); default: png.")
 ]
 RecordOption = Annotated[
     list[Path] | None,
-    typer.Option("--record", help="Draw from this saved record instead of computing; may be repeated."),
+    typer.Option("--record", help="Draw a saved record instead of computing; may be repeated."),
 ]
 _ALL = (*plotting.STATIC, ".html")
 _PANELS = {
@@ -58,7 +58,7 @@ def register(app: typer.Typer) -> None:
     figures = common.group_of(
         app,
         "figure",
-        "Draw the paper's figures from computed data: 1, theorem-3.4, 3; slices, loss landscapes, a sweep of your own.",
+        "Draw the figures of the paper from computed data (1, theorem-3.4, 3), slices, loss landscapes and sweeps.",
     )
     figures.command("1")(figure1_command)
     figures.command("theorem-3.4")(orbits_command)
@@ -69,31 +69,31 @@ def register(app: typer.Typer) -> None:
 
 
 class Destination:
-    """The place that ``-o`` names, checked before any work is done.
+    """Output file of a figure, or standard output; checked before any computation.
 
-    `picture` is the text of ``--format``, which belongs to standard output only; `allowed` are the endings that can be drawn.
+    `picture` is the value of ``--format``, which is valid for standard output only; `allowed` are the possible file suffixes.
     """
 
     def __init__(self, output: Path, picture: str | None, allowed: Sequence[str] = _ALL) -> None:
         self.path = None if output == Path("-") else output
         if self.path is not None:
             if picture is not None:
-                raise InputError(f"--format is for -o -; the ending of {output} chooses its format")
+                raise InputError(f"--format is only for -o -; the suffix of {output} selects the format")
             plotting.check_output(self.path, allowed)
             return
         self.ending = f".{(picture or 'png').lower()}"
         if self.ending not in allowed:
-            known = ", ".join(ending.lstrip(".") for ending in allowed)
-            raise InputError(f"--format {picture}: use one of {known}")
+            formats = ", ".join(ending.lstrip(".") for ending in allowed)
+            raise InputError(f"--format {picture}: use one of {formats}")
         if sys.stdout.isatty():
             raise InputError(
-                "-o - writes a picture to standard output, which is a terminal; send it to a file with >"
+                "-o - writes a picture to standard output, which is a terminal; redirect it to a file with >"
             )
         plotting.check_output(Path(tempfile.gettempdir()) / f"picture{self.ending}", allowed)
 
     @contextmanager
     def file(self) -> Iterator[Path]:
-        """The file to draw into. What was drawn for standard output is sent there once it is complete."""
+        """Yield the path to draw into. A figure for standard output is drawn into a temporary file and then copied."""
         if self.path is not None:
             yield self.path
             return
@@ -107,29 +107,29 @@ class Destination:
     def add_data(
         self, document: Mapping[str, Any], rows: Sequence[Sequence[Any]], columns: Sequence[str]
     ) -> None:
-        """Write the data beside the picture and say what was written; nothing beside standard output."""
+        """Write the data beside the figure and report the file names; do nothing for standard output."""
         if self.path is not None:
-            beside = plotting.write_data(self.path, document, columns, rows)
-            self.say(f"{self.path} (data: {', '.join(path.name for path in beside)})")
+            data_files = plotting.write_data(self.path, document, columns, rows)
+            self.report(f"{self.path} (data: {', '.join(path.name for path in data_files)})")
 
-    def say(self, message: str) -> None:
-        """A line for people, which keeps out of the way of a picture on standard output."""
+    def report(self, message: str) -> None:
+        """Print a message on standard output, or on standard error if the figure goes to standard output."""
         typer.echo(message, err=self.path is None)
 
 
 def figure1_command(
     output: OutputOption,
-    cut: Annotated[
+    slice_name: Annotated[
         str | None,
         typer.Option(
-            "--slice", help=f"A slice: {', '.join(slices.SLICES)}, or a JSON file with origin and directions."
+            "--slice", help=f"Slice: {', '.join(slices.SLICES)}, or a JSON file with origin and directions."
         ),
     ] = None,
     random_slice: Annotated[
-        bool, typer.Option("--random-slice", help="A random slice, from --seed.")
+        bool, typer.Option("--random-slice", help="Use a random slice, chosen by --seed.")
     ] = False,
     grid: Annotated[
-        int, typer.Option("--grid", min=4, max=200, help="Lines of the comparison grid, a side.")
+        int, typer.Option("--grid", min=4, max=200, help="Number of grid lines per direction.")
     ] = 24,
     record: RecordOption = None,
     picture: FormatOption = None,
@@ -139,43 +139,45 @@ def figure1_command(
     memory: common.MemoryOption = common.DEFAULT_MEMORY,
     engine: common.EngineOption = None,
 ) -> None:
-    """A slice of M(2,1,2): reachable functions, singular curve, closure-only part, boundary points.
+    """Draw Figure 1, a slice of M(2,1,2): image, singular curve, points in the closure only, boundary points.
 
-    The equation is Macaulay2's, the surface the parametrization's; exit code 3 when they disagree.
+    The surface is drawn from the parametrization and compared with the equation of Macaulay2; exit code 3 if they disagree.
 
     Example: m2bridge figure 1 -o figure-1.pdf
     """
     target = Destination(output, picture)
-    if cut is not None and random_slice:
+    if slice_name is not None and random_slice:
         raise InputError("give either --slice or --random-slice, not both")
-    chosen = slices.random_slice(seed) if random_slice else slices.read_slice(cut or slices.DEFAULT)
+    chosen = slices.random_slice(seed) if random_slice else slices.read_slice(slice_name or slices.DEFAULT)
     if record:
         locus = _one(_load(record, SingularLocus), SingularLocus)
     else:
-        model, limits = (
-            check_model(slices.MODEL, prime or DEFAULT_PRIME),
-            common.parse_limits(timeout, memory),
-        )
+        model = check_model(slices.MODEL, prime or DEFAULT_PRIME)
+        limits = common.parse_limits(timeout, memory)
         with open_engine(engine) as opened:
             locus = singular_locus(model, engine=opened, prime=prime, seed=seed, limits=limits)
     if parse_spec(locus.model) != slices.MODEL:
         raise InputError(f"Figure 1 is a slice of M(2,1,2); the record is of {locus.model}")
-    _trusted(locus)
-    part = figure1.section(chosen, locus.equations, grid=grid)
+    _check_agreement(locus)
+    computed_slice = figure1.section(chosen, locus.equations, grid=grid)
     with target.file() as file:
-        figure1.draw(part, file)
-    target.add_data(*figure1.data(part), figure1.COLUMNS)
-    check, equation = part.check, slices.text_of(part.polynomial)
-    found = f"{check.drawn} drawn points satisfy the equation, {check.roots} real roots have real weights"
-    target.say(f"{found}: {equation} = 0")
+        figure1.draw(computed_slice, file)
+    target.add_data(*figure1.data(computed_slice), figure1.COLUMNS)
+    check = computed_slice.check
+    equation = slices.text_of(computed_slice.polynomial)
+    target.report(
+        f"{check.drawn} drawn points satisfy the equation {equation} = 0, and {check.roots} real roots of it have real weights"
+    )
 
 
 def orbits_command(
     output: StaticOption,
-    spec: Annotated[str | None, typer.Argument(help="A one-layer model, e.g. 'lightning(d=2,dp=1)'.")] = None,
+    spec: Annotated[
+        str | None, typer.Argument(help="Model with one layer, e.g. 'lightning(d=2,dp=1)'.")
+    ] = None,
     record: RecordOption = None,
     panels: Annotated[
-        bool, typer.Option("--panels/--no-panels", help="Slices beside the diagram of M(2,1,2).")
+        bool, typer.Option("--panels/--no-panels", help="Draw slices beside the diagram of M(2,1,2).")
     ] = True,
     picture: FormatOption = None,
     d: common.WidthOption = None,
@@ -188,34 +190,39 @@ def orbits_command(
     engine: common.EngineOption = None,
     force: common.ForceOption = False,
 ) -> None:
-    """The orbits of one layer ordered by closure: dimension, tangent dimension, singular, boundary, where Theorem 3.4 fails.
+    """Draw the orbits of one layer ordered by closure, with dimension, tangent dimension, and where Theorem 3.4 fails.
 
     Example: m2bridge figure theorem-3.4 --d 3 --dp 2 --a 2 -o orbits.pdf
     """
     target = Destination(output, picture, plotting.STATIC)
-    edge: Boundary | None
+    boundary_result: Boundary | None
     if record:
         loaded = _load(record, SingularLocus, Boundary)
         locus = _one(loaded, SingularLocus)
-        edge = next((result for result in loaded if isinstance(result, Boundary)), None)
+        boundary_result = next((result for result in loaded if isinstance(result, Boundary)), None)
     else:
         model = common.model_from(spec, d, dp, a, None)
         check_model(model, prime or DEFAULT_PRIME, force=force)
         check_boundary(model, force=force)
-        words: dict[str, Any] = {"seed": seed, "limits": common.parse_limits(timeout, memory), "force": force}
+        options: dict[str, Any] = {
+            "seed": seed,
+            "limits": common.parse_limits(timeout, memory),
+            "force": force,
+        }
         with common.shown_steps(quiet=False) as progress, open_engine(engine) as opened:
-            words |= {"engine": opened, "progress": progress}
-            locus, edge = singular_locus(model, prime=prime, **words), boundary(model, **words)
-    _trusted(locus, edge)
-    wanted = panels and parse_spec(locus.model) == slices.MODEL
+            options |= {"engine": opened, "progress": progress}
+            locus = singular_locus(model, prime=prime, **options)
+            boundary_result = boundary(model, **options)
+    _check_agreement(locus, boundary_result)
+    draw_panels = panels and parse_spec(locus.model) == slices.MODEL
     sections = {
         title: figure1.section(slices.SLICES[name], locus.equations, grid=12)
         for title, name in _PANELS.items()
-        if wanted
+        if draw_panels
     }
     with target.file() as file:
-        orbits.draw(locus, edge, file, sections)
-    target.add_data(*orbits.data(locus, edge), orbits.COLUMNS)
+        orbits.draw(locus, boundary_result, file, sections)
+    target.add_data(*orbits.data(locus, boundary_result), orbits.COLUMNS)
 
 
 def slice_command(
@@ -223,17 +230,21 @@ def slice_command(
     spec: Annotated[
         str | None,
         typer.Argument(
-            help="A model whose closure is a hypersurface in its span, e.g. 'map:s,t->s*t;s;t^2'."
+            help="Model whose closure is a hypersurface in its linear span, e.g. 'map:s,t->s*t;s;t^2'."
         ),
     ] = None,
-    cut: Annotated[
+    slice_file: Annotated[
         Path | None,
-        typer.Option("--slice", help="A JSON file with origin and two or three directions; else by --seed."),
+        typer.Option(
+            "--slice", help="JSON file with origin and two or three directions (default: random, by --seed)."
+        ),
     ] = None,
     dims: Annotated[
         int | None, typer.Option("--dims", min=2, max=3, help="2 for a curve, 3 for a surface.")
     ] = None,
-    window: Annotated[float, typer.Option("--window", min=0.01, help="From -WINDOW to WINDOW.")] = 1.0,
+    window: Annotated[
+        float, typer.Option("--window", min=0.01, help="Draw coordinates from -WINDOW to WINDOW.")
+    ] = 1.0,
     record: RecordOption = None,
     picture: FormatOption = None,
     prime: common.PrimeOption = None,
@@ -243,7 +254,7 @@ def slice_command(
     engine: common.EngineOption = None,
     force: common.ForceOption = False,
 ) -> None:
-    """A slice of any hypersurface: the real points of its computed equation, singular points of the closure marked.
+    """Draw a slice of a hypersurface: the real points of its computed equation, with the singular points of the closure.
 
     Example: m2bridge figure slice 'map:s,t->s*t;s;t^2' -o umbrella.png
     """
@@ -254,36 +265,35 @@ def slice_command(
         locus = _one(_load(record, SingularLocus), SingularLocus)
     else:
         with common.shown_steps(quiet=False) as progress, open_engine(engine, warm=True) as opened:
-            words: dict[str, Any] = {"limits": common.parse_limits(timeout, memory), "force": force}
-            words |= {"engine": opened, "progress": progress, "prime": prime, "seed": seed}
-            locus = singular_locus(parse_spec(str(spec)), **words)
-    _trusted(locus)
-    chosen = (
-        section.chosen_slice(locus, dims=dims, window=window, seed=seed)
-        if cut is None
-        else slices.slice_file(cut, parse_spec(locus.model))
-    )
-    part = section.section(locus, chosen)
+            options: dict[str, Any] = {"limits": common.parse_limits(timeout, memory), "force": force}
+            options |= {"engine": opened, "progress": progress, "prime": prime, "seed": seed}
+            locus = singular_locus(parse_spec(str(spec)), **options)
+    _check_agreement(locus)
+    if slice_file is None:
+        chosen = section.chosen_slice(locus, dims=dims, window=window, seed=seed)
+    else:
+        chosen = slices.slice_file(slice_file, parse_spec(locus.model))
+    computed_slice = section.section(locus, chosen)
     with target.file() as file:
-        section.draw(part, file)
-    target.add_data(*section.data(part), section.COLUMNS)
-    marked = "unknown" if part.singular is None else str(len(part.singular))
-    equation = cut_text(slices.text_of(part.polynomial), 200)
-    target.say(f"{chosen.title}; singular points marked: {marked}; {equation} = 0")
+        section.draw(computed_slice, file)
+    target.add_data(*section.data(computed_slice), section.COLUMNS)
+    singular = "not computed" if computed_slice.singular is None else str(len(computed_slice.singular))
+    equation = cut(slices.text_of(computed_slice.polynomial), 200)
+    target.report(f"{chosen.title}; singular points: {singular}; {equation} = 0")
 
 
 def widths_command(
     output: StaticOption,
-    family: Annotated[str, typer.Option("--model", help="softmax or lightning.")] = "softmax",
-    layers: Annotated[int, typer.Option("--layers", min=1, help="Number of layers, l.")] = 2,
+    family: Annotated[str, typer.Option("--model", help="Family: softmax or lightning.")] = "softmax",
+    layers: Annotated[int, typer.Option("--layers", min=1, help="Number of layers.")] = 2,
     t: Annotated[int, typer.Option("--t", min=1, help="Number of tokens.")] = 3,
     a: Annotated[int, typer.Option("--a", min=1, help="Rows of Q and K in each layer.")] = 2,
-    widths: Annotated[str, typer.Option("--widths", help="Range of widths, first..last.")] = "3..10",
+    widths: Annotated[str, typer.Option("--widths", help="Range of widths FIRST..LAST.")] = "3..10",
     paper_method: Annotated[
         str | None,
         typer.Option(
             "--paper-method",
-            help="Add the paper's measurement with 250 inputs, in float32 (as its code) or float64.",
+            help="Add the estimate of the paper from 250 inputs, in float32 (as in its code) or float64.",
         ),
     ] = None,
     record: RecordOption = None,
@@ -291,7 +301,7 @@ def widths_command(
     save: common.SaveOption = None,
     seed: common.SeedOption = 0,
 ) -> None:
-    """Estimated and expected dimension of deep attention against its width; estimated is what `dimension` proves.
+    """Draw Figure 3: computed and expected dimension of deep attention as functions of the width.
 
     Example: m2bridge figure 3 -o figure-3.pdf --paper-method float32
     """
@@ -309,7 +319,7 @@ def widths_command(
             for model in models:
                 progress(f"dimension of {model}")
                 results.append(dimension(model, engine=False, seed=seed))
-    _trusted(*results)
+    _check_agreement(*results)
     if save is not None:
         for result in results:
             records.save(result, save)
@@ -327,21 +337,28 @@ def widths_command(
     target.add_data(*charts.width_data(rows, title=title, models=drawn), charts.WIDTH_COLUMNS)
     proved = sum(row.certainty in ("proved", "theorem", "computed") for row in rows)
     equal = sum(row.estimated == row.expected for row in rows)
-    target.say(f"{len(rows)} widths: {proved} proved, {equal} equal to the formula")
+    target.report(f"{len(rows)} widths: {proved} proved, {equal} equal to the formula")
 
 
 def sweep_command(
     store: Annotated[Path, typer.Argument(help="The store of a batch.")],
     output: StaticOption,
-    x: Annotated[str, typer.Option("--x", help="A name of the grid or an argument: h, d, 'widths[1]'.")],
-    y: Annotated[str, typer.Option("--y", help="A quantity of the results.")] = "image_dim",
-    by: Annotated[str | None, typer.Option("--by", help="One series for each value of this name.")] = None,
+    x: Annotated[
+        str,
+        typer.Option(
+            "--x", help="Horizontal axis: a grid variable or a model argument, e.g. h, d, 'widths[1]'."
+        ),
+    ],
+    y: Annotated[str, typer.Option("--y", help="Vertical axis: a quantity of the results.")] = "image_dim",
+    by: Annotated[
+        str | None, typer.Option("--by", help="Draw one series per value of this variable.")
+    ] = None,
     where: Annotated[
-        str | None, typer.Option("--where", help="Which records, as for `m2bridge results`.")
+        str | None, typer.Option("--where", help="Condition on the records, as for `m2bridge results`.")
     ] = None,
     picture: FormatOption = None,
 ) -> None:
-    """One quantity of a store's records against a name of its grid; markers say how sure each value is.
+    """Draw one quantity of the records of a store against a grid variable; markers show the certainty.
 
     Example: m2bridge figure sweep STORE --x h --y image_dim -o sweep.png
     """
@@ -350,29 +367,34 @@ def sweep_command(
     with target.file() as file:
         charts.draw_sweep(points, file, x=x, y=y)
     target.add_data(*charts.sweep_data(points, x=x, y=y), charts.SWEEP_COLUMNS)
-    target.say(f"{len(points)} records")
+    target.report(f"{len(points)} records")
 
 
 def landscape_command(
     output: StaticOption,
     spec: Annotated[
-        str, typer.Argument(help="A model, e.g. 'lightning(d=2,dp=1)'; with more than two weights, a slice.")
+        str,
+        typer.Argument(
+            help="Model, e.g. 'lightning(d=2,dp=1)'; a slice is drawn if it has more than two weights."
+        ),
     ],
     target: Annotated[
-        str | None, typer.Option("--target", help="The target as coordinates, e.g. 1/2,3/5,-1/2.")
+        str | None, typer.Option("--target", help="Coordinates of the target, e.g. 1/2,3/5,-1/2.")
     ] = None,
-    window: Annotated[float, typer.Option("--window", min=0.1, help="Weights from -WINDOW to WINDOW.")] = 1.4,
+    window: Annotated[
+        float, typer.Option("--window", min=0.1, help="Draw weights from -WINDOW to WINDOW.")
+    ] = 1.4,
     picture: FormatOption = None,
     seed: common.SeedOption = 0,
     timeout: common.TimeoutOption = common.DEFAULT_TIMEOUT,
     memory: common.MemoryOption = common.DEFAULT_MEMORY,
     engine: common.EngineOption = None,
 ) -> None:
-    """A loss landscape: critical points by kind and gradient flow, among weights and among functions.
+    """Draw a loss landscape: critical points by type and gradient flow, in weight space and in function space.
 
     Example: m2bridge figure landscape 'lightning(d=2,dp=1)' -o landscape.png
     """
-    place = Destination(output, picture, plotting.STATIC)
+    destination = Destination(output, picture, plotting.STATIC)
     plane, title = landscape.plane_of(parse_spec(spec), seed)
     goal = landscape.target_of(plane, seed) if target is None else read_target(target)
     limits = common.parse_limits(timeout, memory)
@@ -381,12 +403,14 @@ def landscape_command(
             plane, metric="euclidean", target=goal, real=True, engine=opened, seed=seed, limits=limits,
             progress=progress,
         )  # fmt: skip
-    _trusted(answer)
-    part = landscape.scene(plane, goal, answer, window=window)
-    with place.file() as file:
-        landscape_pictures.draw(part, file, title)
-    place.add_data(*landscape.data(part), landscape.COLUMNS)
-    place.say(f"{answer.view().answer}; {part.ending} of {len(part.flows)} flow lines end in a minimum")
+    _check_agreement(answer)
+    scene = landscape.scene(plane, goal, answer, window=window)
+    with destination.file() as file:
+        landscape_pictures.draw(scene, file, title)
+    destination.add_data(*landscape.data(scene), landscape.COLUMNS)
+    destination.report(
+        f"{answer.view().answer}; {scene.ending} of {len(scene.flows)} flow lines end in a minimum"
+    )
 
 
 def _range(text: str) -> list[int]:
@@ -402,7 +426,7 @@ def _range(text: str) -> list[int]:
 
 
 def _title(spec: str) -> tuple[str, str]:
-    """What stands above Figure 3, and how its formula is cited."""
+    """Return the title of Figure 3 and the citation of its formula."""
     model: Any = parse_spec(spec)
     name = "softmax" if isinstance(model, Softmax) else "lightning"
     title = f"{name} attention, l={len(model.a)}, t={model.t}, a={model.a[0]}"
@@ -413,26 +437,28 @@ def _title(spec: str) -> tuple[str, str]:
 
 
 def _load(paths: list[Path] | None, *kinds: type[_R]) -> list[_R]:
-    """The records that a picture is drawn from, of the kinds that it needs."""
-    found = []
+    """Load records and check that they are results of the given types."""
+    loaded = []
     for path in paths or ():
         result = records.load(path)
         if not isinstance(result, kinds):
-            wanted = " or ".join(kind.ANALYSIS for kind in kinds)
-            raise InputError(f"--record {path} is a record of {result.ANALYSIS}; this picture needs {wanted}")
-        found.append(result)
-    return found
+            expected = " or ".join(kind.ANALYSIS for kind in kinds)
+            raise InputError(
+                f"--record {path} is a record of {result.ANALYSIS}; this figure requires {expected}"
+            )
+        loaded.append(result)
+    return loaded
 
 
 def _one(results: Sequence[Result], kind: type[_R]) -> _R:
-    found = [result for result in results if isinstance(result, kind)]
-    if len(found) != 1:
-        raise InputError(f"this picture needs one record of {kind.ANALYSIS}, not {len(found)}")
-    return found[0]
+    matching = [result for result in results if isinstance(result, kind)]
+    if len(matching) != 1:
+        raise InputError(f"this figure requires one record of {kind.ANALYSIS}, not {len(matching)}")
+    return matching[0]
 
 
-def _trusted(*results: Result | None) -> None:
-    """Refuse to draw an answer whose witnesses contradict each other."""
+def _check_agreement(*results: Result | None) -> None:
+    """Raise DisagreementError if the witnesses of a result disagree."""
     for result in results:
         if result is not None and result.agreement is False:
             raise DisagreementError(

@@ -1,4 +1,4 @@
-"""CLI: the help of every question as a text file, so that it is printed without importing what computes.
+"""CLI: write the help text of every question to a file, so that it can be printed without importing the question.
 
 ``python -m m2bridge.cli.help`` writes the files (``make schemas``); a test compares them with the commands.
 """
@@ -26,7 +26,7 @@ def help_of(name: str) -> str:
 
 
 def write(directory: Path) -> None:
-    """Write the help of every question of this package into `directory`, and remove that of others."""
+    """Write the help text of every question of this package into `directory` and remove other texts."""
     directory.mkdir(parents=True, exist_ok=True)
     for old in directory.glob("*.txt"):
         old.unlink()

@@ -1,4 +1,4 @@
-"""CLI: ``m2bridge models`` lists the families, ``m2bridge describe SPEC`` says what is known about one model."""
+"""CLI: ``m2bridge models`` lists the families; ``m2bridge describe SPEC`` describes one model."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from m2bridge.views import cut, known
 def register(app: typer.Typer) -> None:
     @app.command("models")
     def models(as_json: JsonOption = False) -> None:
-        """List the families of models by kind, with an example of each."""
+        """List the families of models, with an example of each."""
         if as_json:
-            told = ("name", "kind", "example", "summary")
-            print_json([{name: getattr(family, name) for name in told} for family in families().values()])
+            keys = ("name", "kind", "example", "summary")
+            print_json([{key: getattr(family, key) for key in keys} for family in families().values()])
             return
         table = Table(show_edge=False, pad_edge=False)
         table.add_column("example", no_wrap=True)
-        table.add_column("what it is")
+        table.add_column("description")
         for kind, group in groupby(families().values(), key=lambda family: family.kind):
             table.add_row(f"[bold]{kind}[/bold]", "")
             for family in group:
@@ -34,18 +34,22 @@ def register(app: typer.Typer) -> None:
             table.add_section()
         out = console()
         out.print(table)
-        out.print("\nWithout quotes in a shell: lightning:d=2,dp=1 and mlp:widths=2-3-2,r=2.", markup=False)
-        out.print("In Python, from_callable() makes a model of a function and from_sympy() of polynomials.")
+        out.print(
+            "\nThe form lightning:d=2,dp=1 or mlp:widths=2-3-2,r=2 needs no quotes in a shell.", markup=False
+        )
+        out.print(
+            "In Python, from_callable() converts a function into a model, and from_sympy() converts polynomials."
+        )
 
     @app.command("describe")
     def describe_command(
-        spec: Annotated[str, typer.Argument(help="A model, as listed by `m2bridge models`.")],
+        spec: Annotated[str, typer.Argument(help="Specification of a model (see m2bridge models).")],
         program: Annotated[
-            bool, typer.Option("--program", help="Print the recorded program: one instruction a line.")
+            bool, typer.Option("--program", help="Print the recorded program, one instruction per line.")
         ] = False,
         as_json: JsonOption = False,
     ) -> None:
-        """Say what is known about a model: parameters, target, symmetries, formula and hypotheses."""
+        """Describe a model: parameters, coordinates, symmetries, and the dimension formula with its hypotheses."""
         model = read_model(spec)
         if program:
             recorded = model.program
@@ -71,11 +75,15 @@ def _show(document: dict[str, Any], out: Console) -> None:
 
 
 def _facts(document: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """What is known of a model, a name and a text each."""
+    """Yield the facts about a model as pairs of a name and a text."""
     shapes = [f"{name} {_shape(shape)}" for name, shape in document["parameters"].items()]
     yield "parameters", f"{document['parameter_count']}: {', '.join(document['variables'] or shapes)}"
     if document["parameter_dim"] != document["parameter_count"]:
-        free = "" if document["free"] is None else f" (same image with free weights: {document['free']})"
+        free = (
+            ""
+            if document["free"] is None
+            else f" (same image as {document['free']}, with unconstrained weights)"
+        )
         yield "parameter dimension", f"{document['parameter_dim']}{free}"
     if document["input_shape"] is not None:
         yield "network", f"{_shape(document['input_shape'])} -> {_shape(document['output_shape'])}"
@@ -85,26 +93,27 @@ def _facts(document: dict[str, Any]) -> Iterator[tuple[str, str]]:
         first = "" if names is None else f": {'; '.join(names[:3])}{'; ...' if count > 3 else ''}"
         yield "target coordinates", f"{count}{first}"
         span = document["span_dim"]
-        how = (
-            "not computed: too many coordinates"
-            if span is None
-            else f"{span} (rank at random points over F_p)"
-        )
-        yield "span dimension", how
+        if span is None:
+            yield "span dimension", "not computed (too many coordinates)"
+        else:
+            yield "span dimension", f"{span} (rank at random points over F_p)"
         yield "gradings", known(document["grading_rank"])
     else:
-        yield "target", "not polynomial: functions on finitely many inputs, no ideal"
+        yield "target", "not polynomial: values at finitely many inputs; there is no ideal"
     for item in document["symmetries"]:
         yield "symmetry", f"{item['group']}: {item['name']} [{item['citation']}]"
     formulas = {"dimension formula": document["formula"], "dimension at most": document["dimension_bound"]}
     for name, formula in formulas.items():
         if formula is not None:
-            value = "no formula: a hypothesis fails" if formula["value"] is None else str(formula["value"])
+            value = (
+                "not applicable (a hypothesis fails)" if formula["value"] is None else str(formula["value"])
+            )
             yield name, f"{value} [{formula['citation']}]"
-            for needed in formula["hypotheses"]:
-                yield "  hypothesis", f"{needed['statement']}: {'holds' if needed['holds'] else 'fails'}"
+            for hypothesis in formula["hypotheses"]:
+                verdict = "holds" if hypothesis["holds"] else "fails"
+                yield "  hypothesis", f"{hypothesis['statement']}: {verdict}"
     if document["formula"] is None:
-        yield "dimension formula", "none is known"
+        yield "dimension formula", "none"
 
 
 def _shape(shape: list[int]) -> str:

@@ -1,6 +1,6 @@
-"""CLI: the commands that read records: ``check``, ``cite``, ``explain``, ``report``; and ``schema``, how a record looks.
+"""CLI: the commands that read records (``check``, ``cite``, ``explain``, ``report``), and ``schema``.
 
-Each imports what it needs when it runs: the checker, for one, needs nothing else of m2bridge.
+Imports are inside the commands; the checker, for example, uses no other module of m2bridge.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from m2bridge.batch.store import Store
     from m2bridge.report.page import PageEntry
 
-RecordArgument = Annotated[Path, typer.Argument(help="A record that --save wrote.")]
+RecordArgument = Annotated[Path, typer.Argument(help="Record written by --save.")]
 _COLOUR = {0: "green", 5: "yellow", 7: "red", 8: "yellow", 9: "yellow"}
 
 
@@ -32,42 +32,42 @@ def register(app: typer.Typer) -> None:
     @app.command("explain")
     def explain_command(
         record: RecordArgument,
-        latex: Annotated[bool, typer.Option("--latex", help="LaTeX instead of Markdown.")] = False,
+        latex: Annotated[bool, typer.Option("--latex", help="Print LaTeX instead of Markdown.")] = False,
     ) -> None:
-        """Explain a record: what was asked, what was found, what it rests on, and a Macaulay2 script that asks again.
+        """Explain a record: the question, the answer, its evidence, and a Macaulay2 script that reproduces it.
 
-        A record that was altered is said to be (exit 7).
+        Exit code 7 if the record was altered.
 
         Example: m2bridge explain records/singular-locus-....json
         """
         from m2bridge.report.explain import explain
 
         result = scripts_beside(record, _read(record))
-        wrong = _wrong(record, result)
-        text = explain(result, form="latex" if latex else "markdown", wrong=wrong)
-        _checked(record, result, "explained")
+        alteration = _alteration(record, result)
+        text = explain(result, form="latex" if latex else "markdown", wrong=alteration)
+        _run_checker(record, result, "explained")
         typer.echo(text, nl=False)
-        if wrong:
+        if alteration:
             raise typer.Exit(CertificateError.exit_code)
 
     @app.command("cite")
     def cite_command(
         record: RecordArgument,
-        bibtex: Annotated[bool, typer.Option("--bibtex", help="The BibTeX entries alone.")] = False,
-        latex: Annotated[bool, typer.Option("--latex", help="The sentence alone.")] = False,
+        bibtex: Annotated[bool, typer.Option("--bibtex", help="Print only the BibTeX entries.")] = False,
+        latex: Annotated[bool, typer.Option("--latex", help="Print only the sentence.")] = False,
     ) -> None:
-        """Cite a record: one LaTeX sentence that says what it holds, and BibTeX for what the sentence names.
+        """Print a LaTeX sentence that states the result of a record, and the BibTeX entries that it cites.
 
-        A certificate is verified first; a record whose certificate is rejected is not cited (exit 7).
+        The certificate is verified first; exit code 7 if it is rejected.
 
         Example: m2bridge cite records/dimension-....json
         """
         from m2bridge.report.cite import bibliography, sentence
 
         result, version = _read(record), _version(record)
-        code, shown = _checked(record, result, "cited")
-        if wrong := _wrong(record, result):
-            raise CertificateError(f"{record.name} is not cited: {wrong}")
+        code, shown = _run_checker(record, result, "cited")
+        if alteration := _alteration(record, result):
+            raise CertificateError(f"{record.name} is not cited: {alteration}")
         if not bibtex or latex:
             text = sentence(result, version=version, verified=code == 0, shown=shown)
             typer.echo(text, nl=False)
@@ -78,16 +78,16 @@ def register(app: typer.Typer) -> None:
     def report_command(
         sources: Annotated[
             list[Path],
-            typer.Argument(metavar="STORE|RECORDS...", help="Stores, records, directories of records."),
+            typer.Argument(metavar="STORE|RECORDS...", help="Stores, records, or directories of records."),
         ],
-        output: Annotated[Path, typer.Option("-o", "--output", help="The page to write.")],
-        title: Annotated[str, typer.Option("--title", help="What stands at its top.")] = "m2bridge report",
+        output: Annotated[Path, typer.Option("-o", "--output", help="Output file (HTML).")],
+        title: Annotated[str, typer.Option("--title", help="Title of the page.")] = "m2bridge report",
     ) -> None:
-        """Write records as one self-contained HTML page: answers, how each was obtained, scripts, how to cite.
+        """Write records as one self-contained HTML page: answers, evidence, scripts and citations.
 
-        A record that cannot be read is named on the page and on standard error; exit 2 where there is no other.
+        Unreadable records are listed on the page and on standard error; exit code 2 if no record is readable.
 
-        Example: m2bridge report weekend -o report.html
+        Example: m2bridge report results -o report.html
         """
         from m2bridge.figures.plotting import check_place
         from m2bridge.report.page import page
@@ -95,10 +95,10 @@ def register(app: typer.Typer) -> None:
         check_place(output)
         for source in sources:
             if not source.exists():
-                raise InputError(f"there is no {source}: give stores, records or directories of records")
+                raise InputError(f"{source} does not exist: give stores, records or directories of records")
         entries = [entry for source in sources for entry in _entries(source)]
         if not entries:
-            raise InputError(f"there is no record in {', '.join(map(str, sources))}")
+            raise InputError(f"no record in {', '.join(map(str, sources))}")
         text = page(entries, title=title)
         write_atomically(output, text)
         typer.echo(f"{output}: {len(entries)} records, {len(text.encode()) / 1e6:.1f} MB")
@@ -108,95 +108,101 @@ def register(app: typer.Typer) -> None:
             typer.echo(f"{word}: {entry.name}: {entry.trouble}", err=True)
         if len(unread) == len(entries):
             raise RecordError(
-                f"no record in {', '.join(map(str, sources))} can be read: the page shows no answer"
+                f"no record in {', '.join(map(str, sources))} is readable; the page contains no answer"
             )
 
     @app.command("check")
     def check_command(
-        record: Annotated[Path, typer.Argument(help="A record with a certificate, or a certificate.")],
+        record: Annotated[Path, typer.Argument(help="Record with a certificate, or a certificate.")],
         seconds: Annotated[
-            int, typer.Option("--seconds", min=1, max=10**6, help="Limit of processor time.")
+            int, typer.Option("--seconds", min=1, max=10**6, help="Limit of CPU time in seconds.")
         ] = MOST_SECONDS,
         as_json: common.JsonOption = False,
     ) -> None:
         """Verify the certificate in a record.
 
-        Exit 0 when it shows all that the first line of the answer says, 9 when only a part of it, 7 when it is rejected, 8 when
-        there is no certificate or the checker does not support it, 5 at the time limit, 2 without a file.
+        Exit codes: 0 it shows everything in the first line of the answer; 9 only a part of it; 7 it is rejected; 8 there is no
+        certificate, or the checker does not support it; 5 the time limit was reached; 2 the file does not exist.
 
-        The checker is one file that uses Python's standard library alone: `python -I checker.py RECORD` does the same.
+        The checker is one file that uses only the standard library of Python: `python -I checker.py RECORD` does the same.
 
         Example: m2bridge check dimension-lightning-d-2-dp-1.json
         """
         if not record.exists() or record.is_dir():  # a pipe is read like a file
-            raise InputError(f"there is no file {record}: give a record that --save wrote, or a certificate")
-        code, said = verify_file(str(record), seconds)
+            raise InputError(f"no such file: {record}; give a record written by --save, or a certificate")
+        code, messages = verify_file(str(record), seconds)
         if as_json:
-            common.print_json({"record": record.name, "verified": code == 0, "exit_code": code, "said": said})
+            common.print_json(
+                {"record": record.name, "verified": code == 0, "exit_code": code, "said": messages}
+            )
         else:
             console = common.console()
-            for place, line in enumerate(map(escape, said)):
-                console.print(f"[{_COLOUR[code]}]{line}[/]" if place == 0 else line, soft_wrap=True)
+            for index, line in enumerate(map(escape, messages)):
+                console.print(f"[{_COLOUR[code]}]{line}[/]" if index == 0 else line, soft_wrap=True)
         if code:
             raise typer.Exit(code)
 
     @app.command("schema")
     def schema_command(
-        analysis: Annotated[str, typer.Argument(help="Name of an analysis, e.g. singular-locus.")],
+        analysis: Annotated[str, typer.Argument(help="Name of a question, e.g. singular-locus.")],
     ) -> None:
-        """Print the JSON Schema of what an analysis prints with --json."""
+        """Print the JSON Schema of the --json output of a question."""
         from m2bridge.schemas import schema
 
         common.print_json(schema(analysis))
 
 
 def _read(path: Path) -> Result:
-    """The result in a file, if it can be shown."""
+    """Load a result from a file and check that it can be displayed."""
     result = load(path)
     try:
         result.view()
-    except Exception as error:  # each field is of its type, but no answer has these values
-        raise RecordError(f"{path} holds what {result.ANALYSIS} never writes: {error!r}") from None
+    except Exception as error:  # each field has its type, but the values are impossible
+        raise RecordError(
+            f"{path} contains values that {result.ANALYSIS} cannot produce: {error!r}"
+        ) from None
     return result
 
 
-def _wrong(record: Path, result: Result) -> str | None:
-    """A sentence where a record was altered: it contradicts itself, or has the digest of another one."""
+def _alteration(record: Path, result: Result) -> str | None:
+    """Return a message if a record was altered (it is inconsistent, or its digest is wrong), else None."""
     return altered(result) or change_of(read_document(record))
 
 
-def _checked(record: Path, result: Result, verb: str) -> tuple[int, str]:
-    """The checker's exit code for a record, and what it verified; a certificate that is rejected is an error."""
+def _run_checker(record: Path, result: Result, verb: str) -> tuple[int, str]:
+    """Return the exit code of the checker and what it verified. Raise CertificateError if a certificate is rejected."""
     if not getattr(result, "certificate", None):
         return 8, ""
-    code, said = verify_file(str(record))
+    code, messages = verify_file(str(record))
     if code == CertificateError.exit_code:
-        raise CertificateError(f"{record.name} is not {verb}: {' '.join(said)}")
-    return code, said[0].removeprefix("Verified: ").partition(". ")[0].rstrip(".") if code in (0, 9) else ""
+        raise CertificateError(f"{record.name} is not {verb}: {' '.join(messages)}")
+    if code not in (0, 9):
+        return code, ""
+    return code, messages[0].removeprefix("Verified: ").partition(". ")[0].rstrip(".")
 
 
 def _version(record: Path) -> str:
-    """The version of m2bridge that computed a record."""
+    """Return the version of m2bridge that computed a record."""
     document = json.loads(record.read_bytes())
     return str((document.get("result") or document).get("package_version"))
 
 
 def _entries(source: Path) -> Iterator[PageEntry]:
-    """What a store, a directory or a file holds, each record as it was found."""
+    """Yield an entry for each record of a store, a directory or a file."""
     from m2bridge.batch.store import Store
     from m2bridge.report.page import PageEntry
 
-    reads: dict[str, Callable[[], PageEntry]] = {}
+    readers: dict[str, Callable[[], PageEntry]] = {}
     if (source / "store.json").is_file():
         store = Store.open(source)
         contents = store.contents()
-        common.name_strays(contents.strays)
+        common.report_unknown_files(contents.strays)
         for key in sorted(contents.keys):
-            reads[key[:12]] = partial(_of_store, store, key)
+            readers[key[:12]] = partial(_entry_from_store, store, key)
     else:
         for path in sorted(source.rglob("*.json")) if source.is_dir() else [source]:
-            reads[str(path)] = partial(_of_file, path)
-    for name, read in reads.items():
+            readers[str(path)] = partial(_entry_from_file, path)
+    for name, read in readers.items():
         try:
             yield read()
         except RecordError as error:
@@ -204,32 +210,33 @@ def _entries(source: Path) -> Iterator[PageEntry]:
             yield PageEntry(name=Path(name).name, trouble=error.message, damaged=not unknown, unknown=unknown)
 
 
-def _of_file(path: Path) -> PageEntry:
-    if wrong := change_of(read_document(path)):
-        raise RecordError(wrong)
+def _entry_from_file(path: Path) -> PageEntry:
+    if alteration := change_of(read_document(path)):
+        raise RecordError(alteration)
     return _entry(path.name, scripts_beside(path, _read(path)), _version(path))
 
 
-def _of_store(store: Store, key: str) -> PageEntry:
+def _entry_from_store(store: Store, key: str) -> PageEntry:
     from m2bridge.report.page import PageEntry
 
     record = store.read(key)
     if record is None:
-        raise RecordError("it is gone")
-    job, found = record["job"], record["result"]
-    if found is None:
+        raise RecordError("the record was removed from the store")
+    job = record["job"]
+    document = record["result"]
+    if document is None:
         trouble = ": ".join(filter(None, (record["outcome"], record["message"])))
         return PageEntry(name=f"{job['analysis']} {job['model']}", trouble=trouble)
-    if wrong := change_of(found):
-        raise RecordError(wrong)
-    version = str(found.get("package_version"))
-    return _entry(key[:12], from_document(found), version)
+    if alteration := change_of(document):
+        raise RecordError(alteration)
+    version = str(document.get("package_version"))
+    return _entry(key[:12], from_document(document), version)
 
 
 def _entry(name: str, result: Result, version: str) -> PageEntry:
-    """Return the entry of a record."""
+    """Return the page entry of a result. Raise RecordError if it is inconsistent."""
     from m2bridge.report.page import PageEntry
 
-    if wrong := altered(result):
-        raise RecordError(wrong)
+    if alteration := altered(result):
+        raise RecordError(alteration)
     return PageEntry(name=name, result=result, version=version)

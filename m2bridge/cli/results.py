@@ -20,26 +20,34 @@ _MOST_DAMAGED = 10
 def register(app: typer.Typer) -> None:
     @app.command("results")
     def command(
-        directory: Annotated[Path, typer.Argument(help="The store of a batch.")],
+        directory: Annotated[Path, typer.Argument(help="Directory of the store.")],
         where: Annotated[
             str | None,
             typer.Option(
-                "--where", help="Which records, e.g. 'analysis == \"dimension\" and image_dim < 9'."
+                "--where",
+                help="Condition on the records, e.g. 'analysis == \"dimension\" and image_dim < 9'.",
             ),
         ] = None,
         form: Annotated[str, typer.Option("--format", help=f"One of {', '.join(tables.FORMATS)}.")] = "table",
-        columns: Annotated[str | None, typer.Option("--columns", help="Names, separated by commas.")] = None,
-        limit: Annotated[int | None, typer.Option("--limit", min=1, help="At most so many records.")] = None,
-        full: Annotated[bool, typer.Option("--full", help="With --format json: whole records.")] = False,
+        columns: Annotated[
+            str | None, typer.Option("--columns", help="Columns, separated by commas.")
+        ] = None,
+        limit: Annotated[
+            int | None, typer.Option("--limit", min=1, help="Largest number of records.")
+        ] = None,
+        full: Annotated[
+            bool, typer.Option("--full", help="Print whole records (with --format json).")
+        ] = False,
         verify: Annotated[
-            bool, typer.Option("--verify", help="Fail when a record does not match its checksum.")
+            bool, typer.Option("--verify", help="Exit with an error if a record does not match its checksum.")
         ] = False,
     ) -> None:
-        """List what a store holds. Names in --where: columns, the model's arguments, the quantities of the results, tags.
+        """List the records of a store as a table, CSV or JSON.
 
-        LaTeX, Parquet and more are written from Python, with pandas: m2bridge.Store(DIR).frame().to_latex().
+        --where may use the columns, the arguments of the model, the quantities of the results, and tags. For LaTeX, Parquet and
+        other formats use pandas in Python: m2bridge.Store(DIR).frame().to_latex().
 
-        Example: m2bridge results weekend --where '"small" in tags and outcome == "complete"' --format csv
+        Example: m2bridge results results --where '"small" in tags and outcome == "complete"' --format csv
         """
         if form not in tables.FORMATS:
             hint = (
@@ -49,18 +57,20 @@ def register(app: typer.Typer) -> None:
             )
             raise InputError(f"--format {form!r} is not one of {', '.join(tables.FORMATS)}{hint}")
         if full and form != "json":
-            raise InputError("--full goes with --format json")
+            raise InputError("--full requires --format json")
         condition = None if where is None else parse(where)
         store = Store.open(directory)
-        found = read_rows(store)
-        common.name_strays(found.strays)
-        for message in found.damaged if verify else found.damaged[:_MOST_DAMAGED]:
-            common.console(stderr=True).print(f"{message}; the next batch computes it again", markup=False)
-        if verify and found.damaged:
-            raise RecordError(
-                f"{len(found.damaged)} records are damaged; the next batch sets them aside and computes them again"
+        contents = read_rows(store)
+        common.report_unknown_files(contents.strays)
+        for message in contents.damaged if verify else contents.damaged[:_MOST_DAMAGED]:
+            common.console(stderr=True).print(
+                f"{message}; the next batch will compute it again", markup=False
             )
-        rows = found.where(condition)[:limit]
+        if verify and contents.damaged:
+            raise RecordError(
+                f"{len(contents.damaged)} records are damaged; the next batch will move them aside and compute them again"
+            )
+        rows = contents.where(condition)[:limit]
         if full:
             common.print_json([store.read(row["key"]) for row in rows])
             return

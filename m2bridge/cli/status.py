@@ -1,4 +1,4 @@
-"""CLI: ``m2bridge status DIR``: what the batches of a store are doing, from another terminal."""
+"""CLI: ``m2bridge status DIR`` shows the progress of the batches of a store."""
 
 from __future__ import annotations
 
@@ -17,14 +17,15 @@ from m2bridge.cli import common
 def register(app: typer.Typer) -> None:
     @app.command("status")
     def command(
-        directory: Annotated[Path, typer.Argument(help="The store of a batch.")],
+        directory: Annotated[Path, typer.Argument(help="Directory of the store.")],
         as_json: common.JsonOption = False,
     ) -> None:
-        """What the batches of a store are doing now, and how many records of each outcome it has."""
+        """Show the progress of the batches of a store, and its number of records per outcome."""
         store = Store.open(directory)
-        runners, found = store.living(), read_rows(store)
-        counts = found.outcomes
-        common.name_strays(found.strays)
+        runners = store.living()
+        contents = read_rows(store)
+        counts = contents.outcomes
+        common.report_unknown_files(contents.strays)
         if as_json:
             common.print_json({"runners": runners, "records": counts})
             return
@@ -32,13 +33,14 @@ def register(app: typer.Typer) -> None:
         for runner in runners:
             _show(runner, console)
         if not runners:
-            console.print("no batch is running here", markup=False)
+            console.print("no batch is running", markup=False)
         shown = ", ".join(f"{count} {outcome}" for outcome, count in sorted(counts.items())) or "none"
         console.print(f"records: {shown}", markup=False)
 
 
 def _show(runner: dict[str, Any], console: Console) -> None:
-    cached, done = sum(runner["cached"].values()), sum(runner["done"].values())
+    cached = sum(runner["cached"].values())
+    done = sum(runner["done"].values())
     left = "" if runner["eta_seconds"] is None else f", about {runner['eta_seconds']:.0f} s left"
     console.print(
         f"{runner['source']}: {cached + done} of {runner['total']} jobs ({cached} from the store), {runner['waiting']} waiting; "
@@ -54,7 +56,7 @@ def _show(runner: dict[str, Any], console: Console) -> None:
         console.print(f"  {job['seconds']:.0f} s  {job['job']}  {job['step']}", markup=False)
     for line in host_lines(runner.get("hosts", {})):
         console.print(f"  {line}", markup=False)
-    for why in runner.get("excluded", ()):
-        console.print(f"  a worker is not used: {why}", markup=False)
+    for reason in runner.get("excluded", ()):
+        console.print(f"  worker not used: {reason}", markup=False)
     if runner["stopping"]:
         console.print(f"  {runner['stopping']}", markup=False)

@@ -1,4 +1,4 @@
-"""CLI: ``m2bridge template FILE``: run a template of one's own."""
+"""CLI: ``m2bridge template FILE`` runs a user-written Macaulay2 template."""
 
 from __future__ import annotations
 
@@ -13,19 +13,22 @@ from m2bridge.engine import open_engine
 from m2bridge.families import parse_spec
 from m2bridge.questions.custom_template import parse_setting, run_template
 
-_SETTING = "A parameter, name=value, the value in JSON: n=3, n=[1,2], n='\"abc\"'; may be repeated."
+_SETTING = "Parameter NAME=VALUE with the value in JSON: n=3, n=[1,2], n='\"abc\"'; may be repeated."
 
 
 def register(app: typer.Typer) -> None:
     @app.command("template")
     def command(
         file: Annotated[
-            Path, typer.Argument(help="A .m2.j2 file that you trust: it can do what Macaulay2 can.")
+            Path,
+            typer.Argument(
+                help="Template file (.m2.j2). It is executed by Macaulay2: run only files that you trust."
+            ),
         ],
         settings: Annotated[list[str] | None, typer.Option("--set", help=_SETTING)] = None,
         model: Annotated[
             str | None,
-            typer.Option("--model", help="A model whose R, weights and coordinates the script gets."),
+            typer.Option("--model", help="Model; the script receives its ring R, weights and coordinates."),
         ] = None,
         prime: common.PrimeOption = None,
         seed: common.SeedOption = 0,
@@ -36,11 +39,11 @@ def register(app: typer.Typer) -> None:
         save: common.SaveOption = None,
         keep: common.KeepOption = None,
     ) -> None:
-        """Run a Macaulay2 template of your own and print the values it emits.
+        """Run a user-written Macaulay2 template and print the values that it emits.
 
-        A template begins with default values, then has the lines `rendered = false;` and `--% include "_params.m2.j2"`, sends
-        values with emit("tag", value) and ends with emitEnd(). A tag is a lower-case letter, then lower-case letters, digits and
-        underscores.
+        A template begins with default values, followed by the lines `rendered = false;` and `--% include "_params.m2.j2"`. It
+        prints values with emit("tag", value) and ends with emitEnd(). A tag consists of lower-case letters, digits and
+        underscores, and begins with a letter.
         """
         common.check_directories(save=save, keep=keep)
         parameters = dict(parse_setting(text) for text in settings or [])

@@ -1,4 +1,4 @@
-"""CLI: ``m2bridge verify`` runs a paper's statements as programs."""
+"""CLI: ``m2bridge verify`` checks the statements of a paper by computation."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from m2bridge.records import write_atomically
 from m2bridge.report import ledger_html, ledger_markdown
 from m2bridge.report.ledger import duration, entries_by_claim, verdict_words
 
-_LOOKS = {
+_STATUS_COLUMNS = {
     Status.HOLDS: ("green", "holds"),
     Status.FAILS: ("red", "fails"),
     Status.REPAIRED_HOLDS: ("green", "repaired"),
@@ -29,7 +29,7 @@ _LOOKS = {
     Status.OUT_OF_REACH: ("yellow", "reach"),
     Status.DISAGREEMENT: ("bold red", "conflict"),
 }
-"""The colour of each status, and what stands above its column."""
+"""The colour of each status and the heading of its column."""
 
 
 def register(app: typer.Typer) -> None:
@@ -39,20 +39,22 @@ def register(app: typer.Typer) -> None:
             list[str] | None, typer.Argument(help="Claims to check, e.g. theorem-3.4 (default: all).")
         ] = None,
         quick: Annotated[
-            bool, typer.Option("--quick", help="A subset of the sizes, in under two minutes.")
+            bool, typer.Option("--quick", help="Check a subset of the sizes, in under two minutes.")
         ] = False,
         paper: Annotated[
-            str, typer.Option("--paper", help=f"Whose statements: {', '.join(PAPERS)}.")
+            str, typer.Option("--paper", help=f"Paper whose statements are checked: {', '.join(PAPERS)}.")
         ] = PAPERS[0],
-        max_d: Annotated[int | None, typer.Option("--max-d", min=1, help="Leave out larger widths.")] = None,
-        report: Annotated[
-            Path | None, typer.Option("--report", help="Write a report: FILE.md or FILE.html.")
+        max_d: Annotated[
+            int | None, typer.Option("--max-d", min=1, help="Skip widths larger than this.")
         ] = None,
-        list_only: Annotated[bool, typer.Option("--list", help="List the claims and stop.")] = False,
+        report: Annotated[
+            Path | None, typer.Option("--report", help="Write a report to FILE.md or FILE.html.")
+        ] = None,
+        list_only: Annotated[bool, typer.Option("--list", help="List the claims and exit.")] = False,
         timeout: Annotated[
             str,
             typer.Option(
-                "--timeout", help="Time limit of each question that a check asks: 90, 90s, 5m, none."
+                "--timeout", help="Time limit of each computation of a check: 90, 90s, 5m, or none."
             ),
         ] = "5m",
         seed: common.SeedOption = 0,
@@ -61,9 +63,9 @@ def register(app: typer.Typer) -> None:
         as_json: common.JsonOption = False,
         save: common.SaveOption = None,
     ) -> None:
-        """Check every statement of the paper by computation, with an exact witness for each that fails.
+        """Check the statements of a paper by computation; print an exact counterexample for each that fails.
 
-        Exit 0 when every verdict is the recorded one (a statement that fails as recorded is no surprise), 6 when one changed.
+        Exit code 0 if every verdict equals the recorded one (including statements recorded as false), 6 if one changed.
 
         Example: m2bridge verify theorem-3.4 --max-d 3
         """
@@ -73,7 +75,7 @@ def register(app: typer.Typer) -> None:
                 typer.echo(f"{item.id:36} {item.number}")
             return
         if not any(select_sizes(item, quick=quick, max_d=max_d) for item in selected):
-            raise InputError(f"--max-d {max_d} leaves no size to check; the sizes of these claims are larger")
+            raise InputError(f"--max-d {max_d}: no size to check; all sizes of these claims are larger")
         _check_report(report)
         common.check_directories(save=save)
         limits = common.parse_limits(timeout, memory)
@@ -95,24 +97,22 @@ def register(app: typer.Typer) -> None:
 
 
 def _select(names: list[str], paper: str) -> tuple[Claim, ...]:
-    """Claims of a paper by id, or by the beginning of an id (``theorem-3.4`` takes all its parts)."""
-    known = claims_of(paper.replace("-", "_"))
+    """Return the claims of a paper with these ids or id prefixes (``theorem-3.4`` selects all its parts)."""
+    claims = claims_of(paper.replace("-", "_"))
     if not names:
-        return known
+        return claims
     chosen: list[Claim] = []
     for name in names:
-        found = [item for item in known if item.id == name or item.id.startswith(f"{name}-")]
-        if not found:
-            parts = dict.fromkeys(part for item in known for part in _beginnings(item.id))
-            raise InputError(
-                f"there is no claim {name!r}; {suggestion(name, tuple(parts))} (see verify --list)"
-            )
-        chosen += found
+        matching = [item for item in claims if item.id == name or item.id.startswith(f"{name}-")]
+        if not matching:
+            prefixes = dict.fromkeys(prefix for item in claims for prefix in _prefixes(item.id))
+            raise InputError(f"no claim {name!r}; {suggestion(name, tuple(prefixes))} (see verify --list)")
+        chosen += matching
     return tuple({item.id: item for item in chosen}.values())
 
 
-def _beginnings(identifier: str) -> list[str]:
-    """What a claim can be called: ``theorem-3.4-closed`` also answers to ``theorem-3.4``."""
+def _prefixes(identifier: str) -> list[str]:
+    """Return the prefixes that select a claim: ``theorem-3.4-closed`` is also selected by ``theorem-3.4``."""
     parts = identifier.split("-")
     return ["-".join(parts[:count]) for count in range(min(2, len(parts)), len(parts) + 1)]
 
@@ -121,13 +121,13 @@ def _check_report(report: Path | None) -> None:
     if report is None:
         return
     if report.suffix not in (".md", ".html"):
-        raise InputError(f"--report {report}: the file's ending chooses the format, .md or .html")
+        raise InputError(f"--report {report}: the file name must end in .md or .html")
     if not report.absolute().parent.is_dir():
-        raise InputError(f"--report {report}: there is no such directory; create it first")
+        raise InputError(f"--report {report}: the directory does not exist")
 
 
 def _line(item: Claim, entry: Verdict) -> str:
-    colour, _ = _LOOKS[entry.status]
+    colour, _ = _STATUS_COLUMNS[entry.status]
     changed = f" [bold](recorded: {entry.recorded})[/]" if entry.changed else ""
     size = escape(describe(entry.size))
     reason = f"  {escape(entry.reason)}" if entry.status is not Status.HOLDS and entry.reason else ""
@@ -139,7 +139,7 @@ def _show(ledger: Ledger, console: Console) -> None:
     table = Table(title="\nSummary", title_justify="left", show_edge=False, pad_edge=False)
     table.add_column("statement")
     for status in Status:
-        table.add_column(_LOOKS[status][1], justify="right")
+        table.add_column(_STATUS_COLUMNS[status][1], justify="right")
     for name, entries in entries_by_claim(ledger).items():
         counts = [sum(entry.status is status for entry in entries) for status in Status]
         table.add_row(claim(name).number, *(str(n) if n else "" for n in counts))
@@ -148,9 +148,10 @@ def _show(ledger: Ledger, console: Console) -> None:
 
 
 def _compared(ledger: Ledger) -> str:
-    """How the verdicts compare with the recorded ones, where there are any."""
-    changed, new = len(ledger.changed), sum(entry.recorded is None for entry in ledger.entries)
+    """Return how many verdicts differ from the recorded ones, and how many are not recorded."""
+    changed = len(ledger.changed)
+    new = sum(entry.recorded is None for entry in ledger.entries)
     if not changed and not new:
-        return "[green]every verdict is the recorded one[/]"
+        return "[green]all verdicts equal the recorded ones[/]"
     counts = ((changed, "[bold red]{} changed[/]"), (new, "[yellow]{} not recorded yet[/]"))
     return ", ".join(text.format(count) for count, text in counts if count)

@@ -1,4 +1,4 @@
-"""CLI: ``m2bridge worker``: answers jobs from standard input; what every launcher of a batch starts."""
+"""CLI: ``m2bridge worker`` runs jobs read from standard input. The launchers of a batch start it."""
 
 from __future__ import annotations
 
@@ -14,12 +14,17 @@ def register(app: typer.Typer) -> None:
     def command(
         engine: common.EngineOption = None,
         parent: Annotated[
-            int | None, typer.Option("--parent", hidden=True, help="End with this process, our parent.")
+            int | None,
+            typer.Option(
+                "--parent",
+                hidden=True,
+                help="Process id of the parent; the worker ends when the parent does.",
+            ),
         ] = None,
     ) -> None:
-        """Read job documents on standard input, write attempt documents on standard output, one JSON object a line.
+        """Read jobs from standard input and write their results to standard output, one JSON object per line.
 
-        A job is {"analysis": ..., "model": ...}, and may have an id, parameters and limits. The worker ends when its input does.
+        A job is {"analysis": ..., "model": ...}, optionally with id, parameters and limits. The worker exits at end of input.
 
         Example: echo '{"analysis": "dimension", "model": "lightning(d=2,dp=1)"}' | m2bridge worker
         """

@@ -81,7 +81,7 @@ def test_a_closed_pipe_is_141_without_a_word(arguments: tuple[str, ...], buffere
     assert (done.returncode, done.stderr) == (141, b"")
 
 
-def test_a_closed_pipe_for_complaints_too() -> None:
+def test_a_closed_pipe_of_standard_error() -> None:
     reading, writing = os.pipe()
     os.close(reading)
     try:
@@ -108,7 +108,7 @@ def test_witnesses_that_said_nothing_are_left_out_unless_asked_for(
     assert "≥" not in row
     assert "probable" not in row
     assert main(["dimension", "lightning(d=2,dp=1)", "--no-engine"]) == 0
-    assert "; Macaulay2 not asked, p=" in capsys.readouterr().out
+    assert "; Macaulay2 not used, p=" in capsys.readouterr().out
 
 
 def result(*evidence: Evidence) -> Result:
@@ -118,21 +118,21 @@ def result(*evidence: Evidence) -> Result:
 
 
 @pytest.mark.parametrize(
-    ("method", "says"),
+    ("method", "text"),
     [
-        ("not asked", "Macaulay2 not asked"),
-        ("not asked: too large", "Macaulay2 not asked (too large)"),
+        ("not used", "Macaulay2 not used"),
+        ("not used: too large", "Macaulay2 not used (too large)"),
         ("no Macaulay2 found; the other witnesses answer", "no Macaulay2 found"),
         ("Macaulay2 failed: it crashed", "Macaulay2 failed: it crashed"),
     ],
 )
-def test_why_macaulay2_said_nothing(method: str, says: str) -> None:
+def test_the_reason_why_macaulay2_was_not_used(method: str, text: str) -> None:
     silent = Evidence("image_dim", None, "macaulay2", method)
-    assert common.engine_text(result(silent)) == says
-    assert common.engine_text(result()) == "Macaulay2 not asked"
+    assert common.engine_text(result(silent)) == text
+    assert common.engine_text(result()) == "Macaulay2 not used"
 
 
-def test_a_quantity_that_nobody_decided_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+def test_undecided_quantities_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     decided = Evidence("codim", 2, "numpy", "m")
     silent = [Evidence(name, None, "macaulay2", "m") for name in ("codim", "degree")]
     words = {"title": "m", "quantities": {"codim": "", "degree": ""}}
@@ -166,9 +166,9 @@ def test_an_answer_that_cannot_be_saved_is_told(
 
     monkeypatch.setattr(os, "fsync", full)
     assert main(["dimension", "lightning(d=2,dp=1)", "--no-engine", "--save", str(tmp_path)]) == 1
-    told = capsys.readouterr()
-    assert told.out.startswith("dimension 5, affine; proved")
-    assert "the record could not be written: No space left on device" in told.err
+    printed = capsys.readouterr()
+    assert printed.out.startswith("dimension 5, affine; proved")
+    assert "the record could not be written: No space left on device" in printed.err
     assert list(tmp_path.iterdir()) == []
 
 
@@ -185,7 +185,7 @@ def test_a_report_that_cannot_be_written_names_its_file(
     assert capsys.readouterr().err.endswith("page.html: No space left on device\n")
 
 
-def test_a_console_sends_no_escape_sequence_of_others(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_console_prints_no_escape_sequences_of_its_input(capsys: pytest.CaptureFixture[str]) -> None:
     console = common.console()
     console.print("a \x1b]0;title\x07 b", markup=False)
     table = common.grid()

