@@ -58,15 +58,15 @@ def model_of(widths: tuple[int, ...], a: int, t: int, softmax: bool) -> Model:
 
 def free_count(model: Model) -> int:
     """The free weights of the slice, which bound the dimension."""
-    return model.parameter_count - model.gauge.count
+    return model.parameter_count - model.knowledge.gauge.count
 
 
 def rank_of(model: Model) -> GenericRank:
     return generic_rank(
         model.program,
-        held=model.gauge,
+        held=model.knowledge.gauge,
         upper=free_count(model),
-        samples=model.samples_needed(),
+        samples=model.sampling.samples_needed(),
         memory_limit=None,
     )
 
@@ -76,11 +76,11 @@ def proof_of(model: Model, found: GenericRank) -> BallProof | None:
     layer = found.layer
     return prove_rank(
         model.program,
-        model.dyadic_point(found.samples, 0),
+        model.sampling.dyadic_point(found.samples, 0),
         found.columns,
         layer=layer,
         outputs=layer.few(analytic=True) if layer else 0,
-        precisions=model.precisions,
+        precisions=model.sampling.precisions,
     )
 
 

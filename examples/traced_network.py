@@ -50,7 +50,7 @@ def main() -> None:
     print(model.title)
     print("coordinates:", model.coordinate_count, "such as", model.coordinate_names[1])
     found = image_dim(model)
-    formula = Lightning(d=3, dp=1, a=2).formula
+    formula = Lightning(d=3, dp=1, a=2).knowledge.formula
     print("image dimension:", found, "; Equation 7 of arXiv:2408.17221 says", formula.value)
     assert found == formula.value
 

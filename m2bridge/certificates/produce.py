@@ -228,13 +228,13 @@ def _symmetries(model: Model, item: Evidence, rank: GenericRank) -> Document | N
     if item.detail.get("source") not in (None, model.spec):
         return None
     point: Document
-    if model.gauge.count == model.parameter_count - item.value:
-        point = stream_point(model.program, rank.seed, WEIGHTS, model.gauge)
+    if model.knowledge.gauge.count == model.parameter_count - item.value:
+        point = stream_point(model.program, rank.seed, WEIGHTS, model.knowledge.gauge)
         prime = rank.p
     elif item.witness == "symmetry":
         weights = {name: np.array(value, dtype=np.int64) for name, value in item.detail["weights"].items()}
         point, prime = {"entries": _listed(weights, model.parameters)}, int(item.prime or 0)
     else:
         return None
-    groups = [symmetry.document for symmetry in model.symmetries]
+    groups = [symmetry.document for symmetry in model.knowledge.symmetries]
     return {"kind": "symmetries", "groups": groups, "prime": prime, "weights": point}

@@ -430,9 +430,9 @@ def _title(spec: str) -> tuple[str, str]:
     model: Any = parse_spec(spec)
     name = "softmax" if isinstance(model, Softmax) else "lightning"
     title = f"{name} attention, l={len(model.a)}, t={model.t}, a={model.a[0]}"
-    if model.formula is None or not model.formula.applies:
+    if model.knowledge.formula is None or not model.knowledge.formula.applies:
         return title, "no formula"
-    number = re.search(r"Equation (\d+)|Theorem [\d.]+", model.formula.citation)
+    number = re.search(r"Equation (\d+)|Theorem [\d.]+", model.knowledge.formula.citation)
     return title, "formula" if number is None else number[0].replace("Equation", "Eq.")
 
 

@@ -10,55 +10,33 @@ from __future__ import annotations
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from functools import lru_cache
 from math import comb, prod
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from m2bridge.boxes import card
 from m2bridge.errors import NotPolynomialError, OutOfReachError, SpecError, suggestion
 from m2bridge.families import evaluation
+from m2bridge.families.knowledge import NOTHING_KNOWN, Formula, Knowledge
+from m2bridge.families.sampling import Sampling
 from m2bridge.families.spec import WRITTEN, Arguments, type_name, written
-from m2bridge.families.symmetries import Label, Symmetry
+from m2bridge.families.symmetries import Symmetry
 from m2bridge.frontends.recording import record_call
 from m2bridge.programs.coefficients import monomials
 from m2bridge.programs.evaluation import Weights, run
 from m2bridge.programs.gradings import gradings
 from m2bridge.programs.instructions import Shape, flat_parts
-from m2bridge.programs.points import NOTHING_HELD, Held
 from m2bridge.programs.program import Program
-from m2bridge.programs.proofs import BITS, DyadicPoint, dyadic
 from m2bridge.views import cut
 
-__all__ = ["Formula", "Model", "NetworkModel", "Shape", "Symmetry", "Weights"]
+__all__ = ["Formula", "Knowledge", "Model", "NetworkModel", "Shape", "Symmetry", "Weights"]
 
 MOST_COORDINATES = 500_000
 LARGEST_SIZE = 100_000
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Formula:
-    """A dimension formula from the literature, with its hypotheses as they stand for one instance.
-
-    `value` is None when a hypothesis fails: outside its hypotheses a formula says nothing.
-    """
-
-    value: int | None
-    citation: str
-    hypotheses: tuple[tuple[str, bool], ...]
-
-    @property
-    def applies(self) -> bool:
-        return all(holds for _, holds in self.hypotheses)
-
-
-def known(value: int, citation: str, *hypotheses: tuple[str, bool]) -> Formula:
-    """A formula with its hypotheses; without its value where one of them fails."""
-    holds = all(truth for _, truth in hypotheses)
-    return Formula(value=value if holds else None, citation=citation, hypotheses=hypotheses)
 
 
 class Model(ABC):
@@ -245,34 +223,6 @@ class Model(ABC):
         """A random point of the parameter space in float64, entries of order one."""
         return {name: rng.standard_normal(shape) for name, shape in self.parameters.items()}
 
-    def draw_inputs(self, rng: np.random.Generator, samples: int) -> dict[str, np.ndarray]:
-        """Normal numbers for the inputs, by name, with one leading axis over samples."""
-        shapes = self.program.input_shapes.items()
-        return {name: rng.normal(size=(samples, *shape)) for name, shape in shapes}
-
-    def real_point(self, samples: int, seed: int) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
-        """Real weights and inputs, by name, for a float64 rank: normal numbers unless a family knows better ones."""
-        rng = np.random.default_rng([seed, 8])
-        return self.draw_real_weights(rng), self.draw_inputs(rng, samples)
-
-    def dyadic_point(self, samples: int, seed: int) -> DyadicPoint:
-        """Dyadic weights and inputs at which the Jacobian of an analytic network is well conditioned."""
-        rng = np.random.default_rng([seed, 4])
-        scaled = {
-            name: rng.normal(size=shape) / np.sqrt(shape[-1] if shape else 1)
-            for name, shape in self.parameters.items()
-        }
-        inputs = self.draw_inputs(rng, samples)
-        weights = {name: self.gauge.place(name, dyadic(array), 1 << BITS) for name, array in scaled.items()}
-        return DyadicPoint(weights=weights, inputs={name: dyadic(array) for name, array in inputs.items()})
-
-    precisions: ClassVar[tuple[int, ...]] = (53, 128, 256)
-    """Bits of balls to try in turn for an analytic network."""
-
-    def samples_needed(self) -> int | None:
-        """A guess of how many inputs show the generic rank; None leaves it to the rank."""
-        return None
-
     # -- target ------------------------------------------------------------------------------------------
 
     @property
@@ -384,25 +334,14 @@ class Model(ABC):
     # -- what is known -----------------------------------------------------------------------------------
 
     @property
-    def symmetries(self) -> tuple[Symmetry, ...]:
-        """Groups proved to act on the weights without changing the function."""
-        return ()
-
-    def symmetry(
-        self,
-        kind: Literal["gl", "torus", "scaling"],
-        size: int,
-        axes: Mapping[str, tuple[Label, ...]],
-        name: str,
-        citation: str,
-    ) -> Symmetry:
-        """A group that acts on weights of this model; see :class:`~m2bridge.families.symmetries.Symmetry`."""
-        return Symmetry(name=name, citation=citation, kind=kind, size=size, axes=axes, shapes=self.parameters)
+    def knowledge(self) -> Knowledge:
+        """Symmetries, formulas and bounds, with their citations; nothing unless a family states it."""
+        return NOTHING_KNOWN
 
     @property
-    def gauge(self) -> Held:
-        """Weight entries that the symmetries can bring to fixed values: a slice on which ranks are those of the whole model."""
-        return NOTHING_HELD
+    def sampling(self) -> Sampling:
+        """The points at which ranks are computed in floating point."""
+        return Sampling(self)
 
     @property
     def grading(self) -> np.ndarray | None:
@@ -412,21 +351,6 @@ class Model(ABC):
         The image is stable under the torus with these weights. They are read off the program; None for one that is too large.
         """
         return _grading(self)
-
-    @property
-    def formula(self) -> Formula | None:
-        """The literature's formula for the dimension of the image, if there is one for this family."""
-        return None
-
-    @property
-    def closure_degree(self) -> Formula | None:
-        """The degree of the closure of the image, where an argument gives it in closed form; it holds over every field."""
-        return None
-
-    @property
-    def dimension_bound(self) -> Formula | None:
-        """A proved upper bound of the dimension of the image, where one is known in closed form."""
-        return None
 
 
 class NetworkModel(Model):

@@ -218,10 +218,10 @@ def describe(model: Model) -> dict[str, Any]:
         **_target(model),
         "symmetries": [
             {"name": item.name, "group": item.group, "dim": item.dim, "citation": item.citation}
-            for item in model.symmetries
+            for item in model.knowledge.symmetries
         ],
-        "formula": _formula(model.formula),
-        "dimension_bound": _formula(model.dimension_bound),
+        "formula": _formula(model.knowledge.formula),
+        "dimension_bound": _formula(model.knowledge.dimension_bound),
     }
 
 

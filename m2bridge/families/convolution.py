@@ -9,11 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 
-from m2bridge.families.base import Formula, NetworkModel, Shape, Symmetry, known
+from m2bridge.families.base import NetworkModel, Shape
+from m2bridge.families.knowledge import Knowledge, cited
+from m2bridge.families.symmetries import Symmetry
 
 CONVOLUTIONS = "Shahverdi, Marchetti, Kohn, arXiv:2410.00722"
 
@@ -32,7 +35,7 @@ class Convolution(NetworkModel):
     Examples
     --------
     >>> model = Convolution(filters=(2, 2), r=2)
-    >>> model.spec, model.input_shape, model.formula.value
+    >>> model.spec, model.input_shape, model.knowledge.formula.value
     ('convolution(filters=[2,2],r=2)', (3,), 3)
     """
 
@@ -92,22 +95,25 @@ class Convolution(NetworkModel):
             x = (x**self.r)[self.window(i)] @ weights[f"w{i}"]
         return x
 
-    @property
-    def symmetries(self) -> tuple[Symmetry, ...]:
-        """Scalings between layers."""
-        found = []
-        for i in range(1, self.layers):
-            axes, name = {f"w{i}": (1,), f"w{i + 1}": (-self.r,)}, f"(s w{i}, w{i + 1} / s^{self.r})"
-            found.append(self.symmetry("scaling", 1, axes, name, f"{CONVOLUTIONS}, section 3"))
-        return tuple(found)
-
-    @property
-    def formula(self) -> Formula:
-        """|k| - L + 1: the filters up to the scalings between layers."""
+    @cached_property
+    def knowledge(self) -> Knowledge:
+        """The filters up to the scalings between layers: |k| - L + 1."""
         several = ("r > 1, or a single layer", self.r > 1 or self.layers == 1)
-        return known(sum(self.filters) - self.layers + 1, CONVOLUTIONS, several)
+        dim = sum(self.filters) - self.layers + 1
+        return Knowledge(
+            formula=cited(dim, CONVOLUTIONS, several),
+            dimension_bound=cited(min(dim, self.ambient_dim), CONVOLUTIONS),
+            symmetries=tuple(map(self._scaling, range(1, self.layers))),
+            homogeneous=True,
+        )
 
-    @property
-    def dimension_bound(self) -> Formula:
-        """The filters up to the scalings between layers."""
-        return known(min(sum(self.filters) - self.layers + 1, self.ambient_dim), CONVOLUTIONS)
+    def _scaling(self, i: int) -> Symmetry:
+        """Scale layer i against layer i + 1."""
+        return Symmetry(
+            name=f"(s w{i}, w{i + 1} / s^{self.r})",
+            citation=f"{CONVOLUTIONS}, section 3",
+            kind="scaling",
+            size=1,
+            axes={f"w{i}": (1,), f"w{i + 1}": (-self.r,)},
+            shapes=self.parameters,
+        )

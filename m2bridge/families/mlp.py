@@ -8,23 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from math import comb
+from functools import cached_property
 from typing import Any, ClassVar
 
-from m2bridge.families.base import Formula, NetworkModel, Shape, Symmetry, known
+from m2bridge.families.base import Knowledge, NetworkModel, Shape
+from m2bridge.families.perceptron_knowledge import KILEEL, perceptron_knowledge
 from m2bridge.families.spec import Arguments
-from m2bridge.families.symmetries import Label
-
-KILEEL = "Kileel, Trager, Bruna, arXiv:1905.12207"
-# Alexander and Hirschowitz: degree r, number of variables, number of summands of the exceptions with r >= 3
-_DEFECTIVE = {(3, 5, 7), (4, 3, 5), (4, 4, 9), (4, 5, 14)}
-
-
-def determinantal(rank: int, rows: int, columns: int) -> Formula:
-    """The dimension of the matrices of this size and of rank at most `rank`."""
-    r = min(rank, rows, columns)
-    citation = "Harris, Algebraic Geometry: A First Course, Proposition 12.2"
-    return known(r * (rows + columns - r), citation)
 
 
 class Perceptron(NetworkModel):
@@ -70,20 +59,9 @@ class Perceptron(NetworkModel):
             x = x ** self.exponents[i - 1] if i < self.layers else x
         return x
 
-    @property
-    def symmetries(self) -> tuple[Symmetry, ...]:
-        """Scalings of the hidden neurons; whole changes of basis in linear networks."""
-        return tuple(self._between(i) for i in range(1, self.layers))
-
-    def _between(self, i: int) -> Symmetry:
-        axes: dict[str, tuple[Label, ...]] = {f"W{i}": (1, 0), f"W{i + 1}": (0, -self.exponents[i - 1])}
-        axes |= {f"b{i}": (1,)} if self.bias else {}
-        if self.r == 1:
-            name = f"change of basis between layers {i} and {i + 1}"
-            return self.symmetry("gl", self.widths[i], axes, name, "Trager, Kohn, Bruna, arXiv:1910.01671")
-        return self.symmetry(
-            "torus", self.widths[i], axes, f"scaling of the neurons of layer {i}", self.citation
-        )
+    @cached_property
+    def knowledge(self) -> Knowledge:
+        return perceptron_knowledge(self)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,7 +70,7 @@ class Linear(Perceptron):
 
     Examples
     --------
-    >>> Linear(widths=(3, 2, 3)).formula.value
+    >>> Linear(widths=(3, 2, 3)).knowledge.formula.value
     8
     """
 
@@ -106,11 +84,6 @@ class Linear(Perceptron):
     @property
     def title(self) -> str:
         return f"linear network, widths {list(self.widths)}"
-
-    @property
-    def formula(self) -> Formula:
-        """The image is all matrices whose rank is at most the smallest width."""
-        return determinantal(min(self.widths), self.widths[0], self.widths[-1])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,30 +108,6 @@ class MLP(Perceptron):
     @property
     def title(self) -> str:
         return f"polynomial perceptron, widths {list(self.widths)}, activation x^{self.r}"
-
-    @property
-    def formula(self) -> Formula:
-        """What is a theorem: linear networks, one hidden layer with one output, and equal widths."""
-        if self.r == 1 or self.layers == 1:
-            return determinantal(min(self.widths), self.widths[0], self.widths[-1])
-        if self.layers == 2 and self.widths[-1] == 1:
-            value = waring_dim(self.widths[0], self.widths[1], self.r)
-            return known(value, f"Alexander, Hirschowitz, J. Algebraic Geom. 4 (1995); {KILEEL}, section 2")
-        return known(
-            self._expected,
-            "Finkel, Rodriguez, Wu, Yahl, arXiv:2408.04569 (equi-width architectures)",
-            ("all widths are equal and >= 2", len(set(self.widths)) == 1 and self.widths[0] >= 2),
-            ("r >= 2", self.r >= 2),
-        )
-
-    @property
-    def _expected(self) -> int:
-        return min(self.parameter_count - sum(self.widths[1:-1]), self.ambient_dim)
-
-    @property
-    def dimension_bound(self) -> Formula:
-        """Weights minus scalings of hidden neurons, or the ambient dimension."""
-        return self.formula if self.r == 1 else known(self._expected, f"{KILEEL}, section 3")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -211,19 +160,3 @@ def perceptron(arguments: Arguments) -> MLP | BiasedMLP:
     if found.bias or len(exponents) != 1:
         return found
     return MLP(widths=found.widths, r=exponents.pop())  # type: ignore[arg-type]
-
-
-def waring_dim(variables: int, summands: int, r: int) -> int:
-    """Dimension of the affine cone of sums of `summands` r-th powers of linear forms (r >= 2).
-
-    Alexander and Hirschowitz: as expected but for quadrics (symmetric matrices of bounded rank) and four
-    exceptions.
-
-    >>> waring_dim(3, 2, 2), waring_dim(3, 5, 4)
-    (5, 14)
-    """
-    if r == 2:
-        rank = min(variables, summands)
-        return rank * variables - comb(rank, 2)
-    expected = min(variables * summands, comb(variables + r - 1, r))
-    return expected - ((r, variables, summands) in _DEFECTIVE)

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from math import prod
 from typing import Any, ClassVar
 
-from m2bridge.families.base import Formula, Model, Shape, Symmetry, known
-from m2bridge.families.mlp import determinantal
+from m2bridge.families.base import Model, Shape
+from m2bridge.families.knowledge import Formula, Knowledge, cited
+from m2bridge.families.perceptron_knowledge import determinantal
+from m2bridge.families.symmetries import Symmetry
 
 BINARY = "Catalisano, Geramita, Gimigliano, J. Algebraic Geom. 20 (2011): (P^1)^n is defective for n = 4, rank 3 only"
 INDUCTION = "Abo, Ottaviani, Peterson, Trans. Amer. Math. Soc. 361 (2009): a defective Segre variety"
@@ -29,7 +32,7 @@ class CP(Model):
     Examples
     --------
     >>> model = CP(sizes=(2, 2, 2, 2), rank=3)
-    >>> model.spec, model.parameter_count, model.formula.value  # one less than expected: a defective case
+    >>> model.spec, model.parameter_count, model.knowledge.formula.value  # one less than expected: a defective case
     ('cp(sizes=[2,2,2,2],rank=3)', 24, 14)
     """
 
@@ -61,37 +64,44 @@ class CP(Model):
             T = T[..., None, :] * weights[f"U{k}"]
         return T.sum(axis=-1)
 
-    @property
-    def symmetries(self) -> tuple[Symmetry, ...]:
-        found = []
-        for k in range(1, len(self.sizes)):
-            axes = {f"U{k}": (0, 1), f"U{k + 1}": (0, -1)}
-            name = f"scaling of the columns of U{k} against those of U{k + 1}"
-            found.append(self.symmetry("torus", self.rank, axes, name, "multilinearity"))
-        return tuple(found)
+    @cached_property
+    def knowledge(self) -> Knowledge:
+        return Knowledge(
+            formula=self._dimension_formula(),
+            dimension_bound=self._dimension_bound(),
+            symmetries=tuple(map(self._scaling, range(1, len(self.sizes)))),
+        )
+
+    def _scaling(self, k: int) -> Symmetry:
+        return Symmetry(
+            name=f"scaling of the columns of U{k} against those of U{k + 1}",
+            citation="multilinearity",
+            kind="torus",
+            size=self.rank,
+            axes={f"U{k}": (0, 1), f"U{k + 1}": (0, -1)},
+            shapes=self.parameters,
+        )
 
     @property
     def _case(self) -> tuple[tuple[int, ...], int]:
         return tuple(sorted(n for n in self.sizes if n > 1)), self.rank
 
-    @property
-    def formula(self) -> Formula:
+    def _dimension_formula(self) -> Formula:
         """Matrices, tensors with all sizes two, and some exceptions; others are not classified."""
         if len(self.sizes) == 2:
             return determinantal(self.rank, *self.sizes)
         if self._case in _DEFECTIVE:
-            return known(*_DEFECTIVE[self._case])
+            return cited(*_DEFECTIVE[self._case])
         value = min(self.rank * (len(self.sizes) + 1), prod(self.sizes))
-        return known(value, BINARY, ("all sizes are 2", set(self.sizes) == {2}))
+        return cited(value, BINARY, ("all sizes are 2", set(self.sizes) == {2}))
 
-    @property
-    def dimension_bound(self) -> Formula:
+    def _dimension_bound(self) -> Formula:
         """Rank-one tensors are counted; and as a matrix, some axes its rows, the tensor has this rank at most."""
         if self._case in _DEFECTIVE:
-            return known(*_DEFECTIVE[self._case])
+            return cited(*_DEFECTIVE[self._case])
         entries, rows = prod(self.sizes), {1}
         for n in self.sizes:
             rows |= {n * row for row in rows}
         flattened = [determinantal(self.rank, row, entries // row).value or 0 for row in rows]
         counted = self.rank * (sum(self.sizes) - len(self.sizes) + 1)
-        return known(min(counted, *flattened), "rank-one tensors, and ranks of flattenings")
+        return cited(min(counted, *flattened), "rank-one tensors, and ranks of flattenings")

@@ -8,24 +8,30 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from functools import cached_property
 from math import comb
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 from m2bridge.errors import SpecError
-from m2bridge.families.attention import PAPER, Attention, attention_dim, layer_dim, one_layer
-from m2bridge.families.base import Formula, Model, Shape, Symmetry, known
+from m2bridge.families.attention import AttentionNetwork
+from m2bridge.families.attention_knowledge import (
+    HOMOGENEOUS_SCORES,
+    attention_dim,
+    layer_dim,
+    layer_symmetries,
+)
+from m2bridge.families.base import Model, Shape
+from m2bridge.families.knowledge import Formula, Knowledge, cited
 from m2bridge.families.lightning import DeepLightning
 from m2bridge.families.softmax import Softmax
 from m2bridge.families.spec import WRITTEN, Arguments
+from m2bridge.families.symmetries import Symmetry
 
 HIGHEST_DEGREE = 10_000
 
 
-class OptionalAttention(Attention):
+class OptionalAttention(AttentionNetwork):
     """Attention with options, about which the paper says little."""
-
-    scaling = "homogeneity of the scores"
-    sliced = False
 
     @property
     def layer_degree(self) -> int:
@@ -57,7 +63,7 @@ class AttentionVariant(OptionalAttention):
     Examples
     --------
     >>> model = AttentionVariant(d=(3, 2), a=(2,), t=2, causal=True)
-    >>> model.spec, model.parameter_count, model.formula.value
+    >>> model.spec, model.parameter_count, model.knowledge.formula.value
     ('attention(d=[3,2],a=[2],t=2,causal=true)', 18, 13)
     """
 
@@ -106,19 +112,6 @@ class AttentionVariant(OptionalAttention):
         }
         options = ",".join(text for text, there in more.items() if there)
         return f"{kind}self-attention{options}, d={list(self.d)}, a={list(self.a)}, t={self.t}, heads={list(self.heads)}"
-
-    @property
-    def formula(self) -> Formula | None:
-        """One causal layer with one head has the dimension of the layer without a mask; nothing else is known."""
-        others = (self.tied, self.positions, self.skip, self.r > 1, self.layers > 1, self.heads[0] > 1)
-        if any(others) or not self.causal:
-            return None
-        d, dp, a = self.d[0], self.d[1], self.a[0]
-        value, tokens = attention_dim(a, d) + d * dp, ("t >= 2", self.t >= 2)
-        if self.softmax:
-            return known(value, "token 1 shows V, and token 2 shows x_2^T A (x_2 - x_1)", tokens)
-        citation = f"{PAPER}, Corollary 3.3: token 2 has its coordinates, the terms of V x_1 x_1^T A x_2"
-        return one_layer(value - 1, citation, d, dp, a, tokens)
 
 
 NEW = ("causal", "tied", "r", "positions")
@@ -208,14 +201,28 @@ class Transformer(OptionalAttention):
         Y = super().layer(weights, i, X)
         return Y + weights[f"U{i}"] @ (weights[f"W{i}"] @ Y) ** self.r
 
-    def layer_symmetries(self, i: int) -> list[Symmetry]:
-        kind: Literal["gl", "torus"] = "gl" if self.r == 1 else "torus"
-        axes = {f"W{i}": (1, 0), f"U{i}": (0, -self.r)}
-        name, citation = f"scaling of the neurons of block {i}", "homogeneity of the activation"
-        return [*super().layer_symmetries(i), self.symmetry(kind, self.hidden, axes, name, citation)]
+    @cached_property
+    def knowledge(self) -> Knowledge:
+        return Knowledge(symmetries=self._symmetries(), dimension_bound=self._dimension_bound())
 
-    @property
-    def dimension_bound(self) -> Formula:
+    def _symmetries(self) -> tuple[Symmetry, ...]:
+        """Those of the attention of each block, and scalings of its neurons."""
+        blocks = (
+            (*layer_symmetries(self, i, HOMOGENEOUS_SCORES), self._neurons(i)) for i in self.layer_numbers
+        )
+        return tuple(symmetry for block in blocks for symmetry in block)
+
+    def _neurons(self, i: int) -> Symmetry:
+        return Symmetry(
+            name=f"scaling of the neurons of block {i}",
+            citation="homogeneity of the activation",
+            kind="gl" if self.r == 1 else "torus",
+            size=self.hidden,
+            axes={f"W{i}": (1, 0), f"U{i}": (0, -self.r)},
+            shapes=self.parameters,
+        )
+
+    def _dimension_bound(self) -> Formula:
         """The sum over blocks of what attention and perceptron can depend on; a perceptron is d forms of degree r."""
         d, r = self.d, self.r
         attention = layer_dim(d, d, self.a, self.heads, self.t)
@@ -226,6 +233,6 @@ class Transformer(OptionalAttention):
             # X -> X + U W X may change places with attention by other weights: together X plus a matrix of bounded rank
             perceptrons = min(perceptrons, attention_dim(self.layers * self.hidden, d))
         positions = d * self.t if self.positions else 0
-        return known(
+        return cited(
             positions + self.layers * attention + perceptrons, "what each layer's function can depend on"
         )

@@ -15,7 +15,7 @@ from m2bridge.frontends.recording import record_call
 from m2bridge.programs.ranks import generic_rank
 
 if TYPE_CHECKING:
-    from m2bridge.families.attention import Attention
+    from m2bridge.families.attention import AttentionNetwork
 
 
 def virtual_weights(A: Sequence[Any], V: Sequence[Any]) -> tuple[list[Any], Any]:
@@ -28,7 +28,7 @@ def virtual_weights(A: Sequence[Any], V: Sequence[Any]) -> tuple[list[Any], Any]
 
 
 @lru_cache(maxsize=64)
-def virtual_dim(model: Attention) -> int:
+def virtual_dim(model: AttentionNetwork) -> int:
     """Dimension of the variety of virtual weights of a model: the rank of (Q, K, V) -> (M, L).
 
     The rank is taken at a random point over F_p: a lower bound, and the dimension unless the point is special.

@@ -40,7 +40,7 @@ class NormalForm:
 def normal_form(model: Model, weights: Mapping[str, np.ndarray], seed: int) -> NormalForm:
     """The weights after every group has been used up that can be."""
     at, moves = dict(weights), list[Move]()
-    remaining = list(model.symmetries)
+    remaining = list(model.knowledge.symmetries)
     left: list[str] = []
     while remaining:
         elements = ((group, _element(group, at, _own_weights(group, remaining))) for group in remaining)

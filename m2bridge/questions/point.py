@@ -17,7 +17,7 @@ import numpy as np
 
 from m2bridge.errors import InputError
 from m2bridge.families import DeepLightning, Lightning, Mod, Model
-from m2bridge.families.attention import Attention
+from m2bridge.families.attention import AttentionNetwork
 from m2bridge.families.polynomial_map import UserMap
 from m2bridge.families.rational_cone import is_rational_map
 from m2bridge.frontends import checkpoints
@@ -146,7 +146,7 @@ def random_point(model: Model, seed: int) -> Point:
     while not _has_value(model, drawn):
         drawn = {name: _draw(rng, shape) for name, shape in model.parameters.items()}
     if model.free is not model:
-        assert isinstance(model, Attention)
+        assert isinstance(model, AttentionNetwork)
         drawn = model.from_weights(drawn)
     return Point(model=model, kind="random", weights=drawn)
 
@@ -231,7 +231,7 @@ def _number(name: str, value: Any) -> Fraction:
 
 def rank_bounds(model: Model) -> dict[str, int]:
     """Weights whose rank is bounded below their size: attention matrices with a < d."""
-    if not isinstance(model, Attention) or model.parametrization != "attention":
+    if not isinstance(model, AttentionNetwork) or model.parametrization != "attention":
         return {}
     sizes = zip(model.layer_numbers, model.ranks, model.widths, strict=False)
     return {model.weight_name("A", i): a for i, a, d in sizes if a < d}

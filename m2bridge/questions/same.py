@@ -107,7 +107,7 @@ def same(
     first, second = (resolve(model, one_of(given, None, rationalize), context.seed) for given in (at, other))
     found = comparison(model, first.weights, second.weights, context.seed)
     forms, carried = [], None
-    if found.same and model.symmetries:
+    if found.same and model.knowledge.symmetries:
         forms = [normal_form(model, point.weights, context.seed) for point in (first, second)]
         equal = all((forms[0].weights[name] == forms[1].weights[name]).all() for name in model.parameters)
         carried = True if equal else None if forms[0].left or forms[1].left else False

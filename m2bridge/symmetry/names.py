@@ -36,7 +36,7 @@ def known_fields(model: Model) -> list[tuple[str, VectorField]]:
         return []
     return [
         (f"{symmetry.group}: {symmetry.name}", field)
-        for symmetry in model.symmetries
+        for symmetry in model.knowledge.symmetries
         for field in _generators(model, symmetry)
     ]
 

@@ -2,7 +2,7 @@
 
 The generator counts of one-layer attention in Segre coordinates have been computed independently with Macaulay2's `ker` over
 ZZ/32003 (with_m2/test_closure.py repeats that); the degrees follow from the intersection number derived in
-`m2bridge.families.Lightning.closure_degree`. Each other value carries its source.
+`m2bridge.families.attention_knowledge.layer_degree`. Each other value carries its source.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from math import comb
 import pytest
 
 from m2bridge.families import parse_spec
-from m2bridge.families.lightning import determinantal_degree
+from m2bridge.families.attention_knowledge import determinantal_degree
 from m2bridge.families.polynomial_map import from_text
 from m2bridge.questions.closure import interpolate
 
@@ -36,7 +36,7 @@ def test_one_layer_attention(
     model = parse_spec(f"lightning(d={d},dp={dp},a={a})")
     found = interpolate(model, 4)
     assert (found.span.dim, found.counts) == (coordinates, generators)
-    counted = model.closure_degree
+    counted = model.knowledge.closure_degree
     assert counted is not None
     assert counted.value == degree
     # dimension: D_a has a(2d-a) parameters, V has dd', one scaling is lost (Corollary 3.3)

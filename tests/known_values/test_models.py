@@ -12,7 +12,7 @@ from flint import nmod_mat
 
 from m2bridge.families import Model, jacobian, parse_spec
 from m2bridge.families.catalogue import span_dim
-from m2bridge.families.mlp import waring_dim
+from m2bridge.families.perceptron_knowledge import waring_dim
 
 P = 8388593
 
@@ -61,9 +61,9 @@ def image_rank(model: Model, samples: int = 40) -> int:
 )
 def test_formulas_meet_ranks(spec: str, dimension: int) -> None:
     model = parse_spec(spec)
-    assert model.formula is not None
-    assert model.formula.applies
-    assert model.formula.value == dimension
+    assert model.knowledge.formula is not None
+    assert model.knowledge.formula.applies
+    assert model.knowledge.formula.value == dimension
     assert image_rank(model) == dimension
 
 
@@ -87,9 +87,9 @@ def test_formulas_meet_ranks(spec: str, dimension: int) -> None:
 )
 def test_where_a_hypothesis_fails_there_is_no_number(spec: str, failing: str, rank: int) -> None:
     model = parse_spec(spec)
-    assert model.formula is not None
-    assert model.formula.value is None
-    assert [text for text, holds in model.formula.hypotheses if not holds] == [failing]
+    assert model.knowledge.formula is not None
+    assert model.knowledge.formula.value is None
+    assert [text for text, holds in model.knowledge.formula.hypotheses if not holds] == [failing]
     assert image_rank(model) == rank
 
 
@@ -108,9 +108,9 @@ def test_where_a_hypothesis_fails_there_is_no_number(spec: str, failing: str, ra
 )
 def test_bounds_without_a_formula(spec: str, bound: int) -> None:
     model = parse_spec(spec)
-    assert model.formula is None
-    assert model.dimension_bound is not None
-    assert model.dimension_bound.value == bound
+    assert model.knowledge.formula is None
+    assert model.knowledge.dimension_bound is not None
+    assert model.knowledge.dimension_bound.value == bound
     assert image_rank(model) == bound
 
 
@@ -140,7 +140,7 @@ def test_sums_of_powers(r: int, variables: int, summands: int, dimension: int) -
     ],
 )
 def test_softmax_formula(spec: str, value: int) -> None:
-    formula = parse_spec(spec).formula
+    formula = parse_spec(spec).knowledge.formula
     assert formula is not None
     assert formula.value == value
 

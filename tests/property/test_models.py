@@ -85,7 +85,7 @@ def test_specs_round_trip(text: str) -> None:
     model = parse_spec(text)
     assert parse_spec(model.spec) == model
     assert model.parameter_dim <= model.parameter_count
-    formula, bound = model.formula, model.dimension_bound
+    formula, bound = model.knowledge.formula, model.knowledge.dimension_bound
     if formula is not None and formula.value is not None:
         assert 0 < formula.value <= model.parameter_dim
         assert bound is None or bound.value is None or formula.value <= bound.value

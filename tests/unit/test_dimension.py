@@ -47,7 +47,7 @@ def answer(spec: str, **options: object) -> Dimension:
 def test_the_fast_route_has_the_rank_of_the_models_own_jacobian(spec: str) -> None:
     """The slice, the elimination of V and few outputs change nothing: the model's own forward pass agrees."""
     model = parse_spec(spec)
-    fast = generic_rank(model.program, held=model.gauge, samples=model.samples_needed())
+    fast = generic_rank(model.program, held=model.knowledge.gauge, samples=model.sampling.samples_needed())
     assert fast.layer is not None
     assert fast.held.count > 0
     p = LARGE_PRIME
@@ -63,7 +63,7 @@ def test_the_block_is_a_part_of_the_whole_jacobian() -> None:
     """Entry by entry: a few rows of the last V and the free weights, against all derivatives."""
     model = parse_spec("deep-lightning(d=[4,3,3,5],a=[2,3,2],t=2)")
     p, outputs, samples = LARGE_PRIME, 2, 4
-    program, held = model.program, model.gauge
+    program, held = model.program, model.knowledge.gauge
     layer = last_layer(program, held)
     assert layer is not None
     weights, inputs = draw_weights(program, p, 5, held), draw_inputs(program, p, 5, samples)
@@ -83,15 +83,20 @@ def test_the_block_is_a_part_of_the_whole_jacobian() -> None:
 def test_samples_grow_until_the_rank_is_settled(samples: int) -> None:
     """A first guess that is far too small must not be the answer."""
     model = parse_spec("deep-lightning(d=[8,8,8],a=[2,2],t=3)")
-    found = generic_rank(model.program, held=model.gauge, samples=samples)
-    assert found.rank == model.parameter_count - model.gauge.count
+    found = generic_rank(model.program, held=model.knowledge.gauge, samples=samples)
+    assert found.rank == model.parameter_count - model.knowledge.gauge.count
     assert found.samples > samples
 
 
 def test_memory_is_bounded_before_it_starts() -> None:
     model = parse_spec("deep-lightning(d=[512,512,512],a=[64,64],t=3)")
     with pytest.raises(OutOfReachError, match="GB"):
-        generic_rank(model.program, held=model.gauge, samples=model.samples_needed(), memory_limit=2**30)
+        generic_rank(
+            model.program,
+            held=model.knowledge.gauge,
+            samples=model.sampling.samples_needed(),
+            memory_limit=2**30,
+        )
     with pytest.raises(OutOfReachError):
         answer("mlp(widths=[40,80,40],r=2)", limits=Limits(memory_bytes=2**20))
 
@@ -135,7 +140,7 @@ def test_a_wrong_slice_is_caught_by_the_other_witnesses(monkeypatch: pytest.Monk
     monkeypatch.setattr(
         upper,
         "slice_bound",
-        lambda model: replace(original(model), value=model.parameter_count - model.gauge.count - 1),
+        lambda model: replace(original(model), value=model.parameter_count - model.knowledge.gauge.count - 1),
     )
     found = answer("deep-lightning(d=[3,3,3],a=[2,2],t=3)")
     assert found.agreement is False
@@ -212,7 +217,7 @@ def test_symmetries_lie_in_the_kernel_of_the_jacobian() -> None:
         inputs = rng.integers(0, p, size=(9, *(model.input_shape or ())))
         _, matrix = jacobian(model, weights, inputs, p)
         lifted = {name: Mod(value, p) for name, value in weights.items()}
-        for symmetry in model.symmetries:
+        for symmetry in model.knowledge.symmetries:
             moved = matrix.astype(object) @ symmetry.generators(lifted).values.T.astype(object)
             assert not (moved % p).any()
 

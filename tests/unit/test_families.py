@@ -164,7 +164,7 @@ def test_specs_are_canonical_and_symmetries_hold(spec: str) -> None:
         return
     weights = model.draw_weights(np.random.default_rng(3), p)
     _, matrix = jacobian(model, weights, p=p)
-    for symmetry in model.symmetries:
+    for symmetry in model.knowledge.symmetries:
         moved = symmetry.generators(weights) % p
         assert moved.any()
         assert not (matrix.astype(object) @ moved.T.astype(object) % p).any(), symmetry.name
@@ -225,7 +225,7 @@ def test_dimensions_of_tensor_formats(spec: str, expected: int) -> None:
 )
 def test_bounds_that_the_rank_meets(spec: str, expected: int) -> None:
     model = parse_spec(spec)
-    bound = model.dimension_bound
+    bound = model.knowledge.dimension_bound
     assert bound is not None
     assert bound.value == expected
     assert generic_rank(model.program).rank == expected

@@ -205,7 +205,7 @@ def test_symmetries_are_polynomial_identities(spec: str) -> None:
     model = parse_spec(spec)
     weights, _ = symbolic_weights(model)
     coordinates = model.coordinates(weights)
-    for symmetry in model.symmetries:
+    for symmetry in model.knowledge.symmetries:
         generators = symmetry.generators(weights)
         assert generators.shape == (symmetry.dim, model.parameter_count)
         for f in coordinates:
@@ -219,7 +219,7 @@ def test_symmetries_hold_at_random_points(spec: str) -> None:
     model, p = parse_spec(spec), 32003
     weights = residues(model, p)
     _, matrix = jacobian(model, weights, p=p)
-    for symmetry in model.symmetries:
+    for symmetry in model.knowledge.symmetries:
         generators = symmetry.generators(weights)
         assert rank(generators.values, p) > 0
         assert not (Mod(matrix, p) @ generators.mT).values.any(), symmetry.name
@@ -232,8 +232,8 @@ def test_symmetries_of_softmax_leave_the_virtual_weights_alone() -> None:
     attention = [model.lightning.attention(weights, i) for i in (1, 2)]
     M, L = virtual_weights(attention, [weights["V1"], weights["V2"]])
     entries = [entry for matrix in (*M, L) for entry in matrix.reshape(-1)]
-    assert [symmetry.group for symmetry in model.symmetries] == ["GL(1)", "GL(2)", "GL(2)"]
-    for symmetry in model.symmetries:
+    assert [symmetry.group for symmetry in model.knowledge.symmetries] == ["GL(1)", "GL(2)", "GL(2)"]
+    for symmetry in model.knowledge.symmetries:
         for vector in symmetry.generators(weights):
             for f in entries:
                 assert sum(g * f.derivative(j) for j, g in enumerate(vector)) == 0

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from m2bridge.certainty import Certainty
-from m2bridge.families import DeepLightning, base, from_callable
+from m2bridge.families import DeepLightning, attention_knowledge, base, from_callable
+from m2bridge.families.attention import AttentionNetwork
 from m2bridge.families.symmetries import Symmetry
 from m2bridge.programs import jacobians as reverse
 from m2bridge.programs import run
@@ -158,32 +159,32 @@ def test_a_damaged_rule_is_noticed_in_networks_without_symmetries(damage: Any, m
 @pytest.mark.parametrize("place", range(3))
 def test_a_wrong_label_of_a_symmetry_is_noticed(place: int, monkeypatch: Patch) -> None:
     """K moves with the inverse transpose; moved like Q, the function changes."""
-    original = DeepLightning.symmetries.fget  # type: ignore[attr-defined]
+    original = attention_knowledge.attention_symmetries
 
-    def damaged(self: DeepLightning) -> tuple[Symmetry, ...]:
-        found = list(original(self))
+    def damaged(network: AttentionNetwork) -> tuple[Symmetry, ...]:
+        found = list(original(network))
         chosen = found[place]
         name, labels = list(chosen.axes.items())[-1]
         turned = tuple(-label if isinstance(label, int) else label for label in labels)
         found[place] = replace(chosen, axes={**chosen.axes, name: turned})
         return tuple(found)
 
-    monkeypatch.setattr(DeepLightning, "symmetries", property(damaged))
+    monkeypatch.setattr(attention_knowledge, "attention_symmetries", damaged)
     found = dimension("deep-lightning(d=[3,3,3],a=[2,2],t=3)", engine=False, certify=False)
     assert found.agreement is False
 
 
 def test_a_symmetry_that_is_none_is_noticed(monkeypatch: Patch) -> None:
     """A scaling of V alone would lower the upper bound by one."""
-    original = DeepLightning.symmetries.fget  # type: ignore[attr-defined]
+    original = attention_knowledge.attention_symmetries
 
-    def damaged(self: DeepLightning) -> tuple[Symmetry, ...]:
+    def damaged(network: AttentionNetwork) -> tuple[Symmetry, ...]:
         false = Symmetry(
-            name="V", citation="none", kind="scaling", size=1, axes={"V1": (1,)}, shapes=self.parameters
+            name="V", citation="none", kind="scaling", size=1, axes={"V1": (1,)}, shapes=network.parameters
         )
-        return (*original(self), false)
+        return (*original(network), false)
 
-    monkeypatch.setattr(DeepLightning, "symmetries", property(damaged))
+    monkeypatch.setattr(attention_knowledge, "attention_symmetries", damaged)
     assert dimension("deep-lightning(d=[3,3,3],a=[2,2],t=3)", engine=False, certify=False).agreement is False
 
 

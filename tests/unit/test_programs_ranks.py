@@ -94,16 +94,16 @@ def test_all_routes_have_one_rank(seed: int, monkeypatch: pytest.MonkeyPatch) ->
 )
 def test_held_weights_change_no_rank(spec: str, monkeypatch: pytest.MonkeyPatch) -> None:
     model = parse_spec(spec)
-    assert model.gauge.count > 0
+    assert model.knowledge.gauge.count > 0
     program = model.program
     whole = generic_rank(program).rank
-    assert generic_rank(program, held=model.gauge).rank == whole
+    assert generic_rank(program, held=model.knowledge.gauge).rank == whole
     last = list(program.parameters)[-1]
-    masks = {name: mask for name, mask in model.gauge.masks.items() if name != last}
-    more = Held(masks, {name: model.gauge.values[name] for name in masks})
+    masks = {name: mask for name, mask in model.knowledge.gauge.masks.items() if name != last}
+    more = Held(masks, {name: model.knowledge.gauge.values[name] for name in masks})
     assert generic_rank(program, held=more).rank == whole
     monkeypatch.setattr(ranks, "last_layer", lambda *_: None)
-    assert generic_rank(program, held=model.gauge).rank == whole
+    assert generic_rank(program, held=model.knowledge.gauge).rank == whole
 
     def network(X: Any, **weights: Any) -> Any:
         return model.network(weights, X)

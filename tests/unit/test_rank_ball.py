@@ -70,22 +70,22 @@ def test_proof_for_a_matrix_of_full_rank() -> None:
 def test_one_token_gives_no_proof_for_attention_weights() -> None:
     """For t = 1 the softmax is 1, so the derivatives by Q and K are zero and must not be proved non-zero."""
     model = parse_spec("softmax(d=[3,3,3],a=[2,2],t=1)")
-    layer = last_layer(model.program, model.gauge)
+    layer = last_layer(model.program, model.knowledge.gauge)
     assert layer is not None
-    found = generic_rank(model.program, held=model.gauge)
+    found = generic_rank(model.program, held=model.knowledge.gauge)
     assert found.rank == 9
     assert all(column >= 12 for column in found.columns)  # no entry of Q1 or K1
-    point = model.dyadic_point(4, 0)
+    point = model.sampling.dyadic_point(4, 0)
     for column in (0, 6):  # an entry of Q1, one of K1
         assert prove_rank(model.program, point, [column], layer=layer, outputs=1, most_operations=1e7) is None
 
 
 def test_higher_precision_lies_inside_float_balls() -> None:
     model = parse_spec("softmax(d=[3,3,3],a=[2,2],t=3)")
-    layer = last_layer(model.program, model.gauge)
+    layer = last_layer(model.program, model.knowledge.gauge)
     assert layer is not None
-    point = model.dyadic_point(4, 0)
-    columns = free_columns(model.program, model.gauge, layer)
+    point = model.sampling.dyadic_point(4, 0)
+    columns = free_columns(model.program, model.knowledge.gauge, layer)
     wide, narrow = (
         enclosure(model.program, point, columns, layer=layer, outputs=2, bits=bits) for bits in (53, 128)
     )
@@ -95,27 +95,31 @@ def test_higher_precision_lies_inside_float_balls() -> None:
 
 def test_deep_networks_are_proved_with_more_bits() -> None:
     model = parse_spec("softmax(d=[4,4,4,4,4],a=[2,2,2,2],t=3)")
-    found = generic_rank(model.program, held=model.gauge, samples=model.samples_needed())
+    found = generic_rank(model.program, held=model.knowledge.gauge, samples=model.sampling.samples_needed())
     assert found.layer is not None
     proof = prove_rank(
         model.program,
-        model.dyadic_point(found.samples, 0),
+        model.sampling.dyadic_point(found.samples, 0),
         found.columns,
         layer=found.layer,
         outputs=found.layer.few(analytic=True),
-        precisions=model.precisions,
+        precisions=model.sampling.precisions,
     )
     assert proof is not None
     assert proof.precision > 53
-    assert proof.rank == model.parameter_count - model.gauge.count == 64  # Eq. 16: 12 + 32 - 16 + 3 * 12
+    assert (
+        proof.rank == model.parameter_count - model.knowledge.gauge.count == 64
+    )  # Eq. 16: 12 + 32 - 16 + 3 * 12
 
 
 @pytest.mark.parametrize("family", ["deep-lightning", "softmax"])
 def test_float_rank_of_deep_networks(family: str) -> None:
     for d in (3, 6, 10, 16):
         model = parse_spec(f"{family}(d=[{d},{d},{d}],a=[2,2],t=3)")
-        free = model.parameter_count - model.gauge.count
-        found = generic_rank(model.program, held=model.gauge, upper=free, samples=model.samples_needed())
+        free = model.parameter_count - model.knowledge.gauge.count
+        found = generic_rank(
+            model.program, held=model.knowledge.gauge, upper=free, samples=model.sampling.samples_needed()
+        )
         numeric, _ = float_witness(model, found, seed=0, report=None)
         assert numeric is not None
         assert numeric.rank == free

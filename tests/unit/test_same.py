@@ -33,7 +33,7 @@ SPECS = [
 def moved(model, weights, seed: int):
     """Weights moved by a random element of every group that the model names."""
     rng = np.random.default_rng(seed)
-    for group in model.symmetries:
+    for group in model.knowledge.symmetries:
         shape = (group.copies, group.size, group.size) if group.kind == "gl" else (group.size,)
         element = object_array(
             [Fraction(int(k), 3) for k in rng.integers(1, 50, size=int(np.prod(shape)))], shape

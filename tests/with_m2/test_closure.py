@@ -18,7 +18,7 @@ from m2bridge.cli import main
 from m2bridge.engine import Engine
 from m2bridge.errors import InputError, LimitError
 from m2bridge.evidence import weigh
-from m2bridge.families import Lightning, parse_spec
+from m2bridge.families import attention_knowledge, parse_spec
 from m2bridge.families.polynomial_map import from_text
 from m2bridge.families.user_network import from_callable
 from m2bridge.limits import LimitReached, Limits
@@ -490,9 +490,7 @@ def test_the_clock_holds_while_image_points_are_computed(engine: Engine) -> None
 def test_a_damaged_formula_of_the_degree_is_a_conflict_and_never_taken(
     engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    right = Lightning.closure_degree
-    monkeypatch.setattr(
-        Lightning, "closure_degree", property(lambda model: replace(right.__get__(model), value=32))
-    )
+    right = attention_knowledge.layer_degree
+    monkeypatch.setattr(attention_knowledge, "layer_degree", lambda layer: replace(right(layer), value=32))
     found = closure("lightning(d=2,dp=1)", field="QQ", engine=engine)
     assert (found.degree, found.agreement) == (4, False)

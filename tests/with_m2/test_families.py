@@ -6,7 +6,7 @@ import pytest
 
 from m2bridge.engine import Engine
 from m2bridge.families import parse_spec
-from m2bridge.families.attention import Attention
+from m2bridge.families.attention import AttentionNetwork
 from m2bridge.questions.closure import closure
 from m2bridge.questions.dimension import dimension
 from tests.with_m2.test_models import compare
@@ -45,7 +45,7 @@ def test_macaulay2_contradicts_a_network_that_forgets_its_mask(
 ) -> None:
     spec = "attention(d=[3,1],a=2,t=2,causal=true)"
     assert dimension(spec, engine=engine, certify=False).agreement is True
-    monkeypatch.setattr(Attention, "mixing", lambda self, scores: scores)
+    monkeypatch.setattr(AttentionNetwork, "mixing", lambda self, scores: scores)
     other = "attention(d=[3,1],a=3,t=2,causal=true)"  # not recorded yet
     assert dimension(other, engine=engine, certify=False).agreement is False
 

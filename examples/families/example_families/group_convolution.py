@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from m2bridge.errors import SpecError
-from m2bridge.families.base import NetworkModel, Symmetry
+from m2bridge.families.base import Knowledge, NetworkModel, Symmetry
 
 LARGEST_GROUP = 60
 
@@ -72,13 +72,19 @@ class GroupConvolution(NetworkModel):
         return x[table[:1]] @ weights[f"w{self.layers}"]
 
     @property
-    def symmetries(self) -> tuple[Symmetry, ...]:
+    def knowledge(self) -> Knowledge:
         """Scalings between layers; `fiber` counts points up to them."""
-        found = []
-        for i in range(1, self.layers):
-            axes, name = {f"w{i}": (1,), f"w{i + 1}": (-self.r,)}, f"(s w{i}, w{i + 1} / s^{self.r})"
-            found.append(self.symmetry("scaling", 1, axes, name, "homogeneity of the activation"))
-        return tuple(found)
+        return Knowledge(symmetries=tuple(map(self._scaling, range(1, self.layers))))
+
+    def _scaling(self, i: int) -> Symmetry:
+        return Symmetry(
+            name=f"(s w{i}, w{i + 1} / s^{self.r})",
+            citation="homogeneity of the activation",
+            kind="scaling",
+            size=1,
+            axes={f"w{i}": (1,), f"w{i + 1}": (-self.r,)},
+            shapes=self.parameters,
+        )
 
     @property
     def m2_parameters(self) -> dict[str, object]:

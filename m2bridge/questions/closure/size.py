@@ -91,7 +91,7 @@ def _dimension_evidence(setting: Setting, ranks: Mapping[int, int], best: int) -
         )
         for p, over in ((best, "QQ"), (setting.prime, f"F_{setting.prime}"))
     ]
-    formula = setting.model.formula
+    formula = setting.model.knowledge.formula
     if formula is not None and formula.applies and formula.value is not None:
         evidence.append(
             Evidence(
@@ -124,7 +124,7 @@ def count_degree(setting: Setting, size: ImageSize) -> DegreeCount:
     """
     if not size.codim or size.cone_dim == 0:
         return DegreeCount()
-    formula = setting.model.closure_degree
+    formula = setting.model.knowledge.closure_degree
     compared: tuple[Evidence, ...] = ()
     if formula is not None and formula.value is not None:
         compared = tuple(

@@ -122,7 +122,7 @@ def dimension(
         others += checked(model, p=p, seed=context.seed)
     said = *below, *uppers, *virtual, *numeric_evidence, *others
     context.add_evidence(*(replace(e, scope="generic") if e.quantity == "image_dim" else e for e in said))
-    formula = model.formula
+    formula = model.knowledge.formula
     if formula is not None and formula.applies and formula.value is not None:
         context.add_evidence(
             Evidence(
@@ -150,7 +150,7 @@ def dimension(
             certificate = certificate_for(model, found.rank, found.ball, uppers, argument)
     parameters, span = model.parameter_dim, ambient_dim(model)
     symmetry = _orbit_dim(model, uppers, p=p, seed=context.seed)
-    if searched is not None and not model.symmetries:
+    if searched is not None and not model.knowledge.symmetries:
         symmetry = searched.orbit_dim
     expected = parameters - symmetry if span is None else min(parameters - symmetry, span)
     return context.build_result(
@@ -166,7 +166,7 @@ def dimension(
         symmetry_dim=symmetry,
         span_dim=span,
         expected_dim=expected,
-        defect=expected - answer if model.symmetries or expected == answer else None,
+        defect=expected - answer if model.knowledge.symmetries or expected == answer else None,
         formula=_formula(model, answer),
         numeric_rank=numeric.rank if numeric else None,
         numeric=numeric,
@@ -189,7 +189,7 @@ def _orbit_dim(model: Model, uppers: list[Evidence], *, p: int, seed: int) -> in
         if item.witness == "symmetry" and item.detail.get("source") == model.spec:
             return int(item.detail["orbit_dim"])
     rank = symmetry_rank(model, p=p, seed=seed)
-    return model.gauge.count if rank is None else rank
+    return model.knowledge.gauge.count if rank is None else rank
 
 
 def _large_enough(p: int, model: Model) -> int:
@@ -248,7 +248,7 @@ def _statement(
 
 
 def _formula(model: Model, answer: int) -> FormulaCheck | None:
-    formula = model.formula
+    formula = model.knowledge.formula
     if formula is None:
         return None
     value = formula.value if formula.applies else None

@@ -57,15 +57,16 @@ def lower_bounds(context: Context, model: Model, *, p: int, upper: int) -> Lower
     Where the user's limit comes after the first rank, that is the answer.
     """
     free, seed, limits, report = model.free, context.seed, context.limits, context.progress
-    samples = free.samples_needed()
+    samples = free.sampling.samples_needed()
+    gauge = free.knowledge.gauge
     rank = partial(
-        generic_rank, free.program, p=p, seed=seed, held=free.gauge, upper=upper, memory_limit=limits.memory_bytes, report=report
+        generic_rank, free.program, p=p, seed=seed, held=gauge, upper=upper, memory_limit=limits.memory_bytes, report=report
     )  # fmt: skip
     found = rank(samples=samples)
     layer = found.layer
     if found.heuristic and layer and len(found.token_pivots) < layer.width and found.rank <= _MOST_WHOLE:
         found = rank(whole=True)  # balls need either tokens of full rank or all columns
-    method = "Jacobian rank at a random integer point" + (" of the slice" if free.gauge.count else "")
+    method = "Jacobian rank at a random integer point" + (" of the slice" if gauge.count else "")
     if found.heuristic:
         method = "heuristic: Jacobian rank with random units for exponentials"
     item = _image_dim(
@@ -111,9 +112,9 @@ def _balls(model: Model, found: GenericRank, *, seed: int, report: Report | None
     width = len(found.columns) + (outputs * layer.width if layer else 0)
     if width > MOST_BALL_COLUMNS:
         return None
-    point = model.dyadic_point(found.samples, seed)
+    point = model.sampling.dyadic_point(found.samples, seed)
     return prove_rank(
-        model.program, point, found.columns, layer=layer, outputs=outputs, precisions=model.precisions, report=report
+        model.program, point, found.columns, layer=layer, outputs=outputs, precisions=model.sampling.precisions, report=report
     )  # fmt: skip
 
 
@@ -132,7 +133,7 @@ def _repeated(
     others = primes_below(found.p - 1, count=_REPEATS, numbers=given_numbers(model))
     runs = [
         generic_rank(
-            model.program, p=q, seed=seed + k, held=model.gauge, upper=upper, samples=found.samples,
+            model.program, p=q, seed=seed + k, held=model.knowledge.gauge, upper=upper, samples=found.samples,
             grow=False, memory_limit=limits.memory_bytes,
         )
         for k, q in enumerate(others, start=1)
@@ -157,7 +158,7 @@ def float_witness(
 ) -> tuple[NumericWitness | None, tuple[Evidence, ...]]:
     """The numerical rank in float64, or nothing when the matrix would be large."""
     free = model.free
-    program, held = free.program, free.gauge
+    program, held = free.program, free.knowledge.gauge
     layer = last_layer(program, held)
     columns = free_columns(program, held, layer)
     outputs = layer.few(not program.polynomial) if layer else 0
@@ -175,7 +176,7 @@ def float_witness(
     block: dict[str, Any] = {"layer": layer, "outputs": outputs, "entries": entries}
     size, told, seen = (0, width), _NOTHING, set[int | None]()
     for scale in _SCALES:
-        weights, inputs = free.real_point(samples, seed)
+        weights, inputs = free.sampling.real_point(samples, seed)
         given = {name: Lettered("", scale * value) for name, value in weights.items()}
         given |= {name: Lettered("N", scale * value) for name, value in inputs.items()}
         try:
@@ -213,7 +214,7 @@ def checked(model: Model, *, p: int, seed: int) -> tuple[Evidence, ...]:
     """Pairs of evidence that contradict each other when a derivative or a stated symmetry is wrong."""
     program = model.program
     probe = Probe(program, p, seed, model.draw_weights(np.random.default_rng([seed, 13]), p))
-    rng, symmetries = np.random.default_rng([seed, 14]), model.symmetries
+    rng, symmetries = np.random.default_rng([seed, 14]), model.knowledge.symmetries
     stated = [symmetry.direction(probe.weights, rng, p) for symmetry in symmetries]
     first, *others = probe.moved([probe.random_direction(), *stated])  # one pass for all of them
     pushed, pulled = probe.both_ways(first)

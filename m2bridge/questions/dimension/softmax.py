@@ -21,7 +21,7 @@ import numpy as np
 from m2bridge.certainty import Certainty
 from m2bridge.evidence import Evidence
 from m2bridge.families import Softmax
-from m2bridge.families.attention import attention_dim
+from m2bridge.families.attention_knowledge import attention_dim
 from m2bridge.linear.modular import rank_mod
 
 THEOREM = "for t >= 2 normalised attention determines its virtual weights (M, L), generically (docs/conjecture-3.10.md)"

@@ -2,7 +2,7 @@
 
 * symmetry: the weights minus the dimension of an orbit of the proved symmetries, whose infinitesimal action has at
   one integer point modulo p a rank that a generic orbit can only exceed;
-* slice: the free entries of the gauge slice (:mod:`m2bridge.families.attention`);
+* slice: the free entries of the gauge slice (:func:`m2bridge.families.attention_knowledge.gauge_slice`);
 * virtual: the virtual weights (M_i, L) of Henry, Marchetti and Kohn, Eq. 8, in their determinantal varieties;
 * layers: what each layer's function can depend on, for several heads and skip connections, up to changes of basis between layers;
 * ambient: the number of target coordinates;
@@ -26,7 +26,8 @@ from m2bridge.certainty import Certainty
 from m2bridge.errors import NotPolynomialError, OutOfReachError
 from m2bridge.evidence import Evidence
 from m2bridge.families import MLP, DeepLightning, Linear, Mod, Model
-from m2bridge.families.attention import Attention, attention_dim
+from m2bridge.families.attention import AttentionNetwork
+from m2bridge.families.attention_knowledge import attention_dim
 from m2bridge.families.rational_cone import cone_map, is_rational_map
 from m2bridge.families.symbolic import symbolic_map
 from m2bridge.linear.modular import rank_mod
@@ -55,20 +56,14 @@ def _bound(witness: str, method: str, value: int, **detail: Any) -> Evidence:
 def upper_bounds(model: Model, *, p: int, seed: int) -> list[Evidence]:
     """All upper bounds that are known for a model, each with its argument; nothing is searched."""
     found = [_parameters(model)]
-    sizes: Attention | None = getattr(model, "attention_sizes", None)
-    if sizes is not None:
-        analytic = not model.polynomial
-        found += [slice_bound(model.free), virtual_bound(sizes, model.free.gauge, analytic=analytic)]
+    network = model.knowledge.attention
+    if network is not None and not (network.skip or network.multi_head):
+        found.append(slice_bound(model.free))
+        found.append(virtual_bound(network.by_weights, model.free.knowledge.gauge, analytic=network.softmax))
     found += symmetry_bounds(model, p=p, seed=seed)
-    closed = model.dimension_bound
-    if isinstance(model, DeepLightning) and closed is not None and closed.value is not None:
-        found.append(
-            _bound(
-                "layers",
-                "sum over layers of sum_h A_h (x) V_h in its variety, up to changes of basis",
-                closed.value,
-            )
-        )
+    closed = model.knowledge.dimension_bound
+    if closed is not None and closed.value is not None and closed.argument is not None:
+        found.append(_bound("layers", closed.argument, closed.value))
     if (ambient := ambient_dim(model)) is not None:
         found.append(_bound("ambient", "number of target coordinates", ambient))
     if isinstance(model, (Linear, MLP)):
@@ -135,13 +130,13 @@ def _by_widths(model: Linear | MLP, *, p: int, seed: int) -> Iterator[Evidence]:
 def slice_bound(model: Model) -> Evidence:
     """The number of free entries of the gauge slice, onto which the symmetries move a dense set of weights."""
     fixed = "K = [I | *]" + (", one entry of each Q" if model.polynomial else "")
-    if any(name.startswith("V") for name in model.gauge.masks):
+    if any(name.startswith("V") for name in model.knowledge.gauge.masks):
         fixed += ", V_1 = [I | *], V_2, ..., V_(l-1) = I"
-    free = model.parameter_count - model.gauge.count
+    free = model.parameter_count - model.knowledge.gauge.count
     return _bound("slice", "free weights of the gauge slice", free, fixed=fixed)
 
 
-def virtual_bound(sizes: Attention, held: Held, *, analytic: bool) -> Evidence:
+def virtual_bound(sizes: AttentionNetwork, held: Held, *, analytic: bool) -> Evidence:
     """What the function can depend on at all: (M_i, L) in determinantal varieties, up to scaling.
 
     M_i = L_(i-1)^T A_i L_(i-1) is d_0 x d_0 of rank at most min(a_i, d_0, ..., d_(i-1)), L is d_l x d_0 of
@@ -194,7 +189,7 @@ def symmetry_bounds(model: Model, *, p: int, seed: int) -> Iterator[Evidence]:
         if rank is None:
             continue
         point = symmetry_point(source, p=p, seed=seed)
-        names = [f"{item.group}: {item.name}" for item in source.symmetries]
+        names = [f"{item.group}: {item.name}" for item in source.knowledge.symmetries]
         text = "weights minus rank of the infinitesimal symmetries"
         method = text if source is model.free else f"{text} of (A, V)"
         bound = _bound(
@@ -210,10 +205,10 @@ def symmetry_rank(model: Model, *, p: int, seed: int) -> int | None:
     size = sum(min(shape[-2:]) ** 2 if len(shape) > 1 else 1 for shape in model.parameters.values())
     if size * model.parameter_count > MOST_SYMMETRY_ENTRIES:
         return None
-    if not model.symmetries:
+    if not model.knowledge.symmetries:
         return 0
     weights = {name: Mod(value, p) for name, value in symmetry_point(model, p=p, seed=seed).items()}
-    rows = [item.generators(weights).values for item in model.symmetries]
+    rows = [item.generators(weights).values for item in model.knowledge.symmetries]
     return rank_mod(np.concatenate(rows, axis=0), p)
 
 
@@ -261,7 +256,7 @@ def found_bound(
         for field in [*declared, *(field for _, field in known_fields(model.free))]:
             search.take(field)
         found = []
-        for degree in (0, 1, 2) if model.symmetries else (1, 2):
+        for degree in (0, 1, 2) if model.knowledge.symmetries else (1, 2):
             with context.keep_partial(f"symmetries of degree {degree}"):
                 context.clock.check()
                 search.run(degree, degree or 1).guess()

@@ -76,7 +76,7 @@ def _exchanges(model: Model) -> list[SignedPermutation]:
 
 def symmetry_moves(model: Model, weights: Mapping[str, Any]) -> list[Any]:
     """The infinitesimal action of the known symmetries, named or found, at a point: tables with one row a generator."""
-    tables = [symmetry.generators(weights) for symmetry in model.symmetries]
+    tables = [symmetry.generators(weights) for symmetry in model.knowledge.symmetries]
     if isinstance(model, UserModel):
         tables += [field.generators(weights) for field in model.found.fields]
     return tables
@@ -148,11 +148,13 @@ class TorusSlice:
 
 def slice_of(model: Model, seed: int) -> TorusSlice | None:
     """A random slice of the model's scalings; None where there are none or other groups act too."""
-    if not model.symmetries or any(symmetry.kind == "gl" for symmetry in model.symmetries):
+    if not model.knowledge.symmetries or any(
+        symmetry.kind == "gl" for symmetry in model.knowledge.symmetries
+    ):
         return None
     # at weights that are all 1 a scaling moves each weight by its character
     ones = {name: np.ones(shape, dtype=np.int64) for name, shape in model.parameters.items()}
-    characters = np.concatenate([symmetry.generators(ones) for symmetry in model.symmetries])
+    characters = np.concatenate([symmetry.generators(ones) for symmetry in model.knowledge.symmetries])
     rng, forms = np.random.default_rng([seed, 97]), []
     for row in characters:
         form = np.array([int(rng.integers(1, _LARGEST)) if k == 1 else 0 for k in row], dtype=object)
@@ -176,7 +178,7 @@ def _permuted(model: Model) -> list[tuple[int, list[tuple[str, int]]]]:
         return []
     moved = {
         (name, k)
-        for group in model.symmetries
+        for group in model.knowledge.symmetries
         if group.kind == "gl"
         for name, labels in group.axes.items()
         for k, label in enumerate(labels)

@@ -48,7 +48,7 @@ def draw_inputs(model: Model, rng: np.random.Generator, count: int, p: int) -> n
 @lru_cache(maxsize=64)
 def sample_count(model: Model) -> int:
     """Random inputs that show the rank of the differential at a generic point, none of them missing."""
-    return 1 if model.input_shape is None else generic_rank(model.program, held=model.gauge).samples
+    return 1 if model.input_shape is None else generic_rank(model.program, held=model.knowledge.gauge).samples
 
 
 def jacobian(model: Model, weights: Mapping[str, Any], inputs: Any) -> Any:
@@ -94,7 +94,7 @@ def kernel_dim(model: Model, weights: Mapping[str, Mod], p: int, rng: np.random.
 def generic_ranks(model: Model, seed: int, p: int) -> tuple[int, int]:
     """Rank of the differential and of the symmetries' action at a random point of the free parametrization over F_p."""
     free, rng = model.free, np.random.default_rng([seed, 93])
-    image = generic_rank(free.program, p=p, seed=seed, held=free.gauge).rank
+    image = generic_rank(free.program, p=p, seed=seed, held=free.knowledge.gauge).rank
     own = {name: Mod(value, p) for name, value in model.draw_weights(rng, p).items()}
     return image, symmetry_rank_mod(model, own, p)
 

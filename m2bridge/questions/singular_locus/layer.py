@@ -332,7 +332,7 @@ def closure_evidence(
         ]
     if "degree" in values:
         evidence.append(sent.said("degree", values.integer("degree"), source))
-        counted = model.closure_degree
+        counted = model.knowledge.closure_degree
         if counted is not None and counted.value is not None:
             evidence.append(
                 Evidence("degree", counted.value, "formula", counted.citation, ancestry="literature")

@@ -1,0 +1,91 @@
+"""What is known about a model beside its definition: data with citations.
+
+A formula of the literature is compared with what a question computes, or stands in an answer as a named theorem. Symmetries are
+verified at random points before a bound rests on them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from m2bridge.families.symmetries import FoundSymmetries, Symmetry
+from m2bridge.programs.points import NOTHING_HELD, Held
+
+if TYPE_CHECKING:
+    from m2bridge.families.attention import AttentionNetwork
+    from m2bridge.families.mlp import Perceptron
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Formula:
+    """A number from the literature, with its hypotheses as they stand for one model.
+
+    `value` is None when a hypothesis fails: outside its hypotheses a formula does not apply. `argument` names the method where
+    the proof stands beside the code, so that the number does not rest on the literature.
+    """
+
+    value: int | None
+    citation: str
+    hypotheses: tuple[tuple[str, bool], ...]
+    argument: str | None = None
+
+    @property
+    def applies(self) -> bool:
+        return all(holds for _, holds in self.hypotheses)
+
+
+def cited(value: int, citation: str, *hypotheses: tuple[str, bool], argument: str | None = None) -> Formula:
+    """Build a formula; its value is left out where a hypothesis fails.
+
+    >>> cited(8, "Harris, Proposition 12.2", ("rank >= 1", False)).value is None
+    True
+    """
+    holds = all(truth for _, truth in hypotheses)
+    return Formula(
+        value=value if holds else None, citation=citation, hypotheses=hypotheses, argument=argument
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Knowledge:
+    """What is known about one model; nothing unless a family states it.
+
+    Attributes
+    ----------
+    formula: the dimension of the image.
+    closure_degree: the degree of the closure of the image; it holds over every field.
+    dimension_bound: an upper bound of the dimension of the image.
+    symmetries: groups that act on the weights without changing the function.
+    gauge: weight entries that the symmetries bring to fixed values: a slice on which ranks are those of the whole model.
+    homogeneous: whether every coordinate is homogeneous in each weight array.
+    attention: the network itself where the arguments about self-attention apply: no mask, no tied weights, no positions, no
+        powers of scores, and with softmax one head and no skip connections.
+    perceptron: the network itself where it is a perceptron with one exponent for all layers and no biases.
+    searched: symmetries that were searched and verified for a user-defined model; None for a family.
+    """
+
+    formula: Formula | None = None
+    closure_degree: Formula | None = None
+    dimension_bound: Formula | None = None
+    symmetries: tuple[Symmetry, ...] = ()
+    gauge: Held = NOTHING_HELD
+    homogeneous: bool = False
+    attention: AttentionNetwork | None = None
+    perceptron: Perceptron | None = None
+    searched: FoundSymmetries | None = None
+
+    @property
+    def layer(self) -> AttentionNetwork | None:
+        """The network itself where it is one layer of lightning attention by (Q, K, V) or (A, V)."""
+        attention = self.attention
+        return None if attention is None or attention.numbered else attention
+
+    @property
+    def matrix_product(self) -> tuple[int, ...] | None:
+        """The widths of a network that is a product of matrices; None for others."""
+        perceptron = self.perceptron
+        return None if perceptron is None or perceptron.r != 1 else perceptron.widths
+
+
+NOTHING_KNOWN = Knowledge()
