@@ -115,7 +115,7 @@ def fiber(
         generic_fiber_dim=dims.generic_fiber_dim, image_dim=dims.image_dim,
         verdict=verdict.word, explanation=verdict.reason, probability=verdict.probability, certainty=verdict.certainty,
         method=computed.method, inputs=computed.inputs, counterexample=counterexample(point),
-        notes=tuple(([note] if note else []) + computed.notes), limit=computed.limit,
+        notes=((note,) if note else ()) + computed.notes, limit=computed.limit,
     )  # fmt: skip
 
 
@@ -253,7 +253,7 @@ def _compute(context: Context, point: Point, p: int, *, force: bool) -> Computed
     argument = all_orbits(point)
     if not force and _groebner_basis_is_slow(model) and argument is not None and argument.count is not None:
         note = "an argument counts all orbits, so no Groebner basis was computed (--force computes one)"
-        return ComputedFiber(method="argument", notes=[note])
+        return ComputedFiber(method="argument", notes=(note,))
     reason = None
     if isinstance(model, DeepLightning) and model.parametrization == "virtual" and model.constrained:
         reason = f"{model}: virtual weights through narrow layers have no simple equations"
@@ -262,7 +262,7 @@ def _compute(context: Context, point: Point, p: int, *, force: bool) -> Computed
     elif not force and not in_reach(model, p, context.seed):
         reason = f"a Groebner basis in {model.parameter_count} weights is out of reach here: dimensions only (--force tries it)"
     if reason is not None:
-        return ComputedFiber(method="jacobian", notes=[reason])
+        return ComputedFiber(method="jacobian", notes=(reason,))
     cut = _wants_slice(point, context.seed)
     return plain(context, point, p, context.seed, cut=cut)
 

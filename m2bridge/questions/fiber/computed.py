@@ -1,11 +1,12 @@
-"""A fiber by one Groebner basis, of the whole or of a slice, with the second witness of everything that Macaulay2 finds.
+"""A fiber by one Groebner basis, of the whole or of a slice, with a second witness for everything that Macaulay2 computes.
 
-Every way to compute a fiber takes a point and answers with a :class:`ComputedFiber`.
+Every way to compute a fiber takes a point and returns a :class:`ComputedFiber`. Each stage returns values and the evidence for
+them; evidence is stated when the run shows that it is about the whole fiber.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,7 @@ from m2bridge.questions.point import Point, other_primes, rank_bounds
 TEMPLATE = "fiber"
 _HOW = "Groebner basis of the fiber's equations"
 _SHARE = 0.5
-"""Of the time left, for the first of two Groebner bases."""
+"""Of the remaining time, for the first of two Groebner bases."""
 _MOST_CONJUGATES = 64
 """More conjugate components than this stay one entry."""
 _SHOWN = 8
@@ -34,9 +35,9 @@ _RATIONAL_WEIGHTS = 18
 """One layer with at most this many weights is computed over QQ too."""
 
 
-@dataclass(kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class ComputedFiber:
-    """What one way of computing found.
+    """The result of one way of computing a fiber.
 
     Attributes
     ----------
@@ -58,36 +59,26 @@ class ComputedFiber:
     orbits_full: bool | None = None
     orbits: int | None = None
     inputs: int | None = None
-    evidence: list[Evidence] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
+    evidence: tuple[Evidence, ...] = ()
+    notes: tuple[str, ...] = ()
     limit: str | None = None
 
     @property
     def one_orbit(self) -> bool:
-        """Whether the fiber was shown to be the orbit of the point."""
+        """Tell whether the fiber was shown to be the orbit of the point."""
         return self.orbits == 1 and all(c.orbit for c in self.components or ())
 
-    def say(self, quantity: str, method: str, value: Any, p: int, seconds: float = 0.0) -> None:
-        """What Macaulay2 says about the fiber at the point: exact over its field."""
-        certainty = Certainty.PROBABLE if p else Certainty.PROVED
-        self.evidence.append(
-            Evidence(quantity, value, "macaulay2", method, certainty=certainty, seconds=seconds, **here(p))
+    def with_note(self, note: str) -> ComputedFiber:
+        return replace(self, notes=(*self.notes, note))
+
+    def without_values(self) -> ComputedFiber:
+        """Return this with method, inputs, evidence and notes only: nothing is reported about the fiber as a whole."""
+        return ComputedFiber(
+            method=self.method, inputs=self.inputs, evidence=self.evidence, notes=self.notes, limit=self.limit
         )
 
-    def compare(self, quantity: str, p: int, *, macaulay2: Any, modular: Any, method: str) -> None:
-        """One quantity from the script's network and from the forward pass."""
-        self.say(quantity, "the script's network", macaulay2, p)
-        self.evidence.append(Evidence(quantity, modular, "modular", method, **here(p)))
 
-    def forget(self, *quantities: str) -> None:
-        """Leave out all that was said about the fiber as a whole, and take back what was said about these quantities."""
-        self.fiber_dim = self.dim_at_point = self.least_dim = self.degree = self.components = None
-        self.component_count = self.orbits_full = self.orbits = None
-        self.retract(*quantities)
-
-    def retract(self, *quantities: str) -> None:
-        """Take back what was said about these quantities."""
-        self.evidence = [e for e in self.evidence if e.quantity not in quantities]
+# -- evidence --------------------------------------------------------------------------------------------------------------------
 
 
 def _field(p: int) -> str:
@@ -95,65 +86,30 @@ def _field(p: int) -> str:
 
 
 def here(p: int) -> dict[str, Any]:
-    """That something is said about the fiber at the point, over F_p or, for p = 0, over QQ."""
+    """Return the fields of evidence about the fiber at the point, over F_p or, for p = 0, over QQ."""
     return {"prime": p or None, "scope": "at-point", "field": _field(p)}
 
 
-def compare_dims(found: ComputedFiber, point: Point, p: int, seed: int) -> None:
-    """The fiber's dimension at the point over F_p: components through it, kernel of the differential, orbit inside."""
-    quantity, weights = "dim_at_point", point.mod(p)
-    kernel = kernel_dim(point.model, weights, p, np.random.default_rng([seed, 107]))
-    orbit = symmetry_rank_mod(point.model, weights, p)
-    found.say(quantity, "components that contain the point", found.dim_at_point, p)
-    how = "kernel of the differential at the point"
-    found.evidence += [
-        Evidence(quantity, kernel, "modular", how, relation="<=", **here(p)),
-        Evidence(
-            quantity,
-            orbit,
-            "symmetry",
-            "rank of the symmetries' action",
-            certainty=Certainty.PROVED,
-            relation=">=",
-            **here(p),
-        ),
+def _by_macaulay2(quantity: str, value: Any, method: str, p: int, seconds: float = 0.0) -> Evidence:
+    """Make evidence of what Macaulay2 computed for the fiber at the point: exact over its field."""
+    certainty = Certainty.PROBABLE if p else Certainty.PROVED
+    return Evidence(quantity, value, "macaulay2", method, certainty=certainty, seconds=seconds, **here(p))
+
+
+def _by_both(quantity: str, p: int, *, macaulay2: Any, modular: Any, method: str) -> list[Evidence]:
+    """Make evidence about one quantity from the script's network and from the forward pass."""
+    return [
+        _by_macaulay2(quantity, macaulay2, "the script's network", p),
+        Evidence(quantity, modular, "modular", method, **here(p)),
     ]
-
-
-def examined(
-    found: ComputedFiber, point: Point, p: int, seed: int, one: FiberComponent, i: int
-) -> FiberComponent:
-    """A component with what the forward pass and the symmetries say at the point that Macaulay2 found on it.
-
-    Outputs there are compared with those of the asked point.
-    """
-    model = point.model
-    weights = {name: Mod(w, p) for name, w in model.unflatten(np.array(one.point, dtype=np.int64)).items()}
-    fresh = Mod(draw_inputs(model, np.random.default_rng([seed, 102]), 12, p), p)
-    ours, asked = (outputs_at(model, w, fresh).values.ravel() for w in (weights, point.mod(p)))
-    start = int(np.argmax(ours != asked))  # the first difference, or 0
-    theirs, mine = (values[start : start + _SHOWN].tolist() for values in (asked, ours))
-    how = "the forward pass at a point of it, 12 fresh inputs"
-    found.compare(f"outputs at a point of component {i + 1}", p, macaulay2=theirs, modular=mine, method=how)
-    tangent = kernel_dim(model, weights, p, np.random.default_rng([seed, 101, i]))
-    return replace(one, tangent_dim=tangent, orbit_dim=symmetry_rank_mod(model, weights, p))
-
-
-def over_the_closure(one: FiberComponent) -> list[FiberComponent]:
-    """The components over the algebraic closure that a prime over the field stands for; itself when too many or not counted."""
-    n = one.conjugates
-    if n is None or n == 1 or n > _MOST_CONJUGATES:
-        return [one]
-    degree = None if one.degree is None else one.degree // n
-    return [replace(one, degree=degree, absolute=True, conjugates=1, point=None)] * n
 
 
 # -- one Groebner basis ----------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
-    """What is asked: a point, the field, the seed, how many inputs to begin with, and the slice, if any."""
+class _Request:
+    """A point, the field, the seed, the number of inputs to begin with, and the slice, if any."""
 
     point: Point
     p: int
@@ -163,179 +119,281 @@ class _Asked:
 
     @property
     def torus(self) -> int:
-        """Dimension of the scalings that the slice cuts away."""
+        """Return the dimension of the scalings that the slice cuts away."""
         return self.sliced.dim if self.sliced else 0
 
 
 def plain(
     context: Context, point: Point, p: int, seed: int, *, cut: bool = False, avoided: int | None = None
 ) -> ComputedFiber:
-    """One Groebner basis of all equations, and again over a second field; or of those on a slice of the scalings.
+    """Compute one Groebner basis of all equations, and again over a second field; or of those on a slice of the scalings.
 
     Where the two fibers differ, one of the primes has bad reduction: two others are tried, and this one is `avoided`.
     """
     context.report_progress("how many inputs")
     span, first = equation_span(point.model, p, seed)
-    asked = _Asked(point, p, seed, first, slice_of(point.model, seed) if cut else None)
-    sent = script_values(point, p, seed, first, asked.sliced)
+    request = _Request(point, p, seed, first, slice_of(point.model, seed) if cut else None)
+    sent = script_values(point, p, seed, first, request.sliced)
     values, limit = context.run_template(TEMPLATE, sent, point.model, share=_SHARE)
-    found = ComputedFiber(method="sliced" if cut else "plain", limit=limit)
-    if "outputs_at_point" in values:
-        theirs = values["outputs_at_point"]
-        both = theirs, np.asarray(sent["outputs"], dtype=object)[: len(theirs)].tolist()
-        theirs, ours = ([[int(x) % p for x in row] for row in rows] for rows in both)
-        how = "the forward pass at the same inputs"
-        found.compare("outputs at the point", p, macaulay2=theirs, modular=ours, method=how)
+    outputs = _outputs(values, sent["outputs"], p)
     if "fiber_dim" not in values:
+        return ComputedFiber(method="sliced" if cut else "plain", limit=limit, evidence=tuple(outputs))
+    found = _computed(request, values, sent["orbitDim"], span, context.last_seconds)
+    found = replace(found, limit=limit, evidence=(*outputs, *found.evidence))
+    if limit is not None or cut:
         return found
-    found.inputs = values.integer("inputs_used")
-    if not all(values["contains_known"]):
-        how = "normal forms at the point"
-        found.compare("the point is in its fiber", p, macaulay2=False, modular=True, method=how)
-    found.fiber_dim = found.least_dim = values.integer("fiber_dim") + asked.torus
-    how = _HOW + (" on a slice, plus the scalings" if cut else "")
-    found.say("fiber_dim", how, found.fiber_dim, p, context.last_seconds)
-    if not cut:
-        found.degree = values.integer("degree")
-        found.say("degree", how, found.degree, p, context.last_seconds)
-    _compare_equations(found, asked, values.integer("equation_rank"), span)
-    found.components = _components(found, values, asked, sent["orbitDim"])
-    if found.components is not None:
-        pairs = zip(values["component_dims"], values["component_contains"], strict=True)
-        found.dim_at_point = max((dim + asked.torus for dim, known in pairs if known[0]), default=None)
-        compare_dims(found, point, p, seed)
-    _count(found, values, asked)
-    if limit is not None or cut or _again(context, found, asked, values, avoided) or avoided is not None:
+    found, same = _again(context, found, request, values, avoided)
+    if same or avoided is not None:
         return found
     other = next(iter(other_primes(point, p, 1)), None)
     second = None if other is None else plain(context, point, other, seed, avoided=p)
     if second is None or second.fiber_dim is None:
         return found
-    second.notes.append(
+    return second.with_note(
         f"computed over F_{other}: F_{p} has bad reduction here, the fiber over it is another one"
     )
-    return second
 
 
-def _compare_equations(found: ComputedFiber, asked: _Asked, rank: int, span: int) -> None:
-    p, model, quantity = asked.p, asked.point.model, "independent equations"
-    found.say(quantity, "the script's network on symbolic weights", rank, p)
-    bound = bool(rank_bounds(model))
-    how = "rank of differences of random networks"
-    found.evidence.append(
-        Evidence(quantity, span, "modular", how, relation=">=" if bound else "=", **here(p))
-    )
+def _outputs(values: Values, outputs: Any, p: int) -> list[Evidence]:
+    """Compare the outputs at the point by both definitions of the network."""
+    if "outputs_at_point" not in values:
+        return []
+    theirs = values["outputs_at_point"]
+    both = theirs, np.asarray(outputs, dtype=object)[: len(theirs)].tolist()
+    theirs, ours = ([[int(x) % p for x in row] for row in rows] for rows in both)
+    method = "the forward pass at the same inputs"
+    return _by_both("outputs at the point", p, macaulay2=theirs, modular=ours, method=method)
+
+
+def _computed(request: _Request, values: Values, orbit_dim: int, span: int, seconds: float) -> ComputedFiber:
+    """Read the fiber from a run that computed its dimension, with evidence from second witnesses."""
+    p, sliced = request.p, request.sliced is not None
+    fiber_dim = values.integer("fiber_dim") + request.torus
+    method = _HOW + (" on a slice, plus the scalings" if sliced else "")
+    components, of_components = _components(values, request, orbit_dim)
+    dim_at_point, at_point = None, []
+    if components is not None:
+        pairs = zip(values["component_dims"], values["component_contains"], strict=True)
+        dim_at_point = max((dim + request.torus for dim, known in pairs if known[0]), default=None)
+        at_point = _dims_at_point(dim_at_point, request)
+    found = ComputedFiber(
+        method="sliced" if sliced else "plain", inputs=values.integer("inputs_used"), fiber_dim=fiber_dim,
+        least_dim=fiber_dim, degree=None if sliced else values.integer("degree"), components=components,
+        dim_at_point=dim_at_point,
+    )  # fmt: skip
+    found = _counted(found, values, request)
+    evidence = [] if all(values["contains_known"]) else _point_is_missing(p)
+    if found.fiber_dim is not None:
+        evidence.append(_by_macaulay2("fiber_dim", found.fiber_dim, method, p, seconds))
+    if found.degree is not None:
+        evidence.append(_by_macaulay2("degree", found.degree, method, p, seconds))
+    evidence += [*_equations(request, values.integer("equation_rank"), span), *of_components, *at_point]
+    if found.orbits is not None:
+        how = "components over the closure, every orbit having the fiber's dimension"
+        evidence.append(_by_macaulay2("orbits", found.orbits, how, p))
+    return replace(found, evidence=tuple(evidence))
+
+
+def _point_is_missing(p: int) -> list[Evidence]:
+    method = "normal forms at the point"
+    return _by_both("the point is in its fiber", p, macaulay2=False, modular=True, method=method)
+
+
+def _dims_at_point(dim_at_point: int | None, request: _Request) -> list[Evidence]:
+    """Compare the fiber's dimension at the point over F_p: components through it, kernel of the differential, orbit inside."""
+    point, p = request.point, request.p
+    quantity, weights = "dim_at_point", point.mod(p)
+    kernel = kernel_dim(point.model, weights, p, np.random.default_rng([request.seed, 107]))
+    orbit = symmetry_rank_mod(point.model, weights, p)
+    of_kernel, of_orbit = "kernel of the differential at the point", "rank of the symmetries' action"
+    proved = Certainty.PROVED
+    return [
+        _by_macaulay2(quantity, dim_at_point, "components that contain the point", p),
+        Evidence(quantity, kernel, "modular", of_kernel, relation="<=", **here(p)),
+        Evidence(quantity, orbit, "symmetry", of_orbit, relation=">=", certainty=proved, **here(p)),
+    ]
+
+
+def _equations(request: _Request, rank: int, span: int) -> list[Evidence]:
+    p, quantity = request.p, "independent equations"
+    bounded = bool(rank_bounds(request.point.model))
+    method = "rank of differences of random networks"
+    return [
+        _by_macaulay2(quantity, rank, "the script's network on symbolic weights", p),
+        Evidence(quantity, span, "modular", method, relation=">=" if bounded else "=", **here(p)),
+    ]
+
+
+# -- components ------------------------------------------------------------------------------------------------------------------
 
 
 def _components(
-    found: ComputedFiber, values: Values, asked: _Asked, orbit_dim: int
-) -> tuple[FiberComponent, ...] | None:
-    """Components with the second witness at a point of each: same outputs there, and the kernel of the differential."""
+    values: Values, request: _Request, orbit_dim: int
+) -> tuple[tuple[FiberComponent, ...] | None, list[Evidence]]:
+    """Read the components, with evidence at a point of each: the outputs there, and the kernel of the differential."""
     if "component_dims" not in values:
-        return None
-    dims, torus = values.integers("component_dims"), asked.torus
+        return None, []
+    dims = values.integers("component_dims")
     tags = ("reduced", "points", "conjugates", "equations")
-    more = [
+    columns = [
         values.get(tag) or [None] * len(dims) for tag in (*(f"component_{t}" for t in tags), "multiplicities")
     ]
-    table = zip(dims, values.integers("component_degrees"), values["component_contains"], *more, strict=True)
+    table = zip(
+        dims, values.integers("component_degrees"), values["component_contains"], *columns, strict=True
+    )
     listed: list[FiberComponent] = []
-    for i, (dim, degree, contains, reduced, point, conjugates, equations, multiplicity) in enumerate(table):
-        orbit = any(contains) and dim + torus == orbit_dim
-        if orbit:  # an irreducible set of the same dimension as the orbit in it, which is irreducible over the closure
-            conjugates = 1  # noqa: PLW2901
-        one = FiberComponent(
-            dim=dim + torus, degree=None if torus else degree, reduced=reduced, multiplicity=multiplicity,
-            absolute=conjugates == 1, conjugates=conjugates, orbit=orbit, orbit_dim=None, tangent_dim=None,
-            point=None if point is None else tuple(int(x) % asked.p for x in point),
-            equations=None if equations is None else tuple(equations),
-        )  # fmt: skip
+    evidence: list[Evidence] = []
+    for i, row in enumerate(table):
+        one = _component(row, request, orbit_dim)
         if one.point is not None:
-            one = examined(found, asked.point, asked.p, asked.seed, one, i)
-            how, same = (
-                "kernel of the differential at a point of it has its dimension",
-                one.tangent_dim == one.dim,
-            )
-            if reduced is not None:
-                quantity = f"component {i + 1} is reduced"
-                found.compare(quantity, asked.p, macaulay2=bool(reduced), modular=same, method=how)
-        listed += over_the_closure(one)
-    return tuple(listed)
+            one, at_point = _examined(one, i, request)
+            evidence += at_point
+        listed += _over_the_closure(one)
+    return tuple(listed), evidence
 
 
-def _count(found: ComputedFiber, values: Values, asked: _Asked) -> None:
-    """Components and orbits over the algebraic closure, as far as the run shows all of them.
+def _component(row: tuple[Any, ...], request: _Request, orbit_dim: int) -> FiberComponent:
+    dim, degree, contains, reduced, point, conjugates, equations, multiplicity = row
+    torus = request.torus
+    orbit = any(contains) and dim + torus == orbit_dim
+    if (
+        orbit
+    ):  # an irreducible set of the same dimension as the orbit in it, which is irreducible over the closure
+        conjugates = 1
+    return FiberComponent(
+        dim=dim + torus, degree=None if torus else degree, reduced=reduced, multiplicity=multiplicity,
+        absolute=conjugates == 1, conjugates=conjugates, orbit=orbit, orbit_dim=None, tangent_dim=None,
+        point=None if point is None else tuple(int(x) % request.p for x in point),
+        equations=None if equations is None else tuple(equations),
+    )  # fmt: skip
+
+
+def _examined(one: FiberComponent, i: int, request: _Request) -> tuple[FiberComponent, list[Evidence]]:
+    """Add the tangent space and the orbit at the point that Macaulay2 found on a component.
+
+    Outputs there are compared with those of the point whose fiber it is.
+    """
+    point, p, seed = request.point, request.p, request.seed
+    model = point.model
+    weights = {name: Mod(w, p) for name, w in model.unflatten(np.array(one.point, dtype=np.int64)).items()}
+    fresh = Mod(draw_inputs(model, np.random.default_rng([seed, 102]), 12, p), p)
+    ours, asked = (outputs_at(model, w, fresh).values.ravel() for w in (weights, point.mod(p)))
+    start = int(np.argmax(ours != asked))  # the first difference, or 0
+    theirs, mine = (values[start : start + _SHOWN].tolist() for values in (asked, ours))
+    quantity = f"outputs at a point of component {i + 1}"
+    method = "the forward pass at a point of it, 12 fresh inputs"
+    evidence = _by_both(quantity, p, macaulay2=theirs, modular=mine, method=method)
+    tangent = kernel_dim(model, weights, p, np.random.default_rng([seed, 101, i]))
+    if one.reduced is not None:
+        quantity = f"component {i + 1} is reduced"
+        method = "kernel of the differential at a point of it has its dimension"
+        same = tangent == one.dim
+        evidence += _by_both(quantity, p, macaulay2=bool(one.reduced), modular=same, method=method)
+    return replace(one, tangent_dim=tangent, orbit_dim=symmetry_rank_mod(model, weights, p)), evidence
+
+
+def _over_the_closure(one: FiberComponent) -> list[FiberComponent]:
+    """Return the components over the algebraic closure of a prime over the field; itself if too many or not counted."""
+    n = one.conjugates
+    if n is None or n == 1 or n > _MOST_CONJUGATES:
+        return [one]
+    degree = None if one.degree is None else one.degree // n
+    return [replace(one, degree=degree, absolute=True, conjugates=1, point=None)] * n
+
+
+def _counted(found: ComputedFiber, values: Values, request: _Request) -> ComputedFiber:
+    """Count components and orbits over the algebraic closure, as far as the run shows all of them.
 
     When every orbit has the fiber's dimension, each is open in the fiber; so are the others together, and each is closed too:
     the orbits are the connected components, and, orbits of a connected group being irreducible, the components.
     """
     counts = [c.conjugates for c in found.components or ()]
+    component_count = None
     if found.components is not None and None not in counts:
-        found.component_count = sum(n for n in counts if n is not None)
-    found.orbits_full = values.get("orbits_full")
+        component_count = sum(n for n in counts if n is not None)
+    orbits_full = values.get("orbits_full")
     if not values["stable"]:
-        found.notes.append(
+        found = found.with_note(
             f"fresh inputs still changed the ideal after {found.inputs}: the fiber may be smaller"
         )
-        found.component_count = found.orbits_full = None
-    if found.orbits_full:
-        found.orbits = found.component_count
-        if found.orbits is not None:
-            how = "components over the closure, every orbit having the fiber's dimension"
-            found.say("orbits", how, found.orbits, asked.p)
-    elif asked.sliced is not None:
-        found.notes.append(
+        component_count = orbits_full = None
+    found = replace(found, component_count=component_count, orbits_full=orbits_full)
+    if orbits_full:
+        found = replace(found, orbits=component_count)
+    elif request.sliced is not None:
+        found = replace(found, fiber_dim=None, components=None, component_count=None).with_note(
             "the slice does not see points of the fiber at which a scaled block of weights vanishes, and it was not shown that "
             "there are none: its components may not be all"
         )
-        found.fiber_dim = found.components = found.component_count = None
-        found.retract("fiber_dim")
     if found.components and found.component_count is None:
-        found.notes.append(
-            f"components are primes over F_{asked.p}: over the algebraic closure there may be more of them"
+        found = found.with_note(
+            f"components are primes over F_{request.p}: over the algebraic closure there may be more of them"
         )
+    return found
+
+
+# -- the same over a second field ------------------------------------------------------------------------------------------------
 
 
 def _again(
-    context: Context, found: ComputedFiber, asked: _Asked, values: Values, avoided: int | None
-) -> bool:
-    """The same over QQ where that is quick, else over a second prime; False where the two fibers are different."""
-    point, model, p = asked.point, asked.point.model, asked.p
+    context: Context, found: ComputedFiber, request: _Request, values: Values, avoided: int | None
+) -> tuple[ComputedFiber, bool]:
+    """Compute the same over QQ where that is quick, else over a second prime; False where the two fibers are different."""
+    point, model, p = request.point, request.point.model, request.p
     layer = isinstance(model, Lightning) and model.parametrization == "attention"
     rational = layer and model.parameter_count <= _RATIONAL_WEIGHTS
     others = [0] if rational else [q for q in other_primes(point, p, 2) if q != avoided]
     if not others:
-        return True
+        return found, True
     other = others[0]
     context.report_progress(f"the same over {_field(other)}")
-    sent = script_values(point, other, asked.seed, asked.first_inputs, ask_orbits=False)
+    sent = script_values(point, other, request.seed, request.first_inputs, ask_orbits=False)
     second, limit = context.run_template(TEMPLATE, sent, model)
     if limit is not None:
-        found.notes.append(f"the second computation ({_field(other)}) was cut off")
+        found = found.with_note(f"the second computation ({_field(other)}) was cut off")
     if "degree" not in second:
-        return True
-    for quantity in ("fiber_dim", "degree"):
-        found.say(quantity, _HOW, second.integer(quantity), other, context.last_seconds)
+        return found, True
+    complete = isinstance(model, Lightning) and second.integer("equation_rank") == model.coordinate_count
+    evidence = _second_evidence(values, second, (p, other), complete=complete, seconds=context.last_seconds)
+    found = replace(found, evidence=(*found.evidence, *evidence))
     shapes = [_shapes(v) for v in (values, second)]
-    if None not in shapes:
-        how = "components over the closure: dimension, degree, multiplicity"
-        found.say("components", how, shapes[0], p)
-        found.say("components", how, shapes[1], other, context.last_seconds)
-        complete = isinstance(model, Lightning) and second.integer("equation_rank") == model.coordinate_count
-        if not complete:  # more inputs might give more equations
-            found.evidence[-1] = replace(found.evidence[-1], certainty=Certainty.PROBABLE)
     same_shape = None in shapes or shapes[0] == shapes[1]
     if same_shape and all(values[tag] == second[tag] for tag in ("fiber_dim", "degree")):
-        return True
-    found.notes.append(
+        return found, True
+    note = (
         f"the fibers over {_field(p)} and {_field(other)} are different: neither is reported as that over QQ"
     )
-    found.forget()
-    return False
+    return found.without_values().with_note(note), False
+
+
+def _second_evidence(
+    first: Values, second: Values, primes: tuple[int, int], *, complete: bool, seconds: float
+) -> list[Evidence]:
+    """State dimension and degree over the second field, and the components over both.
+
+    Components over QQ are certain only if the equations are `complete`: more inputs might give more equations.
+    """
+    p, other = primes
+    evidence = [
+        _by_macaulay2(quantity, second.integer(quantity), _HOW, other, seconds)
+        for quantity in ("fiber_dim", "degree")
+    ]
+    shapes = [_shapes(v) for v in (first, second)]
+    if None in shapes:
+        return evidence
+    how = "components over the closure: dimension, degree, multiplicity"
+    certainty = Certainty.PROVED if complete and not other else Certainty.PROBABLE
+    return [
+        *evidence,
+        _by_macaulay2("components", shapes[0], how, p),
+        Evidence(
+            "components", shapes[1], "macaulay2", how, certainty=certainty, seconds=seconds, **here(other)
+        ),
+    ]
 
 
 def _shapes(values: Values) -> list[list[int]] | None:
-    """Dimension, degree and multiplicity of the components over the algebraic closure, sorted; None when not all are known."""
+    """Return dimension, degree and multiplicity of the components over the closure, sorted; None if not all are known."""
     counts = values.get("component_conjugates")
     if "multiplicities" not in values or counts is None or None in counts:
         return None
@@ -346,27 +404,34 @@ def _shapes(values: Values) -> list[list[int]] | None:
 
 # -- from coarser weights to finer ones ------------------------------------------------------------------------------------------
 
+_CHANGED_BY_LIFTING = ("fiber_dim", "dim_at_point", "degree", "components")
+"""Quantities with other values in finer weights; the number of orbits is the same."""
+
 
 def lifted(found: ComputedFiber, coarse: Coarser, *, orbits_only: bool) -> ComputedFiber:
-    """The fiber in finer weights from that in the coarsest ones.
+    """Return the fiber in finer weights from that in the coarsest ones.
 
     Over an orbit of scalings the hypotheses of the lemmas hold as they do at the point, so that each orbit lifts to one orbit.
     When `orbits_only`, a fiber that was not shown to be that one orbit is not lifted: the hypotheses may fail elsewhere in it.
     """
     how, added = f"lifted by {' and '.join(coarse.lemmas)}", coarse.added
-    notes = [*found.notes, f"computed in coarser weights and {how}, which adds {added} dimensions"]
-    result = replace(found, method="lifted", degree=None, dim_at_point=None, notes=notes)
-    # these are others in finer weights; the number of orbits is the same
-    result.retract("fiber_dim", "dim_at_point", "degree", "components")
-    if found.components is None or (orbits_only and not found.one_orbit):
-        result.forget()
-        if found.components is not None:
-            notes.append("the fiber in coarser weights was not shown to be one orbit: it was not lifted")
-        return result
+    note = f"computed in coarser weights and {how}, which adds {added} dimensions"
+    evidence = tuple(e for e in found.evidence if e.quantity not in _CHANGED_BY_LIFTING)
+    result = replace(found, method="lifted", degree=None, dim_at_point=None, evidence=evidence).with_note(
+        note
+    )
+    if found.components is None:
+        return result.without_values()
+    if orbits_only and not found.one_orbit:
+        return result.without_values().with_note(
+            "the fiber in coarser weights was not shown to be one orbit: it was not lifted"
+        )
     unknown: Any = dict.fromkeys(("degree", "orbit_dim", "tangent_dim", "point", "equations"))
-    result.components = tuple(replace(c, dim=c.dim + added, **unknown) for c in found.components)
-    result.fiber_dim = result.least_dim = None if found.fiber_dim is None else found.fiber_dim + added
-    result.dim_at_point = max((c.dim for c in result.components if c.orbit), default=None)
+    components = tuple(replace(c, dim=c.dim + added, **unknown) for c in found.components)
+    fiber_dim = None if found.fiber_dim is None else found.fiber_dim + added
     p = next((e.prime for e in found.evidence if e.prime), None) or 0
-    result.say("fiber_dim", f"in coarser weights, {how}", result.fiber_dim, p)
-    return result
+    of_dim = _by_macaulay2("fiber_dim", fiber_dim, f"in coarser weights, {how}", p)
+    return replace(
+        result, components=components, fiber_dim=fiber_dim, least_dim=fiber_dim,
+        dim_at_point=max((c.dim for c in components if c.orbit), default=None), evidence=(*evidence, of_dim),
+    )  # fmt: skip
