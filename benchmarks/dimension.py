@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 from m2bridge.families import Model, parse_spec
-from m2bridge.programs.arithmetics import Floats
+from m2bridge.programs.arithmetics import FloatArithmetic
 from m2bridge.programs.jacobians import free_columns, jacobian_block
 from m2bridge.programs.points import NOTHING_HELD
 from m2bridge.programs.proofs import BallProof, prove_rank
@@ -264,7 +264,9 @@ def naive_rank(d: int, seed: int, kind: type) -> int:
     given = {k: Lettered("", rng.normal(size=s).astype(kind)) for k, s in model.parameters.items()}
     samples = max(250, math.ceil(1.5 * model.parameter_count / (3 * d)))
     given["X"] = Lettered("N", rng.normal(size=(samples, d, 3)).astype(kind))
-    matrix = jacobian_block(model.program, Floats(kind), given, free_columns(model.program, NOTHING_HELD))
+    matrix = jacobian_block(
+        model.program, FloatArithmetic(kind), given, free_columns(model.program, NOTHING_HELD)
+    )
     assert matrix.dtype == kind
     return int(np.linalg.matrix_rank(matrix))
 

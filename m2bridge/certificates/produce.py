@@ -17,7 +17,7 @@ import numpy as np
 from m2bridge.evidence import Evidence
 from m2bridge.families import Model
 from m2bridge.programs import Program
-from m2bridge.programs.arithmetics import Floats
+from m2bridge.programs.arithmetics import FloatArithmetic
 from m2bridge.programs.instructions import flat_parts
 from m2bridge.programs.points import INPUTS, WEIGHTS, Held, Integers
 from m2bridge.programs.proofs import BallProof, enclosure
@@ -165,7 +165,7 @@ def _by_intervals(program: Program, proof: BallProof) -> Document | None:
         first = {name: part.start for name, _, part in flat_parts(program.parameters)}[layer.weight]
         own = [first + k for k in range(outputs * layer.width)]
         if outputs < layer.outputs:  # the other rows of V are seen at independent tokens of these samples
-            values = evaluate(program, Floats(), point.floats())[layer.tokens].array
+            values = evaluate(program, FloatArithmetic(), point.floats())[layer.tokens].array
             columns = np.moveaxis(values.reshape(len(values), layer.width, -1), 1, 2)[used]
             tokens = _minor(columns.reshape(-1, layer.width))
             rest = {"weight": layer.weight, "rows": list(range(outputs, layer.outputs)), "tokens": tokens}

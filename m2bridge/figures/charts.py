@@ -15,7 +15,7 @@ import numpy as np
 from m2bridge.errors import InputError
 from m2bridge.families import DeepLightning, Model, Softmax, parse_spec
 from m2bridge.figures import plotting
-from m2bridge.programs.arithmetics import Floats
+from m2bridge.programs.arithmetics import FloatArithmetic
 from m2bridge.programs.jacobians import jacobian_block
 from m2bridge.programs.run import Lettered
 from m2bridge.questions.dimension.result import Dimension
@@ -76,7 +76,7 @@ def measured_rank(model: Model, *, seed: int, precision: str = "float32", inputs
     samples = rng.standard_normal((inputs, *model.input_shape)).astype(kind)
     given[next(iter(model.program.inputs))] = Lettered("N", samples)
     every = np.arange(model.parameter_count)
-    return int(np.linalg.matrix_rank(jacobian_block(model.program, Floats(kind), given, every)))
+    return int(np.linalg.matrix_rank(jacobian_block(model.program, FloatArithmetic(kind), given, every)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from m2bridge.frontends.refusals import current_line, not_polynomial, wrong_input
-from m2bridge.programs.arithmetics import Objects, object_array
+from m2bridge.programs.arithmetics import ObjectArithmetic, object_array
 from m2bridge.programs.instructions import (
     ANALYTIC,
     LARGEST_POWER,
@@ -31,7 +31,7 @@ from m2bridge.programs.instructions import (
 from m2bridge.programs.program import Builder, places_needed
 from m2bridge.programs.run import Lettered, apply
 
-_RATIONALS = Objects(lambda number: number)
+_RATIONALS = ObjectArithmetic(lambda number: number)
 Indices = np.ndarray[Any, Any]
 
 

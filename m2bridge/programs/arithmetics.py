@@ -1,15 +1,17 @@
 """The arithmetics over which programs are interpreted: float64, F_p, objects (polynomials, rationals, `arb`), float64 balls.
 
-Each is a small table of functions on arrays. Indexing, reshaping and transposing are those of the arrays themselves.
+Each implements :class:`Arithmetic`. Indexing, reshaping and transposing are those of the arrays themselves. Polynomials in the
+inputs are one more arithmetic (:mod:`m2bridge.programs.coefficients`).
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any
+from typing import Any, Protocol
 
 import flint
 import numpy as np
@@ -30,32 +32,68 @@ class ZeroDenominatorError(ZeroDivisionError):
         super().__init__(f"a denominator is zero modulo {p}")
 
 
-class Floats:
-    """Float64, or another floating-point type; the other arithmetics say what they do otherwise."""
-
-    def __init__(self, dtype: Any = np.float64) -> None:
-        self.dtype = np.dtype(dtype)
+class Arithmetic(Protocol):
+    """Operations on arrays that interpreting a program needs."""
 
     def constant(self, values: Sequence[Fraction], shape: Shape) -> Array:
-        return np.array([float(value) for value in values], dtype=self.dtype).reshape(shape)
+        """Convert rational numbers in row-major order to an array."""
 
     def integers(self, array: Any) -> Array:
-        """An array of integers in this arithmetic."""
-        return np.asarray(array, dtype=self.dtype)
+        """Convert an array of integers."""
 
     def enter(self, array: Any) -> Array:
-        """An array as people give it, in this arithmetic."""
+        """Convert an array that a user passed."""
+
+    def leave(self, array: Array) -> Any:
+        """Convert an array to what a user gets."""
+
+    def zeros(self, shape: Shape) -> Array: ...
+    def add(self, left: Array, right: Array) -> Array: ...
+    def multiply(self, left: Array, right: Array) -> Array: ...
+    def scale(self, factor: Fraction, array: Array) -> Array: ...
+    def negative(self, array: Array) -> Array: ...
+    def matmul(self, left: Array, right: Array) -> Array: ...
+    def sum(self, array: Array, axes: tuple[int, ...]) -> Array: ...
+    def power(self, array: Array, exponent: int) -> Array: ...
+    def exp(self, array: Array) -> Array: ...
+    def reciprocal(self, array: Array) -> Array: ...
+
+    def softmax(self, array: Array, axis: int) -> Array:
+        """Divide exponentials by their sum along an axis, which is counted from the end."""
+
+    def kept_sum(self, array: Array, axis: int) -> Array:
+        """Sum along an axis, counted from the end, which stays with length 1."""
+
+    def concatenate(self, arrays: Sequence[Array], axis: int) -> Array: ...
+    def broadcast(self, array: Array, shape: Shape) -> Array: ...
+
+    def spread(self, array: Array, places: np.ndarray, size: int) -> Array:
+        """Add the entries of the last axis up at the given places of a last axis of length `size`."""
+
+
+class NumPyArithmetic(ABC):
+    """Operations that NumPy's operators on arrays provide, each followed by :meth:`tidy`."""
+
+    @abstractmethod
+    def constant(self, values: Sequence[Fraction], shape: Shape) -> Array: ...
+    @abstractmethod
+    def integers(self, array: Any) -> Array: ...
+    @abstractmethod
+    def exp(self, array: Array) -> Array: ...
+    @abstractmethod
+    def reciprocal(self, array: Array) -> Array: ...
+
+    def enter(self, array: Any) -> Array:
         return self.integers(array)
 
     def leave(self, array: Array) -> Any:
-        """An array of this arithmetic as people get it."""
         return array
 
     def zeros(self, shape: Shape) -> Array:
         return self.integers(np.zeros(shape, dtype=np.int64))
 
     def tidy(self, array: Any) -> Array:
-        """What NumPy made of sums and products of arrays, as an array of this arithmetic."""
+        """Convert what NumPy made of sums and products of arrays to an array of this arithmetic."""
         return array
 
     def add(self, left: Array, right: Array) -> Array:
@@ -77,7 +115,7 @@ class Floats:
         return self.tidy(array.sum(axis=axes))
 
     def power(self, array: Array, exponent: int) -> Array:
-        """By repeated multiplication."""
+        """Multiply repeatedly."""
         result = None
         while exponent:
             if exponent & 1:
@@ -87,23 +125,16 @@ class Floats:
                 array = self.multiply(array, array)
         return result
 
-    def exp(self, array: Array) -> Array:
-        return np.exp(array)
-
-    def reciprocal(self, array: Array) -> Array:
-        return 1.0 / array
-
     def softmax(self, array: Array, axis: int) -> Array:
-        """Exponentials divided by their sum along an axis, which is counted from the end."""
-        return self.normalised(self.exp(array - array.max(axis=axis, keepdims=True)), axis)
+        return self.normalised(self.exp(array), axis)
 
     def kept_sum(self, array: Array, axis: int) -> Array:
-        """The sum along an axis, counted from the end, which stays with length 1."""
         shape = list(array.shape)
         shape[axis] = 1
         return self.sum(array, (len(shape) + axis,)).reshape(tuple(shape))
 
     def normalised(self, array: Array, axis: int) -> Array:
+        """Divide by the sum along an axis."""
         return self.multiply(array, self.reciprocal(self.kept_sum(array, axis)))
 
     def concatenate(self, arrays: Sequence[Array], axis: int) -> Array:
@@ -113,13 +144,34 @@ class Floats:
         return np.broadcast_to(array, shape)
 
     def spread(self, array: Array, places: np.ndarray, size: int) -> Array:
-        """Entries of the last axis added up at the given places of a last axis of length `size`."""
         result = self.zeros((*array.shape[:-1], size))
         np.add.at(result.swapaxes(0, -1), places, array.swapaxes(0, -1))
         return self.tidy(result)
 
 
-class Residues(Floats):
+class FloatArithmetic(NumPyArithmetic):
+    """Float64, or another floating-point type."""
+
+    def __init__(self, dtype: Any = np.float64) -> None:
+        self.dtype = np.dtype(dtype)
+
+    def constant(self, values: Sequence[Fraction], shape: Shape) -> Array:
+        return np.array([float(value) for value in values], dtype=self.dtype).reshape(shape)
+
+    def integers(self, array: Any) -> Array:
+        return np.asarray(array, dtype=self.dtype)
+
+    def exp(self, array: Array) -> Array:
+        return np.exp(array)
+
+    def reciprocal(self, array: Array) -> Array:
+        return 1.0 / array
+
+    def softmax(self, array: Array, axis: int) -> Array:
+        return self.normalised(self.exp(array - array.max(axis=axis, keepdims=True)), axis)
+
+
+class PrimeFieldArithmetic(NumPyArithmetic):
     """F_p for p < 2^23: balanced residues in float64.
 
     Without exponentials in F_p, those of analytic programs are replaced by random units of `rng`. Ranks found so are a
@@ -190,7 +242,7 @@ def _constant_residues(constants: _Same, field: Field) -> Array:
     return found
 
 
-class Objects(Floats):
+class ObjectArithmetic(NumPyArithmetic):
     """Arrays of Python objects that know + and *: polynomials, Fractions, integers, `arb`.
 
     `number` makes an element of the arithmetic from a rational number.
@@ -218,9 +270,6 @@ class Objects(Floats):
     def reciprocal(self, array: Array) -> Array:
         return elementwise(lambda entry: 1 / entry, array)
 
-    def softmax(self, array: Array, axis: int) -> Array:
-        return self.normalised(self.exp(array), axis)
-
 
 def object_array(entries: Sequence[Any], shape: Shape) -> np.ndarray:
     """Entries in row-major order as an object array; NumPy must not look inside them."""
@@ -235,7 +284,7 @@ def elementwise(function: Callable[[Any], Any], array: np.ndarray) -> np.ndarray
     return object_array([function(entry) for entry in array.reshape(-1)], array.shape)
 
 
-class Balls(Floats):
+class BallArithmetic(NumPyArithmetic):
     """Float64 balls. Exponentials are those of `arb` at 64 bits."""
 
     def constant(self, values: Sequence[Fraction], shape: Shape) -> Ball:
@@ -281,10 +330,6 @@ class Balls(Floats):
         mid = 1.0 / array.mid
         return Ball(mid, outward(array.rad * np.abs(mid) / low * (1 + 2.0**-40) + 2 * UNIT * np.abs(mid), 8))
 
-    def softmax(self, array: Ball, axis: int) -> Ball:
-        found: Ball = self.normalised(self.exp(array), axis)
-        return found
-
     def concatenate(self, arrays: Sequence[Ball], axis: int) -> Ball:
         return Ball(
             np.concatenate([array.mid for array in arrays], axis=axis),
@@ -296,7 +341,9 @@ class Balls(Floats):
 
     def spread(self, array: Ball, places: np.ndarray, size: int) -> Ball:
         n = int(np.bincount(places).max(initial=1))
-        mid, rad, sums = (Floats().spread(a, places, size) for a in (array.mid, array.rad, np.abs(array.mid)))
+        mid, rad, sums = (
+            FloatArithmetic().spread(a, places, size) for a in (array.mid, array.rad, np.abs(array.mid))
+        )
         return Ball(mid, outward(rad + gamma(n) * sums, n + 4))
 
 
@@ -316,5 +363,5 @@ def arb_number(value: Fraction) -> Any:
     return flint.arb(flint.fmpq(value.numerator, value.denominator))
 
 
-ARB = Objects(arb_number)
+ARB = ObjectArithmetic(arb_number)
 """Object arrays of `arb`; to be used within :func:`precision`."""

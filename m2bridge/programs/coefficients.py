@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from m2bridge.errors import NotPolynomialError, OutOfReachError
-from m2bridge.programs.arithmetics import Array, Floats
+from m2bridge.programs.arithmetics import Arithmetic, Array, NumPyArithmetic
 from m2bridge.programs.instructions import Shape, flat_parts
 from m2bridge.programs.program import Program
 from m2bridge.programs.run import Lettered, evaluate, flat_outputs, tangents
@@ -56,13 +56,13 @@ def _nonzero(coefficients: Array) -> np.ndarray:
     return found
 
 
-class InputPolynomials(Floats):
+class InputPolynomials(NumPyArithmetic):
     """Polynomials in so many variables, with coefficients in another arithmetic.
 
     What has more than `most_products` terms is refused before it is begun.
     """
 
-    def __init__(self, over: Floats, variables: int, most_products: int | None = None) -> None:
+    def __init__(self, over: Arithmetic, variables: int, most_products: int | None = None) -> None:
         self.over, self.variables, self.most_products, self.spent = over, variables, most_products, 0
 
     def lift(self, array: Array) -> Form:
@@ -180,7 +180,7 @@ def monomials(variables: int, degree: int) -> np.ndarray:
 
 def output_form(
     program: Program,
-    over: Floats,
+    over: Arithmetic,
     weights: Mapping[str, Lettered],
     sizes: Mapping[str, int],
     directions: Mapping[str, Lettered] | None = None,
@@ -205,7 +205,7 @@ def output_form(
     return form
 
 
-def coefficient_table(over: Floats, form: Form, exponents: np.ndarray) -> Array:
+def coefficient_table(over: Arithmetic, form: Form, exponents: np.ndarray) -> Array:
     """Coefficients of the given monomials, which contain those that occur in the form: entry by entry of the last axis, monomial
     by monomial.
     """

@@ -16,7 +16,14 @@ from flint import fmpq
 
 from m2bridge.errors import InputError
 from m2bridge.linear.residues import Mod
-from m2bridge.programs.arithmetics import Array, Floats, Objects, Residues, elementwise
+from m2bridge.programs.arithmetics import (
+    Arithmetic,
+    Array,
+    FloatArithmetic,
+    ObjectArithmetic,
+    PrimeFieldArithmetic,
+    elementwise,
+)
 from m2bridge.programs.coefficients import Form, coefficient_table, output_form
 from m2bridge.programs.instructions import Shape, flat_parts
 from m2bridge.programs.program import Program
@@ -26,22 +33,22 @@ Weights = Mapping[str, Any]
 """Parameter name -> array. The arrays are of one arithmetic; leading axes are batches."""
 
 
-def arithmetic_of(arrays: Iterable[Any]) -> Floats:
+def arithmetic_of(arrays: Iterable[Any]) -> Arithmetic:
     """The arithmetic that arrays are of: F_p if one of them is, else float64 if they are floats, else exact objects."""
     listed = list(arrays)
     residue = next((array for array in listed if isinstance(array, Mod)), None)
     if residue is not None:
-        return Residues(residue.field)
+        return PrimeFieldArithmetic(residue.field)
     plain = [np.asarray(array) for array in listed]
     kinds = {array.dtype.kind for array in plain}
     if "f" in kinds and "O" not in kinds:
-        return Floats()
+        return FloatArithmetic()
     entries = (entry for array in plain if array.dtype == object for entry in array.reshape(-1))
     numbers = (int, np.integer, Fraction, float)
     return _Exact(next((e for e in entries if not isinstance(e, numbers)), None), whole=kinds <= set("iub"))
 
 
-class _Exact(Objects):
+class _Exact(ObjectArithmetic):
     """Exact objects; `sample` is one of them that is no number, `whole` says that all are integers."""
 
     def __init__(self, sample: Any, *, whole: bool) -> None:
@@ -134,7 +141,7 @@ def _by_name(program: Program, inputs: Any) -> dict[str, Any]:
     return {name: inputs[..., part].reshape((*inputs.shape[:-1], *shape)) for name, shape, part in parts}
 
 
-def unit_directions(program: Program, arithmetic: Floats) -> dict[str, Lettered]:
+def unit_directions(program: Program, arithmetic: Arithmetic) -> dict[str, Lettered]:
     """One direction for each flat weight."""
     unit = np.eye(program.parameter_count, dtype=np.int64)
     parts = flat_parts(program.parameters)

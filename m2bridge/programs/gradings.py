@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import flint
 import numpy as np
 
-from m2bridge.programs.arithmetics import Objects, object_array
+from m2bridge.programs.arithmetics import ObjectArithmetic, object_array
 from m2bridge.programs.instructions import flat_parts
 from m2bridge.programs.program import Program
 from m2bridge.programs.run import Lettered, evaluate
@@ -66,7 +66,7 @@ def gradings(program: Program) -> Gradings | None:
         return None
     conditions: dict[bytes, np.ndarray] = {}
     nothing = np.zeros(variables, dtype=np.int64)
-    arithmetic = Objects(lambda number: _Character(nothing if number else None, conditions))
+    arithmetic = ObjectArithmetic(lambda number: _Character(nothing if number else None, conditions))
     units = [_Character(row, conditions) for row in np.eye(variables, dtype=np.int64)]
     parts = flat_parts(program.parameters | program.input_shapes)
     given = {name: Lettered("", object_array(units[part], shape)) for name, shape, part in parts}

@@ -8,7 +8,7 @@ from math import prod
 
 import numpy as np
 
-from m2bridge.programs.arithmetics import Array, Floats
+from m2bridge.programs.arithmetics import Arithmetic, Array
 from m2bridge.programs.instructions import Instruction, flat_parts
 from m2bridge.programs.points import NOTHING_HELD, Held
 from m2bridge.programs.program import Program
@@ -17,7 +17,7 @@ from m2bridge.programs.run import Lettered, axis_from_end, evaluate, places, slo
 
 def cotangents(
     program: Program,
-    arithmetic: Floats,
+    arithmetic: Arithmetic,
     values: Sequence[Lettered],
     seeds: Mapping[int, Lettered],
     wanted: Sequence[str],
@@ -96,7 +96,7 @@ def _pull_einsum(
 
 def jacobian_rows(
     program: Program,
-    arithmetic: Floats,
+    arithmetic: Arithmetic,
     values: Sequence[Lettered],
     seeds: Mapping[int, Lettered],
     columns: np.ndarray,
@@ -156,7 +156,7 @@ def last_layer(program: Program, held: Held = NOTHING_HELD) -> LastLayer | None:
 
 
 def output_seeds(
-    program: Program, arithmetic: Floats, entries: np.ndarray | None = None
+    program: Program, arithmetic: Arithmetic, entries: np.ndarray | None = None
 ) -> dict[int, Lettered]:
     """One row for each output entry; with `entries`, for each sample some flat output entries, one row each."""
     every = np.arange(program.output_count)
@@ -164,7 +164,7 @@ def output_seeds(
     return form_seeds(program, arithmetic, lead, (rows[..., None] == every).astype(np.int64))
 
 
-def form_seeds(program: Program, arithmetic: Floats, lead: str, forms: np.ndarray) -> dict[int, Lettered]:
+def form_seeds(program: Program, arithmetic: Arithmetic, lead: str, forms: np.ndarray) -> dict[int, Lettered]:
     """Linear forms of the flat outputs, which the last axis of `forms` is over, as forms of instructions."""
     seeds: dict[int, Lettered] = {}
     for name, shape, part in flat_parts(program.output_shapes):
@@ -175,7 +175,7 @@ def form_seeds(program: Program, arithmetic: Floats, lead: str, forms: np.ndarra
     return seeds
 
 
-def token_seeds(program: Program, arithmetic: Floats, layer: LastLayer, forms: Array) -> Lettered:
+def token_seeds(program: Program, arithmetic: Arithmetic, layer: LastLayer, forms: Array) -> Lettered:
     """Rows of V (`forms`) in each column of Z, as linear forms of Z: ordered by the row, then by the column."""
     n = layer.columns
     eye = arithmetic.integers(np.eye(n, dtype=np.int64))
@@ -186,7 +186,7 @@ def token_seeds(program: Program, arithmetic: Floats, layer: LastLayer, forms: A
 
 def jacobian_block(
     program: Program,
-    arithmetic: Floats,
+    arithmetic: Arithmetic,
     given: Mapping[str, Lettered],
     columns: np.ndarray,
     *,

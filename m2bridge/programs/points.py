@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from m2bridge.linear.residues import field_of
-from m2bridge.programs.arithmetics import Floats, Residues
+from m2bridge.programs.arithmetics import Arithmetic, PrimeFieldArithmetic
 from m2bridge.programs.instructions import Shape, flat_parts
 from m2bridge.programs.program import Program
 from m2bridge.programs.run import Lettered
@@ -85,11 +85,11 @@ def draw_inputs(program: Program, p: int, seed: int, samples: int) -> dict[str, 
     return {name: numbers[:, part].reshape(samples, *shape) for name, shape, part in parts}
 
 
-def residues_for(program: Program, p: int, seed: int) -> Residues:
+def residues_for(program: Program, p: int, seed: int) -> PrimeFieldArithmetic:
     """F_p, with random units in place of exponentials for an analytic program."""
-    return Residues(field_of(p), None if program.rational else np.random.default_rng([seed, 3]))
+    return PrimeFieldArithmetic(field_of(p), None if program.rational else np.random.default_rng([seed, 3]))
 
 
-def entered(arithmetic: Floats, arrays: Mapping[str, Integers], lead: str = "") -> dict[str, Lettered]:
+def entered(arithmetic: Arithmetic, arrays: Mapping[str, Integers], lead: str = "") -> dict[str, Lettered]:
     """Arrays of integers in an arithmetic, behind the axes `lead`."""
     return {name: Lettered(lead, arithmetic.integers(array), arithmetic) for name, array in arrays.items()}

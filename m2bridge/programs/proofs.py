@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from m2bridge.linear.numeric import Ball, ball_of_arb, full_rank_residual
-from m2bridge.programs.arithmetics import ARB, Balls, precision
+from m2bridge.programs.arithmetics import ARB, BallArithmetic, precision
 from m2bridge.programs.jacobians import LastLayer, form_seeds, jacobian_block, jacobian_rows
 from m2bridge.programs.points import Integers, draw_inputs, draw_weights, entered, residues_for
 from m2bridge.programs.program import Program
@@ -200,7 +200,7 @@ def enclosure(
 def _enclosed(
     program: Program, floats: Mapping[str, Lettered], columns: np.ndarray, bits: int, **block: Any
 ) -> Ball:
-    arithmetic = Balls() if bits == FLOAT_BITS else ARB
+    arithmetic = BallArithmetic() if bits == FLOAT_BITS else ARB
     with precision(bits):
         given = {name: Lettered(v.lead, arithmetic.enter(v.array)) for name, v in floats.items()}
         found = jacobian_block(program, arithmetic, given, columns, **block)

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from m2bridge.programs.arithmetics import Array, Floats
+from m2bridge.programs.arithmetics import Arithmetic, Array
 from m2bridge.programs.instructions import Instruction, Shape, broadcast_shape
 from m2bridge.programs.program import Program
 
@@ -27,7 +27,7 @@ class Lettered:
 
     lead: str
     array: Array
-    arithmetic: Floats = None  # type: ignore[assignment]  # given where programs are interpreted
+    arithmetic: Arithmetic = None  # type: ignore[assignment]  # given where programs are interpreted
 
     @property
     def core(self) -> Shape:
@@ -42,7 +42,7 @@ class Lettered:
     def sizes(self) -> dict[str, int]:
         return dict(zip(self.lead, self.array.shape, strict=False))
 
-    def within(self, arithmetic: Floats) -> Lettered:
+    def within(self, arithmetic: Arithmetic) -> Lettered:
         """The same array, to be computed with in this arithmetic."""
         return self if self.arithmetic is arithmetic else Lettered(self.lead, self.array, arithmetic)
 
@@ -153,7 +153,7 @@ class _Arrangement(NamedTuple):
     order: tuple[int, ...]
     shape: Shape | None
 
-    def applied(self, arithmetic: Floats, array: Array) -> Array:
+    def applied(self, arithmetic: Arithmetic, array: Array) -> Array:
         if self.sums:
             array = arithmetic.sum(array, self.sums)
         if self.order:
@@ -197,7 +197,7 @@ def _plan(a: str, b: str, out: str, left: Shape, right: Shape) -> _Plan:
     )
 
 
-def evaluate(program: Program, arithmetic: Floats, given: Mapping[str, Lettered]) -> list[Lettered]:
+def evaluate(program: Program, arithmetic: Arithmetic, given: Mapping[str, Lettered]) -> list[Lettered]:
     """The value of every instruction, from arrays for all weights and inputs by name."""
     values: list[Lettered] = []
     for item in program.instructions:
@@ -209,7 +209,7 @@ def evaluate(program: Program, arithmetic: Floats, given: Mapping[str, Lettered]
 
 
 def flat_outputs(
-    program: Program, arithmetic: Floats, found: Sequence[Lettered | None], sizes: Mapping[str, int]
+    program: Program, arithmetic: Arithmetic, found: Sequence[Lettered | None], sizes: Mapping[str, int]
 ) -> Array:
     """All outputs as one vector behind the axes `sizes`, from what was found for every instruction; None is zero."""
     parts = []
@@ -224,7 +224,7 @@ LINEAR = frozenset({"scale", "einsum", "reshape", "slice", "gather", "concatenat
 """Operations that are linear in their operand (einsum: with one operand)."""
 
 
-def apply(arithmetic: Floats, item: Instruction, operands: Sequence[Lettered]) -> Lettered:
+def apply(arithmetic: Arithmetic, item: Instruction, operands: Sequence[Lettered]) -> Lettered:
     """The result of one instruction. In all but add, multiply, einsum and concatenate letters pass through untouched."""
     operation, constants = item.operation, item.constants
     if operation == "constant":
@@ -259,14 +259,14 @@ def apply(arithmetic: Floats, item: Instruction, operands: Sequence[Lettered]) -
     return first.like(arithmetic.reciprocal(first.array))
 
 
-def _concatenated(arithmetic: Floats, item: Instruction, operands: Sequence[Lettered]) -> Lettered:
+def _concatenated(arithmetic: Arithmetic, item: Instruction, operands: Sequence[Lettered]) -> Lettered:
     sizes = reduce(lambda a, b: a | b, [operand.sizes for operand in operands])
     parts = [operand.within(arithmetic).behind(sizes) for operand in operands]
     return Lettered("".join(sizes), arithmetic.concatenate(parts, axis_from_end(item)), arithmetic)
 
 
 def tangents(
-    program: Program, arithmetic: Floats, values: Sequence[Lettered], given: Mapping[str, Lettered]
+    program: Program, arithmetic: Arithmetic, values: Sequence[Lettered], given: Mapping[str, Lettered]
 ) -> list[Lettered | None]:
     """The derivative of every instruction in the directions that are given for weights or inputs; None is zero.
 
@@ -285,7 +285,7 @@ def tangents(
 
 
 def tangent(
-    arithmetic: Floats,
+    arithmetic: Arithmetic,
     item: Instruction,
     operands: Sequence[Lettered],
     value: Lettered,

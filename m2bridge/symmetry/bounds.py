@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from m2bridge.linear.modular import eliminate
-from m2bridge.programs.arithmetics import Objects, object_array
+from m2bridge.programs.arithmetics import ObjectArithmetic, object_array
 from m2bridge.programs.instructions import ANALYTIC
 from m2bridge.programs.points import INPUTS, WEIGHTS, Integers, integers
 from m2bridge.programs.program import HEADER, Degrees, Program
@@ -245,7 +245,7 @@ def _output_degrees(program: Program) -> list[list[int]]:
     for shapes, bits in ((program.parameters, 1), (program.input_shapes, 2)):
         for name, shape in shapes.items():
             given[name] = Lettered("", object_array([Degrees(bits)] * prod(shape), shape))
-    values = evaluate(program, Objects(lambda q: Degrees(1 if q else 0)), given)
+    values = evaluate(program, ObjectArithmetic(lambda q: Degrees(1 if q else 0)), given)
     return [entry.members for _, place in program.outputs for entry in values[place].array.reshape(-1)]
 
 

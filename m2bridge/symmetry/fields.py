@@ -11,7 +11,7 @@ import numpy as np
 
 from m2bridge.linear.modular import rank_mod
 from m2bridge.linear.residues import Mod, field_of, rational
-from m2bridge.programs.arithmetics import Residues
+from m2bridge.programs.arithmetics import PrimeFieldArithmetic
 from m2bridge.programs.instructions import flat_parts
 from m2bridge.programs.jacobians import jacobian_block
 from m2bridge.programs.points import Integers
@@ -91,7 +91,7 @@ def jacobian_at(
 
     One row of `weights` serves for all inputs. With `entries`, only these flat outputs of each sample are looked at.
     """
-    arithmetic = Residues(field_of(p))
+    arithmetic = PrimeFieldArithmetic(field_of(p))
     several = weights if len(weights) == len(inputs) else np.repeat(weights, len(inputs), axis=0)
     given = arrays_at(program, several, inputs, arithmetic)
     block = jacobian_block(program, arithmetic, given, np.arange(program.parameter_count), entries=entries)
@@ -100,14 +100,14 @@ def jacobian_at(
 
 def outputs_at(program: Program, p: int, weights: Integers, inputs: Integers | None = None) -> Integers:
     """The flat outputs at flat weights (and flat inputs), one point a row, in 0..p-1."""
-    arithmetic = Residues(field_of(p))
+    arithmetic = PrimeFieldArithmetic(field_of(p))
     given = arrays_at(program, weights, weights[:, :0] if inputs is None else inputs, arithmetic)
     values = evaluate(program, arithmetic, given)
     return arithmetic.field.canonical(flat_outputs(program, arithmetic, values, {"N": len(weights)}))
 
 
 def arrays_at(
-    program: Program, weights: Integers, inputs: Integers, arithmetic: Residues
+    program: Program, weights: Integers, inputs: Integers, arithmetic: PrimeFieldArithmetic
 ) -> dict[str, Lettered]:
     """Flat weights and inputs, one point a row, as the arrays of a program with an axis N over the points."""
     found, points = {}, np.concatenate([weights, inputs], axis=1)
@@ -117,7 +117,7 @@ def arrays_at(
     return found
 
 
-def flat_values(item: Lettered, count: int, arithmetic: Residues) -> Integers:
+def flat_values(item: Lettered, count: int, arithmetic: PrimeFieldArithmetic) -> Integers:
     """The entries of an array at `count` points, one point a row, in 0..p-1."""
     array = arithmetic.field.canonical(np.asarray(aligned(item, "N", len(item.core))))
     return np.broadcast_to(array.reshape(len(array), prod(item.core)), (count, prod(item.core)))

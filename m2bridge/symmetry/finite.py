@@ -19,7 +19,7 @@ from math import factorial, prod
 import numpy as np
 
 from m2bridge.families.symmetries import SignedPermutation
-from m2bridge.programs.arithmetics import Objects, object_array
+from m2bridge.programs.arithmetics import ObjectArithmetic, object_array
 from m2bridge.programs.instructions import flat_parts
 from m2bridge.programs.points import Integers
 from m2bridge.programs.program import Instruction, Program
@@ -238,7 +238,7 @@ def _moved(program: Program, mask: int) -> tuple[str, ...]:
 def _even_sets(program: Program) -> list[int]:
     """Sets of weights of which an even number must change its sign, so that no output changes."""
     agree: set[int] = set()
-    arithmetic = Objects(lambda number: _Parity(0 if number else None, agree))
+    arithmetic = ObjectArithmetic(lambda number: _Parity(0 if number else None, agree))
     given = {}
     for name, shape, part in flat_parts(program.parameters):
         own = [_Parity(1 << k, agree) for k in range(part.start, part.stop)]

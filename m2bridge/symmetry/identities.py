@@ -19,7 +19,12 @@ from flint import Ordering, fmpq, fmpq_mpoly_ctx
 from m2bridge.errors import OutOfReachError
 from m2bridge.linear.modular import echelon_mod
 from m2bridge.linear.residues import field_of, rational
-from m2bridge.programs.arithmetics import Floats, Objects, Residues, object_array
+from m2bridge.programs.arithmetics import (
+    FloatArithmetic,
+    ObjectArithmetic,
+    PrimeFieldArithmetic,
+    object_array,
+)
 from m2bridge.programs.points import Integers, integers
 from m2bridge.programs.program import Instruction, Program
 from m2bridge.programs.run import Lettered, apply, evaluate, tangent, tangents
@@ -41,7 +46,7 @@ class Verifier:
 
     def __init__(self, program: Program, p: int, seed: int = 0) -> None:
         self.program, self.p = program, p
-        self.arithmetic = Residues(field_of(p))
+        self.arithmetic = PrimeFieldArithmetic(field_of(p))
         self.carried: dict[VectorField, frozenset[int]] = {}
         """For fields that were verified without looking at the whole program, the instructions that were looked at."""
         self._expansions: dict[tuple[frozenset[str], frozenset[int], frozenset[int], bool], _Expansion] = {}
@@ -154,7 +159,7 @@ class _Expansion:
         if count > MOST_VARIABLES:
             raise OutOfReachError(f"an expansion in {count} variables is out of reach", estimate=count)
         ring = fmpq_mpoly_ctx.get([f"v{i}" for i in range(count)], Ordering.lex)
-        self.arithmetic = Objects(lambda q: fmpq(q.numerator, q.denominator))
+        self.arithmetic = ObjectArithmetic(lambda q: fmpq(q.numerator, q.denominator))
         variables = list(ring.gens())
         self.values: dict[int, Lettered] = {}
         for k in sorted(needed):
@@ -246,7 +251,7 @@ def _refuse_large(item: Instruction, operands: Sequence[Lettered]) -> None:
         n = int(item.constants[0])
         needed = sum(comb(int(t) + n - 1, n) for t in counts[0].array.reshape(-1) if t)
     elif item.operation in ("multiply", "einsum") and len(counts) == 2:
-        needed = int(apply(Floats(), item, counts).array.sum())
+        needed = int(apply(FloatArithmetic(), item, counts).array.sum())
     else:
         return
     if needed > MOST_TERMS:

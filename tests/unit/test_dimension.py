@@ -20,7 +20,7 @@ from m2bridge.limits import Limits
 from m2bridge.linear.modular import rank_mod
 from m2bridge.linear.primes import LARGE_PRIME
 from m2bridge.linear.residues import field_of
-from m2bridge.programs.arithmetics import Residues
+from m2bridge.programs.arithmetics import PrimeFieldArithmetic
 from m2bridge.programs.instructions import flat_parts
 from m2bridge.programs.jacobians import free_columns, jacobian_block, last_layer
 from m2bridge.programs.points import draw_inputs, draw_weights
@@ -67,7 +67,7 @@ def test_the_block_is_a_part_of_the_whole_jacobian() -> None:
     layer = last_layer(program, held)
     assert layer is not None
     weights, inputs = draw_weights(program, p, 5, held), draw_inputs(program, p, 5, samples)
-    arithmetic = Residues(field_of(p))
+    arithmetic = PrimeFieldArithmetic(field_of(p))
     given = {name: Lettered("", arithmetic.integers(value)) for name, value in weights.items()}
     given |= {name: Lettered("N", arithmetic.integers(value)) for name, value in inputs.items()}
     columns = free_columns(program, held, layer)

@@ -14,7 +14,7 @@ from m2bridge.errors import InputError
 from m2bridge.families import Mod, from_callable, jacobian, parse_spec
 from m2bridge.frontends import record
 from m2bridge.linear.residues import field_of
-from m2bridge.programs.arithmetics import Residues
+from m2bridge.programs.arithmetics import PrimeFieldArithmetic
 from m2bridge.programs.coefficients import coefficient_table, monomials, output_form
 from m2bridge.programs.evaluation import unit_directions
 from m2bridge.programs.run import Lettered, aligned, evaluate, tangents
@@ -96,7 +96,7 @@ def test_forward_and_reverse_rules_give_the_derivatives_by_hand(p: int) -> None:
     rng = np.random.default_rng(2)
     W, X = rng.integers(0, p, (3, 2)), rng.integers(0, p, (4, 2, 5))
     values, matrix = jacobian(model, {"W": W}, X, p)
-    arithmetic = Residues(field_of(p))
+    arithmetic = PrimeFieldArithmetic(field_of(p))
     given = {"W": Lettered("", arithmetic.integers(W)), "X": Lettered("N", arithmetic.integers(X))}
     known = evaluate(model.program, arithmetic, given)
     moved = tangents(model.program, arithmetic, known, unit_directions(model.program, arithmetic))
@@ -136,7 +136,7 @@ def test_division_and_exponential_have_their_derivatives() -> None:
 
 def test_coefficients_are_those_of_the_polynomial() -> None:
     program = record(lambda c, x: (x[0] + x[1]) * (x[0] + x[1]) + c, {"c": ()}, {"x": (2,)}).program
-    arithmetic = Residues(field_of(101))
+    arithmetic = PrimeFieldArithmetic(field_of(101))
     form = output_form(program, arithmetic, {"c": Lettered("", arithmetic.integers(5))}, {})
     wanted = np.concatenate([monomials(2, 0), monomials(2, 2)])
     table = coefficient_table(arithmetic, form, wanted)

@@ -24,7 +24,7 @@ from m2bridge.families.virtual import equation_11, equation_12, virtual_weights
 from m2bridge.frontends.polynomial_programs import polynomial_program
 from m2bridge.linear.modular import rank_over_q
 from m2bridge.linear.residues import field_of
-from m2bridge.programs.arithmetics import Floats, Residues
+from m2bridge.programs.arithmetics import FloatArithmetic, PrimeFieldArithmetic
 from m2bridge.programs.evaluation import program_jacobian, run, unit_directions
 from m2bridge.programs.run import Lettered, aligned, evaluate, tangents
 from tests.marking import slow_except
@@ -73,7 +73,7 @@ def residues(model: Model, p: int, seed: int = 0) -> dict[str, Mod]:
 
 def forward_jacobian(model: Model, weights: dict[str, Mod], inputs: np.ndarray, p: int) -> np.ndarray:
     """The Jacobian of the outputs by the forward rules, one direction for each weight."""
-    program, arithmetic = model.program, Residues(field_of(p))
+    program, arithmetic = model.program, PrimeFieldArithmetic(field_of(p))
     given = {name: Lettered("", weight.data) for name, weight in weights.items()}
     given |= {name: Lettered("N", arithmetic.integers(inputs)) for name in program.inputs}
     values = evaluate(program, arithmetic, given)
@@ -344,8 +344,10 @@ def test_softmax_survives_large_scores() -> None:
     assert np.allclose(values, model.forward(weights, X).reshape(-1))
     assert np.isfinite(matrix).all()
     given = {name: Lettered("", value) for name, value in weights.items()} | {"X": Lettered("N", X)}
-    known = evaluate(model.program, Floats(), given)
-    moved = tangents(model.program, Floats(), known, unit_directions(model.program, Floats()))
+    known = evaluate(model.program, FloatArithmetic(), given)
+    moved = tangents(
+        model.program, FloatArithmetic(), known, unit_directions(model.program, FloatArithmetic())
+    )
     assert all(np.isfinite(item.array).all() for item in moved if item is not None)
 
 

@@ -16,10 +16,10 @@ from m2bridge.linear.residues import field_of, residue
 from m2bridge.programs import Program, parse_program
 from m2bridge.programs.arithmetics import (
     ARB,
-    Balls,
-    Floats,
-    Objects,
-    Residues,
+    BallArithmetic,
+    FloatArithmetic,
+    ObjectArithmetic,
+    PrimeFieldArithmetic,
     arb_number,
     elementwise,
     precision,
@@ -169,7 +169,7 @@ def derivatives(program: Program, arithmetic: Any, given: dict[str, Lettered]) -
 def test_values_and_derivatives_over_finite_fields(name: str, p: int) -> None:
     """The second interpreter works over the rationals; small integers keep its numbers below 2^61 - 1 or it is redone."""
     program = program_of(POLYNOMIAL[name])
-    given, arithmetic = point(program), Residues(field_of(p))
+    given, arithmetic = point(program), PrimeFieldArithmetic(field_of(p))
     values, forward, reverse = derivatives(
         program, arithmetic, entered(program, arithmetic, given, arithmetic.integers)
     )
@@ -202,14 +202,18 @@ def test_values_and_derivatives_over_floats_rationals_and_balls(name: str) -> No
     program = program_of(POLYNOMIAL[name])
     given = point(program, seed=1)
     exact_values, exact_moves = exact_numbers(program, given)
-    floats = derivatives(program, Floats(), entered(program, Floats(), given, Floats().integers))
-    rationals = Objects(lambda value: value)
+    floats = derivatives(
+        program, FloatArithmetic(), entered(program, FloatArithmetic(), given, FloatArithmetic().integers)
+    )
+    rationals = ObjectArithmetic(lambda value: value)
     objects = derivatives(program, rationals, entered(program, rationals, given, rationals.integers))
     for found, exact in zip(floats, (exact_values, exact_moves, exact_moves), strict=True):
         assert np.allclose(found, np.array(exact, dtype=float), rtol=1e-13)
     for found, exact in zip(objects, (exact_values, exact_moves, exact_moves), strict=True):
         assert found.tolist() == exact
-    balls = derivatives(program, Balls(), entered(program, Balls(), given, Balls().integers))
+    balls = derivatives(
+        program, BallArithmetic(), entered(program, BallArithmetic(), given, BallArithmetic().integers)
+    )
     for found, exact in zip(balls, (exact_values, exact_moves, exact_moves), strict=True):
         for mid, rad, value in zip(
             found.mid.reshape(-1),
@@ -227,7 +231,9 @@ def test_analytic_instructions_have_the_derivatives_of_their_values(name: str) -
     rng = np.random.default_rng(2)
     given = {name: array + rng.uniform(-0.4, 0.4, array.shape) for name, array in point(program).items()}
     given = {name: array / 4 for name, array in given.items()}
-    values, forward, reverse = derivatives(program, Floats(), entered(program, Floats(), given, np.asarray))
+    values, forward, reverse = derivatives(
+        program, FloatArithmetic(), entered(program, FloatArithmetic(), given, np.asarray)
+    )
     assert np.allclose(values, plain(program, given))
     assert np.allclose(forward, reverse, rtol=1e-12, atol=1e-12)
     step, column = 1e-6, 0
@@ -255,7 +261,7 @@ def plain(program: Program, given: dict[str, np.ndarray]) -> np.ndarray:
 def test_float_balls_contain_narrow_ones(name: str) -> None:
     program = program_of((ANALYTIC | POLYNOMIAL)[name])
     given = {key: array / 8 for key, array in point(program, seed=3).items()}
-    wide = derivatives(program, Balls(), entered(program, Balls(), given, Ball.exact))
+    wide = derivatives(program, BallArithmetic(), entered(program, BallArithmetic(), given, Ball.exact))
     with precision(200):
         narrow = derivatives(
             program,
@@ -288,7 +294,7 @@ def test_coefficients_are_those_of_the_symbolic_expansion(name: str) -> None:
         entries[:] = taken
         arrays[key] = entries.reshape(tuple(reversed(shape))).transpose()
     expanded = [entry for array in interpreted(program, **arrays).values() for entry in array.reshape(-1)]
-    rationals = Objects(lambda value: value)
+    rationals = ObjectArithmetic(lambda value: value)
     weights = {key: Lettered("", rationals.integers(given[key])) for key in program.parameters}
     form = output_form(program, rationals, weights, {})
     exponents = support(form)
@@ -307,15 +313,15 @@ def test_weights_in_batches_are_each_weights() -> None:
     rng = np.random.default_rng(5)
     W, b, x = rng.normal(size=(4, 2, 2)), rng.normal(size=2), rng.normal(size=(4, 2))
     given = {"W": Lettered("N", W), "b": Lettered("", b), "x": Lettered("N", x)}
-    found = evaluate(program, Floats(), given)[program.outputs[0][1]].array
+    found = evaluate(program, FloatArithmetic(), given)[program.outputs[0][1]].array
     assert np.allclose(found, [(W[k] @ x[k] + b) ** 3 for k in range(4)])
 
 
 def test_exponentials_over_finite_fields_need_a_source_of_units() -> None:
     program = program_of(ANALYTIC["softmax"])
-    arithmetic = Residues(field_of(101), np.random.default_rng(0))
+    arithmetic = PrimeFieldArithmetic(field_of(101), np.random.default_rng(0))
     given = {"w": Lettered("", arithmetic.integers(np.ones((2, 3), dtype=np.int64)))}
     found = arithmetic.field.canonical(evaluate(program, arithmetic, given)[1].array)
     assert (found.sum(axis=1) % 101 == 1).all()
     with pytest.raises(Exception, match="exponential"):
-        evaluate(program, Residues(field_of(101)), given)
+        evaluate(program, PrimeFieldArithmetic(field_of(101)), given)

@@ -10,7 +10,7 @@ import pytest
 
 from m2bridge.families import parse_spec
 from m2bridge.linear.numeric import Ball, full_rank_residual
-from m2bridge.programs.arithmetics import Balls
+from m2bridge.programs.arithmetics import BallArithmetic
 from m2bridge.programs.jacobians import free_columns, last_layer
 from m2bridge.programs.proofs import enclosure, prove_rank
 from m2bridge.programs.ranks import generic_rank
@@ -23,7 +23,7 @@ def contains(ball: Ball, index: tuple[int, ...], value: Fraction) -> bool:
 
 def test_products_and_sums_contain_the_exact_result() -> None:
     rng = np.random.default_rng(0)
-    ring = Balls()
+    ring = BallArithmetic()
     a, b = rng.normal(size=(3, 40)) * 10.0 ** rng.integers(-8, 8, size=(3, 40)), rng.normal(size=(40, 2))
     left, right = Ball(a, np.abs(a) * 1e-12), Ball(b, np.abs(b) * 1e-13)
     product, total = ring.matmul(left, right), ring.add(left, left)
@@ -39,7 +39,7 @@ def test_products_and_sums_contain_the_exact_result() -> None:
 
 def test_exponentials_contain_the_exact_result() -> None:
     values = np.array([[-30.0, -1.5, 0.0], [1e-9, 2.25, 17.0]])
-    enclosures = Balls().exp(Ball(values, np.full(values.shape, 1e-10)))
+    enclosures = BallArithmetic().exp(Ball(values, np.full(values.shape, 1e-10)))
     before = flint.ctx.prec
     flint.ctx.prec = 200
     try:

@@ -20,7 +20,7 @@ from m2bridge.families import Model
 from m2bridge.limits import Limits
 from m2bridge.linear.numeric import NumericRank, numeric_rank
 from m2bridge.linear.primes import given_numbers, primes_below
-from m2bridge.programs.arithmetics import Floats
+from m2bridge.programs.arithmetics import FloatArithmetic
 from m2bridge.programs.jacobians import free_columns, jacobian_block, last_layer
 from m2bridge.programs.program import degrees
 from m2bridge.programs.proofs import BallProof, Probe, more_by_rounding, prove_rank
@@ -181,7 +181,7 @@ def float_witness(
         given |= {name: Lettered("N", scale * value) for name, value in inputs.items()}
         try:
             with np.errstate(over="raise", under="raise", invalid="raise", divide="raise"):
-                matrix = jacobian_block(program, Floats(), given, columns, **block)
+                matrix = jacobian_block(program, FloatArithmetic(), given, columns, **block)
             size, told = matrix.shape, numeric_rank(matrix)
             more = told.rank is not None and told.rank + rest > found.rank
             unsure = more and more_by_rounding(program, given, columns, **block)
