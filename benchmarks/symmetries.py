@@ -21,8 +21,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from m2bridge import dimension
 from m2bridge.families.user_network import from_callable
 from m2bridge.programs.ranks import generic_rank
+from m2bridge.programs.work import WorkBudget
 from m2bridge.symmetry.search import MOST_UNKNOWNS, Search
-from m2bridge.symmetry.work import Work
 from tests.networks import NETWORKS
 
 P = 8388593
@@ -79,7 +79,7 @@ def ladder(*, large: bool) -> None:
 
 def measured(program: Any, corank: int, *, graded: bool) -> str:
     start = time.perf_counter()
-    search = Search(program, p=P, work=Work(6e11), corank=corank)
+    search = Search(program, p=P, work=WorkBudget(6e11), corank=corank)
     if not graded:
         search.characters = np.zeros_like(search.characters)
     sizes = [len(part) for part in search._parts(1)]

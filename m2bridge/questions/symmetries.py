@@ -15,6 +15,7 @@ from m2bridge.families import Model
 from m2bridge.families.polynomial_map import PolynomialMap, in_variables, variables_in
 from m2bridge.linear.primes import LARGE_PRIME, given_numbers, prime_for
 from m2bridge.programs.ranks import generic_rank
+from m2bridge.programs.work import OF_SYMMETRIES, WorkBudget
 from m2bridge.questions.kernel import Context, Option, question
 from m2bridge.results import Result, register_result
 from m2bridge.symmetry.bounds import Bounds
@@ -23,7 +24,6 @@ from m2bridge.symmetry.fields import VectorField, in_span
 from m2bridge.symmetry.finite import FiniteSymmetry, permutations, signs
 from m2bridge.symmetry.names import declared_fields, field_name, known_fields
 from m2bridge.symmetry.search import Search
-from m2bridge.symmetry.work import OF_SYMMETRIES, Work
 from m2bridge.views import View, cut
 
 HIGHEST_DEGREE = 3
@@ -231,7 +231,12 @@ def symmetries(
         f"searching fields of degree up to {degree}; the generic fiber has dimension {corank}"
     )
     found = Search(
-        program, p=p, seed=seed, work=Work(OF_SYMMETRIES, context.clock.check), corank=corank, all_affine=True
+        program,
+        p=p,
+        seed=seed,
+        work=WorkBudget(OF_SYMMETRIES, context.clock.check),
+        corank=corank,
+        all_affine=True,
     )
     searched = 0
     stated = _declared(model, found, declared if declared is not None else getattr(model, "declared", ()))
@@ -241,10 +246,10 @@ def symmetries(
             found.run(highest, first=highest)
             searched = highest if found.complete else searched
     found.complete = found.complete and context.limit is None
-    bounds = Bounds(p=p, seed=seed, work=Work(0.0))
+    bounds = Bounds(p=p, seed=seed, work=WorkBudget(0.0))
     with context.keep_partial("cuts of the program"):
         context.clock.check()
-        bounds = Bounds(p=p, seed=seed, work=Work(OF_SYMMETRIES, context.clock.check))
+        bounds = Bounds(p=p, seed=seed, work=WorkBudget(OF_SYMMETRIES, context.clock.check))
         bounds.best(program, found.fields, rank)
     bound = bounds.best(program, found.fields, rank)
     fields = list(found.fields)

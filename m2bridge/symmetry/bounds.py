@@ -22,12 +22,12 @@ from m2bridge.programs.instructions import ANALYTIC
 from m2bridge.programs.points import INPUTS, WEIGHTS, Integers, integers
 from m2bridge.programs.program import HEADER, Degrees, Program
 from m2bridge.programs.run import Lettered, evaluate
+from m2bridge.programs.work import OF_ANALYTIC, WorkBudget, of_cut
 from m2bridge.symmetry.equations import Bound, equations_bound, flattening_bound
 from m2bridge.symmetry.fields import VectorField, jacobian_at, product_mod
 from m2bridge.symmetry.names import MATRIX_VECTOR
 from m2bridge.symmetry.parts import Cut, Part, cuts, pieces, rank_of, relaxed
 from m2bridge.symmetry.search import Search
-from m2bridge.symmetry.work import OF_ANALYTIC, Work, of_cut
 
 MOST_RELAXED_WEIGHTS = 2500
 MOST_WEIGHTS_OF_A_PIECE = 700
@@ -43,9 +43,9 @@ Argument = tuple[int, Callable[[], Bound | None]]
 class Bounds:
     """Upper bounds of a program and its parts; those of a part are computed once."""
 
-    def __init__(self, *, p: int, seed: int = 0, work: Work | None = None) -> None:
+    def __init__(self, *, p: int, seed: int = 0, work: WorkBudget | None = None) -> None:
         self.p, self.seed = p, seed
-        self.work = work or Work()
+        self.work = work or WorkBudget()
         self._known: dict[tuple[str, tuple[VectorField, ...]], Bound] = {}
 
     def best(self, program: Program, fields: Fields, lower: int = 0) -> Bound:
@@ -267,7 +267,7 @@ def common_degree(program: Program) -> int | None:
 
 
 def relaxed_bound(
-    program: Program, *, lower: int, p: int, seed: int, work: Work | None = None
+    program: Program, *, lower: int, p: int, seed: int, work: WorkBudget | None = None
 ) -> Bound | None:
     """An upper bound for an analytic program, through the pieces of a polynomial one; None for large ones.
 
@@ -275,21 +275,21 @@ def relaxed_bound(
     """
     if program.parameter_count > MOST_RELAXED_WEIGHTS:
         return None
-    work = work or Work(OF_ANALYTIC)
+    work = work or WorkBudget(OF_ANALYTIC)
     analytic = {k for k, item in enumerate(program.instructions) if item.operation in ANALYTIC}
     parts = pieces(relaxed(program, analytic), rank=lower, p=p, seed=seed, work=work)
     different = list(dict.fromkeys(parts))
     bounds: dict[Program, int] = {}
     for number, part in enumerate(different):
-        bounds[part] = _piece_bound(part, p=p, seed=seed, work=work.part(1 / (len(different) - number)))
+        bounds[part] = _piece_bound(part, p=p, seed=seed, work=work.share(1 / (len(different) - number)))
     count = f"{len(parts)} pieces that share no weights, " if len(parts) > 1 else ""
     method = f"{count}new inputs in the place of analytic steps: weights minus verified vector fields"
     return Bound(value=sum(bounds[part] for part in parts), method=method, document=None)
 
 
-def _piece_bound(part: Program, *, p: int, seed: int, work: Work) -> int:
+def _piece_bound(part: Program, *, p: int, seed: int, work: WorkBudget) -> int:
     if part.parameter_count > MOST_WEIGHTS_OF_A_PIECE or work.left <= 0:
         return part.parameter_count
     rank = rank_of(part, p, seed)
-    search = Search(part, p=p, seed=seed, work=work.part(0.9), corank=part.parameter_count - rank).run(1)
+    search = Search(part, p=p, seed=seed, work=work.share(0.9), corank=part.parameter_count - rank).run(1)
     return Bounds(p=p, seed=seed, work=work).best(part, search.fields, rank).value

@@ -17,7 +17,7 @@ from functools import lru_cache
 from m2bridge.programs.instructions import ANALYTIC, flat_parts
 from m2bridge.programs.program import Builder, Instruction, Program, arranged, places_needed
 from m2bridge.programs.ranks import generic_rank
-from m2bridge.symmetry.work import Work, of_rank
+from m2bridge.programs.work import WorkBudget, of_rank
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +121,7 @@ def relaxed(program: Program, places: Collection[int]) -> Program:
     return builder.finished([(f"y{number}", place) for number, place in enumerate(outputs)])
 
 
-def pieces(program: Program, *, rank: int, p: int, seed: int, work: Work) -> list[Program]:
+def pieces(program: Program, *, rank: int, p: int, seed: int, work: WorkBudget) -> list[Program]:
     """Programs that share no weights, through whose values the program factors, their ranks adding up to `rank`.
 
     Nearly equal sides are tried first, until the `work` is done.

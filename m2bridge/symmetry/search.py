@@ -17,6 +17,7 @@ from m2bridge.programs.gradings import gradings
 from m2bridge.programs.points import INPUTS, WEIGHTS, Integers, integers
 from m2bridge.programs.program import Program
 from m2bridge.programs.ranks import generic_rank
+from m2bridge.programs.work import WorkBudget, of_kernel, of_verification
 from m2bridge.symmetry.fields import (
     Monomial,
     VectorField,
@@ -27,7 +28,6 @@ from m2bridge.symmetry.fields import (
 )
 from m2bridge.symmetry.identities import Verifier
 from m2bridge.symmetry.names import rotations
-from m2bridge.symmetry.work import Work, of_kernel, of_verification
 
 MOST_UNKNOWNS = 2600
 """A graded part with more unknowns is left out: its kernel takes more than a few seconds."""
@@ -92,14 +92,14 @@ class Search:
         *,
         p: int,
         seed: int = 0,
-        work: Work | None = None,
+        work: WorkBudget | None = None,
         corank: int | None = None,
         all_affine: bool = False,
     ) -> None:
         self.program, self.p, self.all_affine = program, p, all_affine
         self.samples = Samples(program, p, seed)
         self.verifier = Verifier(program, p, seed)
-        self.work = work or Work()
+        self.work = work or WorkBudget()
         self._verification = of_verification(program)
         self.characters = _characters(program, p, seed)
         self.samples.draw(4)

@@ -14,9 +14,9 @@ import pytest
 from m2bridge import dimension, from_callable, limits, symmetries
 from m2bridge.cli import main
 from m2bridge.limits import LimitReached
+from m2bridge.programs.work import WorkBudget
 from m2bridge.questions.context import Context
 from m2bridge.symmetry.search import Search
-from m2bridge.symmetry.work import Work
 
 ROOT = Path(__file__).parents[2]
 SKIPS = "attention(d=[2,2,2],a=[3,4],t=3,heads=[2,2],tied=true,skip=true)"
@@ -67,10 +67,10 @@ def test_no_step_is_allowed_seconds() -> None:
 
 
 def test_work_is_counted() -> None:
-    work = Work(10.0)
+    work = WorkBudget(10.0)
     assert work.spend(4.0)
     assert not work.spend(7.0)
-    part = work.part(0.5)
+    part = work.share(0.5)
     assert (part.left, work.left) == (3.0, 3.0)
     part.charge(5.0)
     assert part.left < 0
@@ -81,7 +81,7 @@ def test_the_users_limit_ends_counted_work() -> None:
         raise LimitReached("over")
 
     with pytest.raises(LimitReached):
-        Work(10.0, over).spend(1.0)
+        WorkBudget(10.0, over).spend(1.0)
 
 
 def network(x: Any, W: Any, U: Any) -> Any:
@@ -93,7 +93,7 @@ def small() -> Any:
 
 
 def test_a_search_without_work_is_not_complete() -> None:
-    found = Search(small().program, p=8388593, work=Work(0.0)).run(2)
+    found = Search(small().program, p=8388593, work=WorkBudget(0.0)).run(2)
     assert (found.rank, found.complete) == (0, False)
     assert Search(small().program, p=8388593).run(1).complete
 

@@ -8,9 +8,9 @@ import pytest
 from m2bridge import dimension, from_callable
 from m2bridge.families import parse_spec
 from m2bridge.programs.program import check_program
+from m2bridge.programs.work import WorkBudget
 from m2bridge.symmetry.bounds import relaxed_bound
 from m2bridge.symmetry.parts import relaxed
-from m2bridge.symmetry.work import Work
 
 P = 8388593
 
@@ -59,6 +59,6 @@ def test_new_inputs_and_outputs_at_every_place() -> None:
 
 def test_without_time_all_weights_count() -> None:
     program = from_callable(block, SHAPES, inputs={"X": (3, 3)}).program
-    found = relaxed_bound(program, lower=27, p=P, seed=0, work=Work(0.0))
+    found = relaxed_bound(program, lower=27, p=P, seed=0, work=WorkBudget(0.0))
     assert found is not None
     assert found.value == 33

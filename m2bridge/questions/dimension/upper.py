@@ -33,13 +33,13 @@ from m2bridge.families.symbolic import symbolic_map
 from m2bridge.linear.modular import rank_mod
 from m2bridge.programs.points import Held
 from m2bridge.programs.program import degrees
+from m2bridge.programs.work import OF_ANALYTIC, OF_DIMENSION, WorkBudget
 from m2bridge.questions import over_q
 from m2bridge.questions.kernel import Context
 from m2bridge.symmetry.bounds import Bounds, relaxed_bound
 from m2bridge.symmetry.equations import flattening_bound
 from m2bridge.symmetry.names import declared_fields, known_fields
 from m2bridge.symmetry.search import Search
-from m2bridge.symmetry.work import OF_ANALYTIC, OF_DIMENSION, Work
 
 MOST_SYMMETRY_ENTRIES = 10_000_000
 MOST_SEARCHED_WEIGHTS = 1500
@@ -230,7 +230,7 @@ def found_bound(
 ) -> FoundBound | None:
     """The least upper bound from vector fields and cuts of the program, cheap arguments first, until `lower` is met.
 
-    The search ends after counted work (:mod:`m2bridge.symmetry.work`), of which `share` can be less than all. Where the user's
+    The search ends after counted work (:mod:`m2bridge.programs.work`), of which `share` can be less than all. Where the user's
     limit comes first, what was found before is used. None where nothing can be searched: too many weights. An analytic program
     is searched through a polynomial one (:mod:`m2bridge.symmetry.parts`), for which certificates have no words.
     """
@@ -243,14 +243,14 @@ def found_bound(
         best = None
         with context.keep_partial("bounds of the pieces of an analytic network"):
             context.clock.check()
-            best = relaxed_bound(program, lower=lower, p=p, seed=seed, work=Work(OF_ANALYTIC, check))
+            best = relaxed_bound(program, lower=lower, p=p, seed=seed, work=WorkBudget(OF_ANALYTIC, check))
         if best is None:
             return None
         orbit = program.parameter_count - best.value
     elif program.parameter_count > MOST_SEARCHED_WEIGHTS:
         return None
     else:
-        work = Work(share * OF_DIMENSION, check)
+        work = WorkBudget(share * OF_DIMENSION, check)
         search = Search(program, p=p, seed=seed, work=work, corank=program.parameter_count - lower)
         declared = [f for item in getattr(model, "declared", ()) for f in declared_fields(model, item)]
         for field in [*declared, *(field for _, field in known_fields(model.free))]:
@@ -260,14 +260,14 @@ def found_bound(
             with context.keep_partial(f"symmetries of degree {degree}"):
                 context.clock.check()
                 search.run(degree, degree or 1).guess()
-            cuts = Work(share * OF_DIMENSION, check)
+            cuts = WorkBudget(share * OF_DIMENSION, check)
             with context.keep_partial("cuts of the program"):
                 context.clock.check()
                 found.append(Bounds(p=p, seed=seed, work=cuts).best(program, search.fields, lower))
             if context.limit or found[-1].value <= lower or work.left <= 0:
                 break
         if context.limit:  # what the fields show without cuts takes a moment
-            found.append(Bounds(p=p, seed=seed, work=Work(0.0)).best(program, search.fields, lower))
+            found.append(Bounds(p=p, seed=seed, work=WorkBudget(0.0)).best(program, search.fields, lower))
         best, orbit = min(found, key=lambda bound: bound.value), search.rank
         detail = {"fields": len(search.fields), "orbit_dim": orbit, "unverified": search.unverified}
     # of the same ancestry as the rank: both prove something about the program that was recorded

@@ -19,13 +19,13 @@ from m2bridge.families.polynomial_map import PolynomialMap, UserModel
 from m2bridge.families.symmetries import FoundSymmetries, SignedPermutation
 from m2bridge.linear.modular import rank_mod
 from m2bridge.programs.program import Program
+from m2bridge.programs.work import OF_DIMENSION, WorkBudget
 from m2bridge.questions import over_q
 from m2bridge.questions.kernel import Context
 from m2bridge.questions.point import Point, fractions_of, rank_prime
 from m2bridge.symmetry.exchanges import exchanged_variables
 from m2bridge.symmetry.finite import finite_group, permuted_axes, permuting_elements
 from m2bridge.symmetry.search import Search
-from m2bridge.symmetry.work import OF_DIMENSION, Work
 
 _MOST_PERMUTATIONS = 24
 _LARGEST = 30_000
@@ -39,7 +39,7 @@ _MOST_ELEMENTS = 200
 
 def search_of(context: Context, model: Model) -> Search:
     """The search for symmetries of a user's own model, which names none."""
-    work = Work(OF_DIMENSION, context.clock.check)
+    work = WorkBudget(OF_DIMENSION, context.clock.check)
     return Search(model.program, p=rank_prime(model), seed=context.seed, work=work, all_affine=True)
 
 

@@ -22,19 +22,19 @@ _OF_AN_ENTRY = 25_000.0
 _LEAST_OF_A_RANK, _OF_A_WEIGHT = 1e7, 1.7
 
 
-class Work:
-    """An amount of work that is left; `check` is called as it is spent, and raises where the user's limit is reached."""
+class WorkBudget:
+    """Counts the work that may still be done; `check` is called whenever some is spent, and raises at the user's limit."""
 
     def __init__(self, units: float = OF_DIMENSION, check: Callable[[], None] | None = None) -> None:
         self.left, self._check = units, check
 
     def check(self) -> None:
-        """Raise the user's limit where it is reached."""
+        """Raise if the user's limit is reached."""
         if self._check is not None:
             self._check()
 
     def spend(self, units: float) -> bool:
-        """Whether so much is left; then it is taken away."""
+        """Subtract `units` if as many are left; return whether they were."""
         self.check()
         if units > self.left:
             return False
@@ -42,15 +42,15 @@ class Work:
         return True
 
     def charge(self, units: float) -> None:
-        """Take away what must be done in any case, also where less is left."""
+        """Subtract `units`, also if fewer are left."""
         self.check()
         self.left -= units
 
-    def part(self, share: float) -> Work:
-        """Take away a share of what is left, for a part of the computation."""
-        own = max(0.0, share * self.left)
-        self.left -= own
-        return Work(own, self._check)
+    def share(self, fraction: float) -> WorkBudget:
+        """Split off a fraction of what is left as a budget of its own."""
+        units = max(0.0, fraction * self.left)
+        self.left -= units
+        return WorkBudget(units, self._check)
 
 
 def entries(program: Program) -> int:
