@@ -10,6 +10,7 @@ import numpy as np
 
 from m2bridge.programs.arithmetics import Arithmetic, Array
 from m2bridge.programs.instructions import Instruction, flat_parts
+from m2bridge.programs.layers import output_layer
 from m2bridge.programs.points import NOTHING_HELD, Held
 from m2bridge.programs.program import Program
 from m2bridge.programs.run import Lettered, axis_from_end, evaluate, places, slope
@@ -138,21 +139,14 @@ class LastLayer:
 
 def last_layer(program: Program, held: Held = NOTHING_HELD) -> LastLayer | None:
     """The last linear layer of a program, when its weight is free and used nowhere else."""
-    if len(program.outputs) != 1:
+    layer = output_layer(program)
+    if layer is None or not program.sees_inputs[layer.argument]:
         return None
-    item = program.instructions[program.outputs[0][1]]
-    if item.operation != "einsum" or item.constants not in ((("ab", "bc"), "ac"), (("ab", "b"), "a")):
+    name = str(program.instructions[layer.weight].constants[0])
+    uses = sum(item.operands.count(layer.weight) for item in program.instructions)
+    if uses != 1 or name in held.masks:
         return None
-    place, tokens = item.operands
-    weight = program.instructions[place]
-    uses = sum(other.operands.count(place) for other in program.instructions)
-    if weight.operation != "weight" or uses != 1 or not program.sees_inputs[tokens]:
-        return None
-    name = str(weight.constants[0])
-    if name in held.masks:
-        return None
-    outputs, width = weight.shape
-    return LastLayer(name, tokens, outputs, width, item.shape[1] if len(item.shape) == 2 else 1)
+    return LastLayer(name, layer.argument, layer.rows, layer.width, layer.columns or 1)
 
 
 def output_seeds(

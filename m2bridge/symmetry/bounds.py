@@ -8,7 +8,6 @@ linear map of those of f and g, and zero on what a symmetry moves.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from math import comb, prod
@@ -19,13 +18,13 @@ import numpy as np
 from m2bridge.linear.modular import eliminate
 from m2bridge.programs.arithmetics import ObjectArithmetic, object_array
 from m2bridge.programs.instructions import ANALYTIC
+from m2bridge.programs.layers import one_hidden_layer, output_layer
 from m2bridge.programs.points import INPUTS, WEIGHTS, Integers, integers
-from m2bridge.programs.program import HEADER, Degrees, Program
+from m2bridge.programs.program import Degrees, Program
 from m2bridge.programs.run import Lettered, evaluate
 from m2bridge.programs.work import OF_ANALYTIC, WorkBudget, of_cut
 from m2bridge.symmetry.equations import Bound, equations_bound, flattening_bound
 from m2bridge.symmetry.fields import VectorField, jacobian_at, product_mod
-from m2bridge.symmetry.names import MATRIX_VECTOR
 from m2bridge.symmetry.parts import Cut, Part, cuts, pieces, rank_of, relaxed
 from m2bridge.symmetry.search import Search
 
@@ -198,22 +197,7 @@ def _behind_hypersurface(program: Program, cut: Cut) -> Bound | None:
     )
 
 
-# -- programs of known forms -----------------------------------------------------------------------------
-
-
-_ONE_HIDDEN_LAYER = re.compile(
-    rf"{HEADER}\n%0 = weight \w+ \[(\d+),(\d+)\]\n%1 = weight \w+ \[(\d+),\d+\]\n%2 = input \w+ \[\d+\]\n"
-    r"%3 = einsum ab,b->a %0 %2\n%4 = power (\d+) %3\n%5 = einsum ab,b->a %1 %4\noutput \w+ %5\n"
-)
-
-
-def one_hidden_layer(program: Program) -> tuple[int, int, int, int] | None:
-    """(n, k, m, r) of a program x -> W_2 (W_1 x)^r, or None."""
-    found = _ONE_HIDDEN_LAYER.fullmatch(program.text) if len(program.instructions) == 6 else None
-    if found is None:
-        return None
-    k, n, m, r = map(int, found.groups())
-    return n, k, m, r
+# -- arguments without a search --------------------------------------------------------------------------
 
 
 def _by_coordinates(program: Program) -> Bound:
@@ -223,15 +207,10 @@ def _by_coordinates(program: Program) -> Bound:
 
 def _span(program: Program) -> Bound | None:
     """A last linear layer V z: its m outputs are in the span of the n entries of z, an m x M matrix of rank at most n."""
-    if len(program.outputs) != 1 or not program.inputs:
+    layer = output_layer(program)
+    if layer is None or layer.columns is not None or not program.inputs:
         return None
-    item = program.instructions[program.outputs[0][1]]
-    if item.operation != "einsum" or item.constants != MATRIX_VECTOR:
-        return None
-    weight = program.instructions[item.operands[0]]
-    if weight.operation != "weight":
-        return None
-    (m, n), each = weight.shape, coordinate_count(program) // weight.shape[0]
+    m, n, each = layer.rows, layer.width, coordinate_count(program) // layer.rows
     if n >= min(m, each):
         return None
     return Bound(

@@ -15,12 +15,11 @@ from m2bridge.families import Model
 from m2bridge.families.symbolic import sparse, symbolic_weights
 from m2bridge.families.symmetries import Symmetry
 from m2bridge.programs.instructions import flat_parts
+from m2bridge.programs.layers import powered_layer
 from m2bridge.programs.program import Program, Shape
 from m2bridge.symmetry.fields import VectorField, field_from
 
 MOST_WEIGHTS = 1500
-MATRIX_VECTOR = (("ab", "b"), "a")
-"""The einsum of a matrix and a vector."""
 
 Index = tuple[int, ...]
 Move = tuple[Index, Index, int]
@@ -99,15 +98,10 @@ def rotations(program: Program) -> Iterator[VectorField]:
         if item.operation != "einsum" or len(item.operands) != 2 or item.size != 1:
             continue
         for v, q in (item.operands, item.operands[::-1]):
-            if v not in starts or items[q].operation != "power" or items[q].constants[0] != 2:
+            square = powered_layer(program, q) if v in starts else None
+            if square is None or square[1] != 2 or items[v].size != square[0].rows:
                 continue
-            linear = items[items[q].operands[0]]
-            if linear.operation != "einsum" or linear.constants != MATRIX_VECTOR:
-                continue
-            matrix = linear.operands[0]
-            if matrix not in starts or items[v].size != items[matrix].shape[0]:
-                continue
-            n, width = items[matrix].shape
+            matrix, n, width = square[0].weight, square[0].rows, square[0].width
             for i, j in combinations(range(n), 2):
                 terms = []
                 for k in range(width):

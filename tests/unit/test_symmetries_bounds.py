@@ -11,8 +11,9 @@ from m2bridge import checker, dimension
 from m2bridge.errors import InputError
 from m2bridge.families import MLP, parse_spec
 from m2bridge.families.user_network import from_callable
+from m2bridge.programs.layers import one_hidden_layer
 from m2bridge.programs.ranks import generic_rank
-from m2bridge.symmetry.bounds import Bounds, coordinate_count, one_hidden_layer
+from m2bridge.symmetry.bounds import Bounds, coordinate_count
 from m2bridge.symmetry.equations import equations
 from m2bridge.symmetry.parts import cuts
 from m2bridge.symmetry.search import Search
