@@ -196,7 +196,7 @@ class Weekend:
             self.put_engine(self.other)
             for pid in below:
                 with contextlib.suppress(OSError):
-                    if "keeping" in Path(f"/proc/{pid}/cmdline").read_text():
+                    if "supervisor" in Path(f"/proc/{pid}/cmdline").read_text():
                         os.kill(pid, signal.SIGKILL)
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(timeout=90)
@@ -273,7 +273,7 @@ class Weekend:
         self.engine.unlink()
         for pid in machine.descendants(process.pid):
             with contextlib.suppress(OSError):
-                if "keeping" in Path(f"/proc/{pid}/cmdline").read_text():
+                if "supervisor" in Path(f"/proc/{pid}/cmdline").read_text():
                     os.kill(pid, signal.SIGKILL)
         code = process.wait(timeout=300)
         store = Store.open(self.store)

@@ -20,7 +20,7 @@ from m2bridge.alarm import alarm
 from m2bridge.batch import registry
 from m2bridge.batch.policy import NO_ENGINE, JobOutcome, limits_of
 from m2bridge.engine import Engine, EngineInfo, Listener, Outcome, Run
-from m2bridge.engine.discovery import prove
+from m2bridge.engine.discovery import check_candidate
 from m2bridge.engine.machine import oom_kills
 from m2bridge.errors import (
     CrashError,
@@ -142,7 +142,7 @@ def _after_a_probe(answer: dict[str, Any], engine: JobEngine) -> dict[str, Any]:
     info = engine.info
     if info.path is None:  # an engine of a test
         return answer
-    candidate = prove(info.origin, info.path, fresh=True)
+    candidate = check_candidate(info.origin, info.path, fresh=True)
     why = candidate.reason
     if candidate.info is not None and candidate.info.version != info.version:
         why = f"it is of version {candidate.info.version} now, and was of version {info.version}"

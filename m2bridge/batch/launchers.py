@@ -136,7 +136,7 @@ class WorkerHandle(ABC):
         self.send({**task.job.document(), "limits": limits_document(task.limits), "id": task.key})
 
     def kill(self, reason: str | None = None) -> None:
-        """End the worker at once; Macaulay2's keeper sees it go and ends what is below."""
+        """End the worker at once; Macaulay2's supervisor sees it go and ends what is below."""
         self.killed_for = self.killed_for or reason
         self._end()
 

@@ -9,7 +9,7 @@
          {"event": "unable", "message": "...", "exit_code": 4}       instead of "ready"
 
 At the end of its input the worker finishes the jobs that it has and ends. When nobody reads its output any more it ends at
-once, and so does Macaulay2's keeper below it. It writes no files. What an analysis prints goes to standard error.
+once, and so does Macaulay2's supervisor below it. It writes no files. What an analysis prints goes to standard error.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from m2bridge.batch import registry
 from m2bridge.batch.attempts import attempt, keep_peak_resettable
 from m2bridge.engine import EngineInfo, ForkServerEngine, ProcessEngine, find_engine
 from m2bridge.engine.discovery import origin_of
-from m2bridge.engine.keeping.sandbox import hide_environment
+from m2bridge.engine.supervisor.sandbox import hide_environment
 from m2bridge.errors import M2BridgeError
 from m2bridge.scripts import Script
 
@@ -72,7 +72,7 @@ class Worker:
                 self._output.write(data)
                 self._output.flush()
         except OSError:
-            os._exit(0)  # nobody is there to be told; Macaulay2's keeper sees us go
+            os._exit(0)  # nobody is there to be told; Macaulay2's supervisor sees us go
 
     def _beat(self) -> None:
         """Say that the worker lives, and which step the job has reached: soon when it is a new one."""

@@ -302,7 +302,7 @@ def entry() -> None:
         signal.signal(signal.SIGTERM, _exit_on_signal)
     try:
         if not all(word.startswith("-") for word in sys.argv[1:]) and not _is_help_request(sys.argv[1:]):
-            from m2bridge.engine.keeping.sandbox import hide_environment
+            from m2bridge.engine.supervisor.sandbox import hide_environment
 
             hide_environment()
         code = main()

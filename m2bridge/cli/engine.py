@@ -16,7 +16,7 @@ from m2bridge.cli.common import EngineOption, JsonOption, console, group_of, pri
 from m2bridge.engine import machine
 from m2bridge.engine.discovery import ADVICE, Candidate, candidates
 from m2bridge.engine.install import PLATFORMS, engines_directory, install, remove, wheel_available
-from m2bridge.engine.keeping.sandbox import measured
+from m2bridge.engine.supervisor.sandbox import measured
 from m2bridge.errors import NoEngineError
 
 ORIGINS = {

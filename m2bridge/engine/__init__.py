@@ -1,4 +1,4 @@
-"""Engine stage: find a Macaulay2, run scripts in it under limits. A script enters, a :class:`Run` leaves.
+"""Find a Macaulay2 and run scripts in it under limits. Running a script returns a :class:`Run`.
 
 >>> from m2bridge.engine import open_engine
 >>> from m2bridge.scripts import Script
@@ -14,8 +14,8 @@ import sys
 
 from m2bridge.engine.base import Engine, EngineInfo, Listener, Outcome, Run
 from m2bridge.engine.discovery import Candidate, candidates, find_engine
-from m2bridge.engine.keeper import ProcessEngine
-from m2bridge.engine.server import ForkServerEngine
+from m2bridge.engine.fork_server import ForkServerEngine
+from m2bridge.engine.supervisor_process import ProcessEngine
 
 log = logging.getLogger(__name__)
 
@@ -26,12 +26,12 @@ __all__ = [
 
 
 def open_engine(explicit: str | None = None, *, warm: bool = False) -> Engine:
-    """An engine on the first Macaulay2 that works.
+    """Return an engine that runs the first working Macaulay2.
 
     Parameters
     ----------
     explicit
-        The path of a Macaulay2; nothing else is tried then.
+        The path of a Macaulay2. If it is given, no other Macaulay2 is tried.
     warm
         Keep a Macaulay2 running and fork it for each script, one script at a time.
     """
@@ -39,6 +39,6 @@ def open_engine(explicit: str | None = None, *, warm: bool = False) -> Engine:
     if not warm:
         return ProcessEngine(info)
     if sys.platform != "linux":
-        log.warning("the warm engine needs Linux; each script starts a Macaulay2 of its own here")
+        log.warning("the warm engine requires Linux; each script starts a new Macaulay2")
         return ProcessEngine(info)
     return ForkServerEngine(info)

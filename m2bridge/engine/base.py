@@ -1,8 +1,7 @@
-"""Engine stage: the interface through which every Macaulay2 script is run.
+"""The interface of engines, which run Macaulay2 scripts.
 
-A :class:`~m2bridge.scripts.Script` and :class:`Limits` enter, a :class:`Run` leaves. An engine never raises
-for what a script did: it reports the outcome, and :func:`m2bridge.protocol.read` turns a run into values or a
-typed error.
+An engine takes a :class:`~m2bridge.scripts.Script` and :class:`Limits` and returns a :class:`Run`. It does not raise an exception
+if the script fails: the run contains the outcome, and :func:`m2bridge.protocol.read` converts a run to values or raises an error.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EngineInfo:
-    """Which Macaulay2 ran: its version and its origin.
+    """A Macaulay2: its version, its origin and its path.
 
     The origin is ``option`` (named by the user), ``path``, ``wheel``, ``installed`` or ``replay``.
     """
@@ -43,10 +42,10 @@ class EngineInfo:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """One finished run of a script, whatever became of it.
+    """The result of running a script, successful or not.
 
-    `began` is false when no Macaulay2 could be brought to take the script, or when the one that started is of another version
-    than `engine` says: then nothing is known about the script, and `stderr` has the reason.
+    `began` is false if no Macaulay2 could load the script, or if its version is not the one in `engine`. The run then contains no
+    information about the script, and `stderr` contains the reason.
     """
 
     script: Script
@@ -67,17 +66,17 @@ Listener = Callable[[str], None]
 
 
 class Engine(Protocol):
-    """Something that runs Macaulay2 scripts. Use it in a ``with`` statement, or call :meth:`close`."""
+    """Runs Macaulay2 scripts. Use an engine in a ``with`` statement, or call :meth:`close`."""
 
     @property
     def info(self) -> EngineInfo: ...
 
     def run(self, script: Script, limits: Limits | None = None, listener: Listener | None = None) -> Run:
-        """Run `script` to its end or to the first limit reached; thread-safe."""
+        """Run `script` until it ends or reaches a limit; thread-safe."""
         ...
 
     def close(self) -> None:
-        """Give back what is kept between runs: nothing, unless an engine says otherwise."""
+        """Release the resources that the engine holds between runs; by default there are none."""
         return
 
     def __enter__(self) -> Self:

@@ -1,7 +1,4 @@
-"""Engine stage: a Macaulay2 of m2bridge's own in the user's data directory, unpacked from a PyPI wheel.
-
-Progress messages leave while it works; :func:`installed` says which executables are there.
-"""
+"""Install Macaulay2 from a PyPI wheel into the user's data directory, list installed ones, and remove them."""
 
 from __future__ import annotations
 
@@ -31,7 +28,7 @@ HASHES = (
     "8fa6d8587820e715a13fc172f64b249c7ec398c720c7d2bb3791bbc9fa6979e9",  # macOS arm64
     "4f50dc700443877c20b36de9cbec6ab04c52d338910c3a81c8c77c3d5235f964",
 )
-"""The sha256 of each wheel of this version, as PyPI has them; pip refuses any other file."""
+"""The sha256 of each wheel of this version on PyPI; pip rejects any other file."""
 WHEEL_BINARY = Path("sage_wheels/bin/M2")
 PLATFORMS = "Linux x86_64 and aarch64 with glibc 2.28 or newer, macOS 13 or newer on x86_64 and arm64"
 OTHER_WAYS = "other ways: apt-get install macaulay2, or brew install Macaulay2/tap/M2"
@@ -40,18 +37,18 @@ Progress = Callable[[str], None]
 
 
 def engines_directory() -> Path:
-    """Where engines are installed, one directory for each version of the wheel."""
+    """Return the directory of installed engines, which has a subdirectory for each version of the wheel."""
     return data_directory() / "engines"
 
 
 def installed() -> tuple[Path, ...]:
-    """The executables that :func:`install` put there, the pinned version first; not proved to work."""
-    found = sorted(engines_directory().glob(f"{PACKAGE}-*/{WHEEL_BINARY}"), reverse=True)
-    return tuple(sorted(found, key=lambda binary: VERSION not in str(binary)))
+    """Return the installed executables, the pinned version first. They are not tested."""
+    binaries = sorted(engines_directory().glob(f"{PACKAGE}-*/{WHEEL_BINARY}"), reverse=True)
+    return tuple(sorted(binaries, key=lambda binary: VERSION not in str(binary)))
 
 
 def wheel_available() -> tuple[bool, str]:
-    """Whether PyPI has a wheel for this platform, and why not."""
+    """Return whether PyPI has a wheel for this platform, with the name of the wheel or the reason."""
     machine, system = platform.machine().lower(), platform.system()
     if system == "Linux":
         libc, release = platform.libc_ver()
@@ -59,39 +56,39 @@ def wheel_available() -> tuple[bool, str]:
             return False, f"there is no wheel for Linux on {machine}; there are wheels for {PLATFORMS}"
         if libc != "glibc" or tuple(int(n) for n in release.split(".")[:2]) < (2, 28):
             here = f"{libc or 'another libc'} {release}".strip()
-            return False, f"the wheel needs glibc 2.28 or newer, here is {here}"
+            return False, f"the wheel requires glibc 2.28 or newer; this system has {here}"
         return True, f"{PACKAGE} {VERSION} for Linux {machine}"
     if system == "Darwin":
         release = platform.mac_ver()[0]
         if int(release.split(".")[0] or 0) < 13:
-            return False, f"the wheel needs macOS 13 or newer, here is {release}"
+            return False, f"the wheel requires macOS 13 or newer; this system has {release}"
         return True, f"{PACKAGE} {VERSION} for macOS {machine}"
     return False, f"there is no wheel for {system}; there are wheels for {PLATFORMS}"
 
 
 def install(progress: Progress = lambda _: None, *, again: bool = False) -> Path:
-    """Download the pinned wheel without its dependencies, unpack it, prove that it works; the path of its M2.
+    """Download the pinned wheel without its dependencies, unpack it and test it; return the path of its M2.
 
-    Repeatable: what is installed and works is left as it is, unless `again`. The engine appears in its place
-    only once it has been seen to work.
+    An installed Macaulay2 that works is not changed, unless `again`. A new one is moved to its final directory only after a
+    successful test.
 
     Raises
     ------
     NoEngineError
-        There is no wheel for this platform, it cannot be downloaded, or what it holds does not run here.
+        There is no wheel for this platform, the download failed, or the downloaded Macaulay2 does not run.
     """
-    from m2bridge.engine.discovery import prove
+    from m2bridge.engine.discovery import check_candidate
 
     target = engines_directory() / f"{PACKAGE}-{VERSION}"
     if not again and (target / WHEEL_BINARY).exists():
-        candidate = prove("installed", target / WHEEL_BINARY, fresh=True)
+        candidate = check_candidate("installed", target / WHEEL_BINARY, fresh=True)
         if candidate.works:
-            progress(f"Macaulay2 {candidate.info and candidate.info.version} is installed already")
+            progress(f"Macaulay2 {candidate.info and candidate.info.version} is already installed")
             return target / WHEEL_BINARY
         progress(f"the installed Macaulay2 does not work ({candidate.reason}); installing it again")
-    available, why = wheel_available()
+    available, reason = wheel_available()
     if not available:
-        raise NoEngineError(f"{why}; {OTHER_WAYS}", candidates=())
+        raise NoEngineError(f"{reason}; {OTHER_WAYS}", candidates=())
     try:
         engines_directory().mkdir(parents=True, exist_ok=True)
         with _scratch() as name:
@@ -99,40 +96,40 @@ def install(progress: Progress = lambda _: None, *, again: bool = False) -> Path
             wheel = _download(scratch, progress)
             progress(f"unpacking {wheel.stat().st_size >> 20} MB")
             _unpack(wheel, scratch / "engine")
-            progress("running it once")
-            _proved(scratch / "engine", "downloaded")
+            progress("testing Macaulay2")
+            _tested_version(scratch / "engine", "downloaded")
             if target.exists():
                 os.rename(target, scratch / "old")
             os.rename(scratch / "engine", target)
     except OSError as error:
         raise M2BridgeError(f"the engine cannot be installed in {engines_directory()}: {error}") from error
-    progress(f"Macaulay2 {_proved(target, 'installed')} is installed in {target}")
+    progress(f"Macaulay2 {_tested_version(target, 'installed')} is installed in {target}")
     return target / WHEEL_BINARY
 
 
-def _proved(directory: Path, word: str) -> str:
-    """The version of the Macaulay2 in a directory, which is run."""
-    from m2bridge.engine.discovery import prove
+def _tested_version(directory: Path, adjective: str) -> str:
+    """Test the Macaulay2 in a directory and return its version. `adjective` describes it in the error message."""
+    from m2bridge.engine.discovery import check_candidate
 
-    candidate = prove("installed", directory / WHEEL_BINARY, fresh=True)
+    candidate = check_candidate("installed", directory / WHEEL_BINARY, fresh=True)
     if candidate.info is None:
         raise NoEngineError(
-            f"the {word} Macaulay2 does not run here: {candidate.reason}", candidates=(candidate,)
+            f"the {adjective} Macaulay2 does not run: {candidate.reason}", candidates=(candidate,)
         )
     return candidate.info.version
 
 
 def remove() -> tuple[Path, ...]:
-    """Remove every engine that :func:`install` put there; the directories that were removed."""
-    gone = []
+    """Remove all engines installed by :func:`install`; return the directories that were removed."""
+    removed = []
     for directory in sorted(engines_directory().glob("*")):
         with _scratch() as scratch:
-            # Renamed first, so that an interrupted removal leaves nothing that looks like an engine.
+            # The directory is renamed first, so that an interrupted removal does not leave an incomplete engine.
             directory.rename(f"{scratch}/old")
-        gone.append(directory)
+        removed.append(directory)
     with contextlib.suppress(OSError):
         engines_directory().rmdir()
-    return tuple(directory for directory in gone if directory.name.startswith(PACKAGE))
+    return tuple(directory for directory in removed if directory.name.startswith(PACKAGE))
 
 
 def _scratch() -> tempfile.TemporaryDirectory[str]:
@@ -140,23 +137,26 @@ def _scratch() -> tempfile.TemporaryDirectory[str]:
 
 
 def _download(directory: Path, progress: Progress) -> Path:
+    """Download the pinned wheel into `directory` with pip; return its path."""
     if importlib.util.find_spec("pip") is None:
-        raise NoEngineError(f"this Python has no pip to download Macaulay2 with; {OTHER_WAYS}", candidates=())
+        raise NoEngineError(f"no pip in this Python to download Macaulay2; {OTHER_WAYS}", candidates=())
     progress(f"downloading {PACKAGE} {VERSION} (75 MB, 330 MB unpacked)")
-    wanted = directory / "wanted.txt"
-    wanted.write_text(" ".join([f"{PACKAGE}=={VERSION}", *(f"--hash=sha256:{value}" for value in HASHES)]))
+    requirements = directory / "requirements.txt"
+    requirements.write_text(
+        " ".join([f"{PACKAGE}=={VERSION}", *(f"--hash=sha256:{value}" for value in HASHES)])
+    )
     command = [
         PYTHON, "-m", "pip", "download", "--disable-pip-version-check", "--no-input", "--no-deps", "--require-hashes",
-        "--only-binary=:all:", "--progress-bar=off", "--dest", str(directory), "--requirement", str(wanted),
+        "--only-binary=:all:", "--progress-bar=off", "--dest", str(directory), "--requirement", str(requirements),
     ]  # fmt: skip
     with subprocess.Popen(
         command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     ) as pip:
         assert pip.stdout is not None
-        said = []
+        output = []
         try:
             for line in pip.stdout:
-                said.append(line.rstrip())
+                output.append(line.rstrip())
                 if "Downloading" in line:
                     progress(" ".join(line.split()))
         except BaseException:
@@ -164,8 +164,8 @@ def _download(directory: Path, progress: Progress) -> Path:
             raise
     wheels = list(directory.glob("*.whl"))
     if pip.returncode != 0 or len(wheels) != 1:
-        errors = [line for line in said if line.lower().startswith("error")]
-        reason = (errors or said or ["no output"])[-1]
+        errors = [line for line in output if line.lower().startswith("error")]
+        reason = (errors or output or ["no output"])[-1]
         raise NoEngineError(
             f"pip could not download {PACKAGE} {VERSION}: {reason}; {OTHER_WAYS}", candidates=()
         )
@@ -173,6 +173,7 @@ def _download(directory: Path, progress: Progress) -> Path:
 
 
 def _unpack(wheel: Path, directory: Path) -> None:
+    """Unpack the wheel and make its programs executable."""
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(directory)
         for entry in archive.infolist():

@@ -1,8 +1,8 @@
-"""Engine stage: what this machine lets us use: cores, memory, directories, and what its processes do.
+"""Cores, memory and directories that this process may use, and the memory use of processes.
 
-A container, a batch system or systemd may allow less than the machine has. On Linux that limit stands in a control group
-(cgroup) of version 2. :func:`allowed_cores` and :func:`allowed_memory` return the smallest of all limits that hold; where
-no control group can be read, what the machine has.
+A container, a batch system or systemd may allow less than the machine has. On Linux such a limit is set in a control group
+(cgroup version 2). :func:`allowed_cores` and :func:`allowed_memory` return the smallest limit that applies. If no control group
+can be read, they return the resources of the machine.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from m2bridge.engine.keeping.warm import children_of, state_of
+from m2bridge.engine.supervisor.processes import children_of, state_of
 
 _SHARE = 0.8
-"""The share of memory that computations may take; the rest is for Python, for an idle Macaulay2 and for the kernel."""
+"""The share of the memory for computations; the rest is for Python, an idle Macaulay2 and the kernel."""
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
 def allowed_cores(root: Path = Path("/")) -> int:
-    """The number of cores that this process may keep busy: of its CPU affinity and of every quota above it, at least 1.
+    """Return the number of cores that this process may use: the minimum of its CPU affinity and all quotas, at least 1.
 
-    A quota of 2.5 cores gives 2, so that no computation is throttled while its clock runs.
+    Quotas are rounded down (2.5 cores give 2), so that computations with a time limit are not throttled.
     """
 
     def quota(group: Path) -> float:
@@ -36,7 +36,7 @@ def allowed_cores(root: Path = Path("/")) -> int:
 
 
 def allowed_memory(root: Path = Path("/")) -> int:
-    """Bytes of memory that this process and its children may use together: of the machine and of every limit above it."""
+    """Return the bytes of memory that this process and its children may use: the minimum of the machine and all limits."""
 
     def memory(group: Path) -> float:
         return int((group / "memory.max").read_text())
@@ -44,13 +44,13 @@ def allowed_memory(root: Path = Path("/")) -> int:
     return int(min([_PAGE * os.sysconf("SC_PHYS_PAGES"), *_limits(root, memory)]))
 
 
-def memory_share(parts: int = 1) -> int:
-    """Bytes for each of `parts` computations side by side, so that together they leave room for the rest."""
-    return int(_SHARE * allowed_memory()) // max(parts, 1)
+def memory_share(computations: int = 1) -> int:
+    """Return the bytes for each of several simultaneous computations, which together use the share _SHARE of the memory."""
+    return int(_SHARE * allowed_memory()) // max(computations, 1)
 
 
 class Mount(NamedTuple):
-    """A line of mountinfo: the directory that is mounted, where, the kind of file system, the options of both."""
+    """A line of mountinfo: the mounted directory, the mount point, the type of the file system, and the options."""
 
     mounted: str
     point: str
@@ -59,23 +59,23 @@ class Mount(NamedTuple):
 
 
 def mounts(mountinfo: Path) -> list[Mount]:
-    """What is mounted; nothing where that cannot be read."""
-    found = []
+    """Return the mounted file systems; an empty list if the file cannot be read."""
+    result = []
     with contextlib.suppress(OSError):
         for line in mountinfo.read_text(encoding="utf-8", errors="replace").splitlines():
             before, _, after = line.partition(" - ")
             words, kinds = before.split(), after.split()
             if len(words) > 5 and len(kinds) > 2:
                 point = words[4].encode().decode("unicode_escape")
-                found.append(Mount(words[3], point, kinds[0], f"{words[5]},{kinds[2]}"))
-    return found
+                result.append(Mount(words[3], point, kinds[0], f"{words[5]},{kinds[2]}"))
+    return result
 
 
 def _limits(root: Path, limit_of: Callable[[Path], float]) -> Iterator[float]:
-    """The limits of our control group and of every group above it.
+    """Yield the limits of the control group of this process and of all groups above it.
 
-    ``/proc/self/cgroup`` names our group; mountinfo says where the tree is mounted, and from which group on: in a container the
-    mount point is often our own group. "No limit" is the word max.
+    ``/proc/self/cgroup`` contains the name of the group. mountinfo contains the mount point of the tree of groups and the group
+    at its root; in a container that is often the group of this process. The word ``max`` in a file means no limit.
     """
     try:
         memberships = (root / "proc/self/cgroup").read_text().splitlines()
@@ -83,49 +83,50 @@ def _limits(root: Path, limit_of: Callable[[Path], float]) -> Iterator[float]:
         return
     for mount in mounts(root / "proc/self/mountinfo"):
         for line in memberships:
-            names, _, ours = line.partition(":")[2].partition(":")
-            is_here = mount.kind == "cgroup2" and not names
-            for group in _groups(root / mount.point.lstrip("/"), mount.mounted, ours) if is_here else ():
-                with contextlib.suppress(OSError, ValueError):  # a file that is not there sets no limit
+            controllers, _, group_name = line.partition(":")[2].partition(":")
+            if mount.kind != "cgroup2" or controllers:
+                continue
+            for group in _groups(root / mount.point.lstrip("/"), mount.mounted, group_name):
+                with contextlib.suppress(OSError, ValueError):  # a missing file sets no limit
                     limit = limit_of(group)
                     if limit > 0:
                         yield limit
 
 
-def _groups(mount: Path, mounted: str, ours: str) -> list[Path]:
-    """Directories from our group up to the mount point. A group outside of what is mounted leaves the mount point alone."""
+def _groups(mount: Path, mounted: str, group_name: str) -> list[Path]:
+    """Return the directories from the group up to the mount point; only the mount point if the group is outside of the mount."""
     top = mounted.rstrip("/")
-    below = ours[len(top) :].strip("/") if ours == top or ours.startswith(f"{top}/") else ""
-    directory = mount / below if ".." not in below.split("/") else mount
-    above = [directory, *directory.parents]
-    return above[: above.index(mount) + 1]
+    relative = group_name[len(top) :].strip("/") if f"{group_name}/".startswith(f"{top}/") else ""
+    directory = mount / relative if ".." not in relative.split("/") else mount
+    ancestors = [directory, *directory.parents]
+    return ancestors[: ancestors.index(mount) + 1]
 
 
 def data_directory() -> Path:
-    """``$XDG_DATA_HOME/m2bridge``; without the variable the platform's usual place."""
+    """Return ``$XDG_DATA_HOME/m2bridge``, or the default data directory of the platform without the variable."""
     return _directory("XDG_DATA_HOME", "Library/Application Support", ".local/share")
 
 
 def cache_directory() -> Path:
-    """``$XDG_CACHE_HOME/m2bridge``; without the variable the platform's usual place."""
+    """Return ``$XDG_CACHE_HOME/m2bridge``, or the default cache directory of the platform without the variable."""
     return _directory("XDG_CACHE_HOME", "Library/Caches", ".cache")
 
 
 def _directory(variable: str, on_macos: str, elsewhere: str) -> Path:
-    named = os.environ.get(variable, "")
-    usual = Path(os.path.expanduser("~")) / (on_macos if sys.platform == "darwin" else elsewhere)
-    return (Path(named) if named.startswith("/") else usual) / "m2bridge"
+    value = os.environ.get(variable, "")
+    default = Path(os.path.expanduser("~")) / (on_macos if sys.platform == "darwin" else elsewhere)
+    return (Path(value) if value.startswith("/") else default) / "m2bridge"
 
 
 def resident(pid: int) -> int:
-    """Bytes of physical memory of one process; 0 where there is no /proc."""
+    """Return the bytes of physical memory of a process; 0 without /proc."""
     with contextlib.suppress(OSError, ValueError, IndexError):
         return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * _PAGE
     return 0
 
 
 def oom_kills() -> int:
-    """How many processes the kernel has killed for want of memory, on this machine and in its control groups."""
+    """Return the number of processes that the kernel has killed because memory was exhausted, since the machine started."""
     with contextlib.suppress(OSError, ValueError):
         for line in Path("/proc/vmstat").read_text().splitlines():
             if line.startswith("oom_kill "):
@@ -134,19 +135,20 @@ def oom_kills() -> int:
 
 
 def living(pid: int) -> bool:
-    """Whether a process runs; one that ended but that its parent has not asked after does not."""
+    """Return whether a process is running; a zombie, which has ended but was not waited for, is not."""
     return state_of(pid) not in "ZX"
 
 
 def descendants(pid: int) -> list[int]:
-    """The processes below one."""
-    found = queue = children_of(pid)
-    while queue:
-        queue = [child for parent in queue for child in children_of(parent)]
-        found = found + queue
-    return found
+    """Return the children of a process, their children, and so on."""
+    generation = children_of(pid)
+    result = list(generation)
+    while generation:
+        generation = [child for parent in generation for child in children_of(parent)]
+        result += generation
+    return result
 
 
 def resident_tree(pid: int) -> int:
-    """Bytes of physical memory of a process and all below it; pages that they share are counted for each."""
+    """Return the bytes of physical memory of a process and its descendants. Shared pages are counted for each process."""
     return resident(pid) + sum(resident(child) for child in descendants(pid))

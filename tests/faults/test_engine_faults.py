@@ -37,7 +37,7 @@ FAILURES = {
 
 
 def processes(mark: str) -> list[str]:
-    """The command lines of living processes whose environment or command line carries `mark`."""
+    """Return the command lines of running processes whose environment or command line contains `mark`."""
     found = []
     for directory in Path("/proc").glob("[0-9]*"):
         try:
@@ -50,14 +50,14 @@ def processes(mark: str) -> list[str]:
 
 
 def leftovers(directory: Path) -> list[str]:
-    """What is below a directory, also while others remove it."""
+    """List the files below a directory, which other processes may be removing."""
     return [
         os.path.join(place, name) for place, below, files in os.walk(directory) for name in (*below, *files)
     ]
 
 
 def descendants(pid: int) -> list[int]:
-    """The living processes below `pid`, by the parent that each one has now."""
+    """Return the running descendants of `pid`, by their current parents."""
     parents: dict[int, int] = {}
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:
@@ -95,7 +95,7 @@ def alive(pid: int) -> bool:
 
 
 @pytest.mark.slow
-def test_200_jobs_of_which_every_tenth_goes_wrong(
+def test_200_jobs_of_which_every_tenth_fails(
     engine_info: EngineInfo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setenv("TMPDIR", str(tmp_path))
@@ -114,12 +114,12 @@ def test_200_jobs_of_which_every_tenth_goes_wrong(
             if expected is Outcome.FINISHED:
                 assert run.stdout == f"{number**2} {number % 7 + 1}\n"
             if number == 0:
-                keeper = engine.keeper_pid
-                assert keeper is not None
-            assert len(descendants(keeper)) == 1, "a job left a process beside the warm Macaulay2"
-        assert engine.keeper_pid == keeper, "one server served all jobs"
-        below = descendants(keeper)
-    assert wait_until_gone([keeper, *below], 2) == []
+                supervisor = engine.supervisor_pid
+                assert supervisor is not None
+            assert len(descendants(supervisor)) == 1, "a job left a process beside the warm Macaulay2"
+        assert engine.supervisor_pid == supervisor, "one server served all jobs"
+        below = descendants(supervisor)
+    assert wait_until_gone([supervisor, *below], 2) == []
     assert leftovers(tmp_path) == []
     assert caplog.text == ""
 
@@ -196,14 +196,14 @@ def killed_with_nothing_left(
 
 
 @pytest.mark.parametrize("moment", slow_except({1, 6}, range(8)))
-def test_nothing_is_left_when_the_keepers_are_killed_with_their_caller(
+def test_nothing_is_left_when_the_supervisors_are_killed_with_their_caller(
     engine_info: EngineInfo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moment: int
 ) -> None:
-    """All are stopped first, so that none can act on the end of another; children are being forked meanwhile."""
+    """All processes are stopped first, so that none reacts to the end of another; children are forked meanwhile."""
     caller = start_caller(engine_info, tmp_path)
     time.sleep(random.Random(moment).uniform(0.0, 4.0))
     killed: set[int] = set()
-    while new := {caller.pid, *keepers(caller.pid)} - killed:
+    while new := {caller.pid, *supervisors(caller.pid)} - killed:
         for pid in new:
             os.kill(pid, signal.SIGSTOP)
         killed |= new
@@ -226,17 +226,17 @@ def test_nothing_is_left_when_the_keepers_are_killed_with_their_caller(
     assert leftovers(tmp_path) == []
 
 
-def keepers(pid: int) -> list[int]:
+def supervisors(pid: int) -> list[int]:
     found = []
     for child in descendants(pid):
         with contextlib.suppress(OSError):  # it has ended meanwhile
-            if "/keeping\0" in Path(f"/proc/{child}/cmdline").read_text():
+            if "/supervisor\0" in Path(f"/proc/{child}/cmdline").read_text():
                 found.append(child)
     return found
 
 
 def working_in(directory: Path, known: list[int]) -> list[str]:
-    """The command lines of living processes that are known, or that work in a directory."""
+    """Return the command lines of running processes that are listed, or that run in a directory."""
     found = []
     for process in Path("/proc").glob("[0-9]*"):
         try:
@@ -249,7 +249,7 @@ def working_in(directory: Path, known: list[int]) -> list[str]:
 
 
 def what_remains(below: list[int], directory: Path) -> list[str]:
-    """Processes known by their number, processes born since then (known by their environment), and files."""
+    """Return remaining processes (by their identifier, or by their environment if they are newer) and files."""
     known = [f"process {pid}" for pid in below if alive(pid)]
     return known + processes(str(directory)) + leftovers(directory)
 
@@ -275,12 +275,12 @@ def test_ctrl_c_in_a_run(engine_info: EngineInfo, tmp_path: Path) -> None:
 
 
 def test_server_killed_while_a_job_runs(engine_info: EngineInfo) -> None:
-    """The job belongs to the keeper, so it goes on; the next one gets a new server."""
+    """The job is a child of the supervisor, so it continues; the next job gets a new server."""
     with ForkServerEngine(engine_info) as engine:
         engine.run(Script(name="first", text="<< 1;"))
-        keeper = engine.keeper_pid
-        assert keeper is not None
-        server = int(Path(f"/proc/{keeper}/task/{keeper}/children").read_text().split()[0])
+        supervisor = engine.supervisor_pid
+        assert supervisor is not None
+        server = int(Path(f"/proc/{supervisor}/task/{supervisor}/children").read_text().split()[0])
 
         def kill(line: str) -> None:
             os.kill(server, signal.SIGKILL)
@@ -295,22 +295,22 @@ def test_server_killed_while_a_job_runs(engine_info: EngineInfo) -> None:
 def test_a_stuck_server_is_replaced(engine_info: EngineInfo, caplog: pytest.LogCaptureFixture) -> None:
     with ForkServerEngine(engine_info) as engine:
         engine.run(Script(name="first", text="<< 1;"))
-        keeper = engine.keeper_pid
-        assert keeper is not None
-        for pid in descendants(keeper):
+        supervisor = engine.supervisor_pid
+        assert supervisor is not None
+        for pid in descendants(supervisor):
             os.kill(pid, signal.SIGSTOP)
         assert engine.run(Script(name="next", text="<< 2;")).stdout == "2"
-    assert "does not answer" in caplog.text
-    assert wait_until_gone([keeper], 2) == []
+    assert "does not respond" in caplog.text
+    assert wait_until_gone([supervisor], 2) == []
 
 
 def test_a_server_without_file_descriptors_is_replaced(engine_info: EngineInfo) -> None:
     resource = pytest.importorskip("resource")
     with ForkServerEngine(engine_info) as engine:
         engine.run(Script(name="first", text="<< 1;"))
-        keeper = engine.keeper_pid
-        assert keeper is not None
-        server = int(Path(f"/proc/{keeper}/task/{keeper}/children").read_text().split()[0])
+        supervisor = engine.supervisor_pid
+        assert supervisor is not None
+        server = int(Path(f"/proc/{supervisor}/task/{supervisor}/children").read_text().split()[0])
         resource.prlimit(server, resource.RLIMIT_NOFILE, (3, 3))
         for number in range(3):
             assert engine.run(Script(name="next", text=f"<< {number};")).stdout == str(number)

@@ -171,7 +171,7 @@ def test_an_engine_that_is_removed_stops_the_batch_and_nothing_false_is_recorded
     wait_for_records(store, 5)
     engine.unlink()
     while process.poll() is None and len(all_records(store)) < 400:
-        kill_below(process, "keeping")
+        kill_below(process, "supervisor")
         time.sleep(0.2)
     _, err = process.communicate(timeout=120)
     assert process.returncode == 4, err
@@ -193,7 +193,7 @@ def test_an_engine_that_computes_no_more_is_no_property_of_a_job(tmp_path: Path,
     broken.chmod(0o755)
     broken.replace(engine)
     while process.poll() is None and len(all_records(store)) < 400:
-        kill_below(process, "keeping")
+        kill_below(process, "supervisor")
         time.sleep(0.2)
     _, err = process.communicate(timeout=120)
     assert process.returncode == 4, err
@@ -209,7 +209,7 @@ def test_an_engine_replaced_by_another_version_answers_nothing(
     wait_for_records(store, 5)
     wrapper(engine, other)
     while process.poll() is None and len(all_records(store)) < 400:
-        kill_below(process, "keeping")
+        kill_below(process, "supervisor")
         time.sleep(4)
     _, err = process.communicate(timeout=120)
     assert process.returncode == 4, err
@@ -392,7 +392,7 @@ def command_of(pid: int) -> str:
 
 
 @pytest.mark.parametrize("kind", [ProcessEngine, ForkServerEngine])
-def test_limits_hold_when_the_keeper_is_stopped(engine_info: EngineInfo, kind: Any) -> None:
+def test_limits_hold_when_the_supervisor_is_stopped(engine_info: EngineInfo, kind: Any) -> None:
     found: list[Run] = []
     script = Script(name="job", text='<< "on" << endl << flush; while true do sleep 1;')
     before = set(machine.descendants(os.getpid()))
@@ -405,14 +405,16 @@ def test_limits_hold_when_the_keeper_is_stopped(engine_info: EngineInfo, kind: A
     thread = threading.Thread(target=work, daemon=True)
     thread.start()
     assert begun.wait(60)
-    keepers = [pid for pid in set(machine.descendants(os.getpid())) - before if "keeping" in command_of(pid)]
-    for pid in keepers:
+    supervisors = [
+        pid for pid in set(machine.descendants(os.getpid())) - before if "supervisor" in command_of(pid)
+    ]
+    for pid in supervisors:
         os.kill(pid, signal.SIGSTOP)
     thread.join(60)
     hanging = thread.is_alive()
-    for pid in keepers if hanging else ():
+    for pid in supervisors if hanging else ():
         os.kill(pid, signal.SIGCONT)
-    assert keepers
+    assert supervisors
     assert not hanging
     assert found[0].outcome is Outcome.TIMED_OUT
 
@@ -639,7 +641,7 @@ def test_a_command_of_any_user_hides_its_environment() -> None:
         pytest.skip("only root can become another user")
     program = """
 import os
-from m2bridge.engine.keeping.sandbox import hide_environment
+from m2bridge.engine.supervisor.sandbox import hide_environment
 os.setgroups([]); os.setgid(65534); os.setuid(65534)
 for hidden in (False, True):
     hide_environment(hidden)
@@ -665,7 +667,7 @@ for hidden in (False, True):
     ids=["udp", "unix", "tcp6"],
 )
 def test_a_script_has_no_sockets(engine_info: EngineInfo, code: str) -> None:
-    from m2bridge.engine.keeping.sandbox import measured
+    from m2bridge.engine.supervisor.sandbox import measured
 
     if not measured().get("seccomp_on"):
         pytest.skip("the kernel has no seccomp filters")

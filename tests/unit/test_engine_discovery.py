@@ -1,4 +1,4 @@
-"""Which Macaulay2 is chosen, and what is said about those that are not."""
+"""The choice of a Macaulay2, and the reasons for skipping others."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def fake(path: Path, text: str = FAKE.format(version="1.24")) -> Path:
-    """A program that answers the probe as Macaulay2 would, or as `text` says."""
+    """Write a program that answers the probe as Macaulay2 does, or the program `text`."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text)
     path.chmod(path.stat().st_mode | stat.S_IXUSR)
     return path
 
 
-def test_none_names_the_ways_to_get_one() -> None:
+def test_the_error_lists_ways_to_install_macaulay2() -> None:
     with pytest.raises(NoEngineError) as caught:
         find_engine()
     for way in (
@@ -81,12 +81,12 @@ def test_order_of_choice(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None
         ("#!/bin/sh\necho hello\n", "not a Macaulay2"),
         (FAKE.format(version="1.20.0.1"), "too old"),
         (FAKE.format(version="banana"), "banana"),
-        (FAKE.format(version="1.24").replace("3 3", "4 3"), "computes wrongly"),
+        (FAKE.format(version="1.24").replace("3 3", "4 3"), "wrong result"),
         ("#!/nonexistent/interpreter\n", "cannot be started"),
-        ("#!/bin/sh\nsleep 60\n", "did not answer"),
+        ("#!/bin/sh\nsleep 60\n", "no response"),
     ],
 )
-def test_a_broken_one_is_passed_over_with_a_reason(
+def test_a_broken_macaulay2_is_skipped_with_a_reason(
     machine: Path, monkeypatch: pytest.MonkeyPatch, text: str, reason: str
 ) -> None:
     limits = discovery.Limits(wall_seconds=4.0, memory_bytes=None, output_bytes=2**16)
@@ -101,17 +101,17 @@ def test_a_broken_one_is_passed_over_with_a_reason(
 
 
 @pytest.mark.parametrize("missing", [True, False])
-def test_an_explicit_one_must_work(machine: Path, missing: bool) -> None:
+def test_an_explicit_macaulay2_must_work(machine: Path, missing: bool) -> None:
     fake(machine / "bin/M2")
     path = machine / "mine/M2"
     if not missing:
         fake(path, "#!/bin/sh\nexit 3\n")
-    with pytest.raises(InputError, match="not a Macaulay2") as caught:
+    with pytest.raises(InputError, match="not a working Macaulay2") as caught:
         find_engine(str(path))
     assert caught.value.exit_code == 2
 
 
-def test_success_is_remembered_and_a_replacement_is_not_trusted(
+def test_a_successful_test_is_cached_until_the_file_changes(
     machine: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = fake(machine / "bin/M2")
@@ -132,7 +132,7 @@ def test_success_is_remembered_and_a_replacement_is_not_trusted(
     assert len(probes) == 3
 
 
-def test_a_damaged_cache_only_costs_a_probe(machine: Path) -> None:
+def test_a_damaged_cache_is_ignored(machine: Path) -> None:
     fake(machine / "bin/M2")
     find_engine()
     for file in (machine / "cache").rglob("*.json"):
@@ -141,7 +141,7 @@ def test_a_damaged_cache_only_costs_a_probe(machine: Path) -> None:
 
 
 def test_a_link_is_followed(machine: Path) -> None:
-    """The wheel's starter script finds its libraries by its own place, so it is called by its real path."""
+    """The wheel's start script finds its libraries relative to its own path, so it is called by its real path."""
     real = fake(machine / "elsewhere/M2")
     (machine / "bin/M2").symlink_to(real)
     assert find_engine().path == real
@@ -164,6 +164,6 @@ def test_which_platforms_have_a_wheel(
     monkeypatch.setattr("platform.system", lambda: system)
     monkeypatch.setattr("platform.machine", lambda: machine_name)
     monkeypatch.setattr("platform.libc_ver", lambda: libc)
-    found, why = wheel_available()
-    assert found is available
-    assert why
+    is_available, text = wheel_available()
+    assert is_available is available
+    assert text

@@ -1,4 +1,4 @@
-"""Installing an engine, with a pip that is not one: what is unpacked, kept, refused and removed."""
+"""Installation and removal of an engine, with a program in place of pip."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ BAD = "#!/bin/sh\nkill -ILL $$\n"
 
 @pytest.fixture
 def pip(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A machine without Macaulay2, and a pip that delivers the wheel in the directory that is returned."""
+    """Simulate a machine without Macaulay2, and a pip that copies the wheel from the directory that is returned."""
     for variable in ("XDG_DATA_HOME", "XDG_CACHE_HOME"):
         monkeypatch.setenv(variable, str(tmp_path / variable))
     monkeypatch.delenv("M2BRIDGE_M2", raising=False)
@@ -51,14 +51,14 @@ def wheel(directory: Path, text: str) -> None:
 
 def test_install_twice_then_remove(pip: Path) -> None:
     wheel(pip, GOOD)
-    said: list[str] = []
-    path = install.install(said.append)
+    messages: list[str] = []
+    path = install.install(messages.append)
     assert path == install.installed()[0]
-    assert any("Downloading" in line for line in said)
+    assert any("Downloading" in line for line in messages)
     (pip / "the.whl").unlink()
-    assert install.install(said.append) == path
-    assert "installed already" in said[-1]
-    assert [gone.name for gone in install.remove()] == [f"{install.PACKAGE}-{install.VERSION}"]
+    assert install.install(messages.append) == path
+    assert "already installed" in messages[-1]
+    assert [directory.name for directory in install.remove()] == [f"{install.PACKAGE}-{install.VERSION}"]
     assert install.installed() == ()
     assert install.remove() == ()
     assert list(pip.glob("XDG_DATA_HOME/m2bridge/*")) == []
@@ -81,8 +81,8 @@ def test_a_bad_download_leaves_nothing(pip: Path, present: bool) -> None:
     assert list(install.engines_directory().iterdir()) == []
 
 
-def test_another_wheel_of_the_same_name_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With the real pip, and an index that has been tampered with."""
+def test_another_wheel_of_the_same_name_is_rejected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The real pip is used, with an index that contains a manipulated wheel."""
     name = f"passagemath_macaulay2-{install.VERSION}"
     with zipfile.ZipFile(tmp_path / f"{name}-py3-none-any.whl", "w") as archive:
         archive.writestr("sage_wheels/bin/M2", "#!/bin/sh\ntouch pwned\n")
@@ -130,16 +130,16 @@ def test_the_commands(pip: Path, app: typer.Typer) -> None:
     assert run(app, ["doctor", "--quiet"]).output == ""
     wheel(pip, GOOD)
     assert run(app, ["engine", "install"]).exit_code == 0
-    found = run(app, ["doctor", "--json"])
-    assert found.exit_code == 0
-    assert '"1.26.06"' in found.output
+    doctor = run(app, ["doctor", "--json"])
+    assert doctor.exit_code == 0
+    assert '"1.26.06"' in doctor.output
     assert "1.26.06 works" in run(app, ["engine", "list"]).output
     assert "\x1b" not in run(app, ["doctor"]).output
     assert "removed" in run(app, ["engine", "remove"]).output
     assert run(app, ["doctor"]).exit_code == 4
 
 
-def test_doctor_says_why_a_named_engine_is_refused(pip: Path, app: typer.Typer) -> None:
+def test_doctor_shows_why_an_explicit_engine_is_rejected(pip: Path, app: typer.Typer) -> None:
     result = CliRunner().invoke(app, ["doctor", "--engine", "/nonexistent/M2"])
     assert result.exit_code == 4
     assert "no such file" in result.output

@@ -1,4 +1,4 @@
-"""Cores and memory that a control group allows, read from made-up /proc and /sys trees."""
+"""Limits of cores and memory by control groups, read from simulated /proc and /sys directories."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_a_group_outside_of_the_mount_reads_the_mount_point(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("junk", ["", "x", "0:", "::::", "0::/\n\n4:memory"])
-def test_what_cannot_be_read_is_no_limit(tmp_path: Path, junk: str) -> None:
+def test_unreadable_files_set_no_limit(tmp_path: Path, junk: str) -> None:
     root = tree(
         tmp_path, junk, ["", "a b - cgroup2", V2.format(root="/")], {"memory.max": "?", "cpu.max": "1"}
     )

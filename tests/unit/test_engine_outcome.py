@@ -1,4 +1,4 @@
-"""How a process's end is read: each way to fail has its own outcome."""
+"""The outcome of a run, determined from the end of its process."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ import signal
 import pytest
 
 from m2bridge.engine import Outcome
-from m2bridge.engine.conversation import Fate, outcome
+from m2bridge.engine.job_exchange import JobEnd, outcome
 
 
-def exited(status: int, **fields: object) -> Fate:
-    return Fate(status=status << 8, seconds=1.0, **fields)  # type: ignore[arg-type]
+def exited(status: int, **fields: object) -> JobEnd:
+    return JobEnd(status=status << 8, seconds=1.0, **fields)  # type: ignore[arg-type]
 
 
-def killed(number: int, **fields: object) -> Fate:
-    return Fate(status=number, seconds=1.0, **fields)  # type: ignore[arg-type]
+def killed(number: int, **fields: object) -> JobEnd:
+    return JobEnd(status=number, seconds=1.0, **fields)  # type: ignore[arg-type]
 
 
 OUT_OF_MEMORY = "\n\n *** out of memory trying to allocate 16 bytes, exiting ***\n"
@@ -25,7 +25,7 @@ FLINT_1_26 = "begin\nFLINT exception (General error):\n    Unable to allocate me
 
 
 @pytest.mark.parametrize(
-    ("fate", "stdout", "stderr", "expected"),
+    ("end", "stdout", "stderr", "expected"),
     [
         (exited(0), "", "", Outcome.FINISHED),
         (exited(0), "", SEGMENTATION, Outcome.FINISHED),
@@ -46,13 +46,13 @@ FLINT_1_26 = "begin\nFLINT exception (General error):\n    Unable to allocate me
         (killed(signal.SIGKILL, cpu=1.0, cpu_limit=5), "", "", Outcome.CRASHED),
     ],
 )
-def test_each_end_has_its_outcome(fate: Fate, stdout: str, stderr: str, expected: Outcome) -> None:
-    assert outcome(fate, stdout, stderr, output_limit_reached=False)[0] is expected
+def test_outcome_of_each_kind_of_end(end: JobEnd, stdout: str, stderr: str, expected: Outcome) -> None:
+    assert outcome(end, stdout, stderr, output_limit_reached=False)[0] is expected
 
 
-def test_too_much_output_comes_first() -> None:
-    fate = killed(signal.SIGKILL, stopped="asked")
-    assert outcome(fate, "", OUT_OF_MEMORY, output_limit_reached=True) == (
+def test_too_much_output_has_precedence() -> None:
+    end = killed(signal.SIGKILL, stopped="request")
+    assert outcome(end, "", OUT_OF_MEMORY, output_limit_reached=True) == (
         Outcome.TOO_MUCH_OUTPUT,
         None,
         signal.SIGKILL,
@@ -60,5 +60,5 @@ def test_too_much_output_comes_first() -> None:
 
 
 def test_a_handled_segmentation_fault_is_reported_as_the_signal() -> None:
-    found = outcome(exited(1), "", SEGMENTATION, output_limit_reached=False)
-    assert found == (Outcome.CRASHED, 1, signal.SIGSEGV)
+    result = outcome(exited(1), "", SEGMENTATION, output_limit_reached=False)
+    assert result == (Outcome.CRASHED, 1, signal.SIGSEGV)

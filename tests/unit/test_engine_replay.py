@@ -1,4 +1,4 @@
-"""The replay engine serves what was captured, good or not, and the protocol gives each failure its own error."""
+"""The replay engine returns captured runs, and the protocol raises a different error for each kind of failure."""
 
 from __future__ import annotations
 
@@ -45,13 +45,13 @@ def test_by_name_and_by_sha256(replay: ReplayEngine) -> None:
         ("script_error", ScriptError),
     ],
 )
-def test_each_failure_is_an_error_of_its_own(replay: ReplayEngine, name: str, error: type[Exception]) -> None:
+def test_error_class_of_each_failure(replay: ReplayEngine, name: str, error: type[Exception]) -> None:
     with pytest.raises(error) as caught:
         protocol.read(replay.run(Script(name=name, text="")))
     assert type(caught.value) is error
 
 
-def test_a_transcript_survives_its_file(replay: ReplayEngine, tmp_path: Path) -> None:
+def test_a_transcript_can_be_saved_and_loaded(replay: ReplayEngine, tmp_path: Path) -> None:
     transcript = Transcript.of(replay.run(Script(name="crashed", text="")))
     transcript.save(tmp_path / "one.json")
     assert Transcript.load(tmp_path / "one.json") == transcript

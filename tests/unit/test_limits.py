@@ -21,11 +21,12 @@ from m2bridge.symmetry.search import Search
 ROOT = Path(__file__).parents[2]
 SKIPS = "attention(d=[2,2,2],a=[3,4],t=3,heads=[2,2],tied=true,skip=true)"
 """Ranks take a moment, the search for symmetries half a minute."""
-_WORDS = "SECONDS?|PATIENCE|GRACE|PAUSE|TICK|HEARTBEAT|EVERY|LOOK|SILENCE"
+_WORDS = "SECONDS?|PATIENCE|GRACE|PAUSE|TICK|HEARTBEAT|EVERY|LOOK|SILENCE|TIMEOUT|INTERVAL"
 _ASSIGNED = re.compile(r"^ *([A-Z_, ]+)(?:: [a-z]+)? = (?=.*[0-9]|\")", re.MULTILINE)
 _ONE_NAME = re.compile(rf"\b[A-Z_]*(?:{_WORDS})\b")
 _LIMITS = re.compile(r"wall_seconds(?:: float \| None)? ?= ?[0-9]")
 NOT_SECONDS = {
+    ("cli/common.py", "_TIMEOUT"),  # a help text
     ("questions/least_squares.py", "_PATIENCE"),  # steps
 }
 

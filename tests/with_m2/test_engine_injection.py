@@ -59,8 +59,8 @@ NAMES = ["x;run", "x y", "x\n", "", "1x", "x'", 'x"', "ｘ", "x--", 'run "echo R
 
 
 @pytest.mark.parametrize("number", range(len(PRINTABLE)))
-def test_a_string_arrives_as_it_was(engine: Engine, number: int) -> None:
-    """Each string comes back equal, and nothing in it ran: no other output, no early end."""
+def test_a_quoted_string_is_unchanged(engine: Engine, number: int) -> None:
+    """Each string is printed unchanged, and none of its text is executed: no other output, no early end."""
     value = PRINTABLE[number]
     show = '<< concatenate apply(ascii userText, n -> toString n | " ") << endl << "end" << endl;'
     text = f"{assignment('userText', value)}\n{show}"
@@ -72,27 +72,27 @@ def test_a_string_arrives_as_it_was(engine: Engine, number: int) -> None:
 
 
 @pytest.mark.parametrize("number", range(len(REFUSED)))
-def test_what_cannot_be_quoted_safely_is_refused(number: int) -> None:
+def test_strings_that_cannot_be_quoted_are_rejected(number: int) -> None:
     for value in (REFUSED[number], [REFUSED[number]], ((1, REFUSED[number]),)):
         with pytest.raises(InputError):
             literal(value)
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_name_is_a_name(name: str) -> None:
+def test_only_identifiers_are_accepted_as_names(name: str) -> None:
     with pytest.raises(InputError):
         assignment(name, 1)
 
 
-def test_every_template_refuses_what_it_does_not_declare() -> None:
+def test_every_template_rejects_undeclared_parameters() -> None:
     for template in template_names():
         for name in ('x = 1; run "touch canary"', "run", "load"):
             with pytest.raises(InputError):
                 render(template, {name: 1})
 
 
-def test_hostile_strings_in_every_template_stay_strings(engine: Engine) -> None:
-    """In place of any parameter, a hostile string gives an error or an answer, and does not run."""
+def test_hostile_strings_are_not_executed_in_any_template(engine: Engine) -> None:
+    """A hostile string in place of any parameter gives an error or an answer, and is not executed."""
     hostile = PRINTABLE[0]
     for template in template_names():
         source = (template_directory() / f"{template}.m2.j2").read_text()
@@ -103,13 +103,13 @@ def test_hostile_strings_in_every_template_stay_strings(engine: Engine) -> None:
         assert RAN not in run.stdout + run.stderr, template
 
 
-def test_what_runs_can_be_seen(engine: Engine) -> None:
-    """The corpus would be worthless if `run` did nothing: unquoted, the same text does run."""
+def test_unquoted_text_is_executed(engine: Engine) -> None:
+    """Control experiment: without quotes the same text is executed, so the other tests can fail."""
     run = engine.run(Script(name="control", text='run "echo RAN$((40+2))";'), Limits(wall_seconds=300))
     assert run.stdout == f"{RAN}\n"
 
 
-def test_a_script_name_is_no_way_in(engine: Engine) -> None:
+def test_script_names_are_not_executed(engine: Engine) -> None:
     for name in ('"; run "echo bad"; "', "../../etc/passwd", "a b", "", "ü"):
         run = engine.run(Script(name=name, text='<< "good" << endl;'), Limits(wall_seconds=300))
         assert run.stdout == "good\n", json.dumps(name)

@@ -58,7 +58,7 @@ def test_a_good_script_and_its_listener(any_engine: Engine) -> None:
     assert run.seconds > 1
 
 
-def test_an_error_says_where(any_engine: Engine) -> None:
+def test_an_error_names_file_and_line(any_engine: Engine) -> None:
     run = any_engine.run(script("x = 1;\ny = x/0;\n", "division"), QUICK)
     assert run.outcome is Outcome.SCRIPT_ERROR
     with pytest.raises(ScriptError) as caught:
@@ -122,7 +122,7 @@ def test_a_crash(any_engine: Engine, how: str) -> None:
     assert (run.outcome, run.signal) == (Outcome.CRASHED, signal.SIGSEGV)
 
 
-def test_what_a_script_starts_dies_with_it(any_engine: Engine) -> None:
+def test_processes_of_a_script_end_with_it(any_engine: Engine) -> None:
     text = """run "sleep 4321 &"; run "setsid sh -c 'sleep 4322; echo late' &"; << "done" << endl;"""
     run = any_engine.run(script(text), QUICK)
     assert run.stdout == "done\n"
@@ -141,14 +141,14 @@ def living(*needles: str) -> list[str]:
 
 
 def living_pid(pid: int) -> bool:
-    """Whether the process is there and not a zombie."""
+    """Return whether the process exists and is not a zombie."""
     try:
         return Path(f"/proc/{pid}/cmdline").read_text() != ""
     except OSError:
         return False
 
 
-def test_the_environment_is_scrubbed(any_engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_macaulay2_has_no_variable_of_the_caller(any_engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SECRET_TOKEN", "hunter2")
     text = 'run "env"; << get "/proc/self/environ" << endl; run "ls -A"; << get "/dev/stdin" << "|" << endl;'
     run = any_engine.run(script(text), QUICK)
@@ -157,8 +157,8 @@ def test_the_environment_is_scrubbed(any_engine: Engine, monkeypatch: pytest.Mon
     assert {"job.m2", "|"} <= set(run.stdout.split("\n")), "an empty directory, nothing on standard input"
 
 
-def test_no_way_to_write(any_engine: Engine, tmp_path: Path) -> None:
-    """Macaulay2 refuses; a shell that it starts is refused by the kernel, or may create empty files at most."""
+def test_files_cannot_be_written(any_engine: Engine, tmp_path: Path) -> None:
+    """Macaulay2 refuses to write; the kernel prevents a shell that it starts from writing more than empty files."""
     canary = tmp_path / "canary"
     run = any_engine.run(script(f'"{canary}" << "x" << close;'), QUICK)
     assert run.outcome is Outcome.SCRIPT_ERROR
@@ -178,13 +178,13 @@ def test_computations_that_use_threads_and_libraries(any_engine: Engine) -> None
     assert len(run.stdout.split()) == 4
 
 
-def test_a_script_of_ones_own_has_the_packages_of_the_prompt(any_engine: Engine) -> None:
+def test_user_scripts_have_the_packages_of_the_prompt(any_engine: Engine) -> None:
     text = 'R = ZZ/101[x,y]; << "@m2b parts " << #decompose ideal(x*y) << endl; << "@m2b-end 1" << endl;'
     assert "@m2b parts 2" in any_engine.run(script(text)).stdout
 
 
 @pytest.mark.parametrize("jobs_before", range(2))
-def test_packages_that_templates_ask_for_are_ready_in_later_children(
+def test_required_packages_are_loaded_before_later_forks(
     engine_info: EngineInfo, caplog: pytest.LogCaptureFixture, jobs_before: int
 ) -> None:
     def loaded(engine: Engine, text: str) -> bool:
@@ -199,7 +199,7 @@ def test_packages_that_templates_ask_for_are_ready_in_later_children(
     assert caplog.text == "", "the warm Macaulay2 was not started anew"
 
 
-def test_a_package_that_is_missing_is_the_scripts_error_alone(warm: ForkServerEngine) -> None:
+def test_a_missing_package_is_an_error_of_the_script_only(warm: ForkServerEngine) -> None:
     missing = Script(name="job", text='needsPackage "NoSuchPackage";\n', preload=False)
     assert warm.run(missing, QUICK).outcome is Outcome.SCRIPT_ERROR
     assert warm.run(script("<< 1;"), QUICK).stdout == "1"
@@ -215,7 +215,7 @@ def test_jobs_share_nothing(warm: ForkServerEngine) -> None:
 
 
 @pytest.mark.parametrize("name", slow_except({"dimension"}, scripts.template_names()))
-def test_every_template_gives_the_same_lines_either_way(
+def test_both_engines_give_the_same_output_for_every_template(
     engine_info: EngineInfo, warm: ForkServerEngine, name: str
 ) -> None:
     rendered = scripts.render(name, {})
@@ -230,12 +230,12 @@ def tagged(run: Run) -> list[str]:
     return [line for line in run.stdout.split("\n") if line.startswith("@m2b")]
 
 
-def test_a_server_that_dies_is_replaced_and_the_log_says_so(
+def test_a_server_that_ended_is_replaced_and_logged(
     warm: ForkServerEngine, caplog: pytest.LogCaptureFixture
 ) -> None:
     assert warm.run(script("<< 1;"), QUICK).stdout == "1"
-    keeper = warm.keeper_pid
-    server = Path(f"/proc/{keeper}/task/{keeper}/children").read_text().split()[0]
+    supervisor = warm.supervisor_pid
+    server = Path(f"/proc/{supervisor}/task/{supervisor}/children").read_text().split()[0]
     os.kill(int(server), signal.SIGKILL)
     with caplog.at_level(logging.WARNING):
         for number in range(3):
@@ -243,30 +243,30 @@ def test_a_server_that_dies_is_replaced_and_the_log_says_so(
     assert caplog.text.count("starting another") == 1
 
 
-def test_a_keeper_that_is_killed_takes_the_server_along(engine_info: EngineInfo) -> None:
+def test_the_server_ends_when_the_supervisor_is_killed(engine_info: EngineInfo) -> None:
     with ForkServerEngine(engine_info) as engine:
         engine.run(script("<< 1;"), QUICK)
-        keeper = engine.keeper_pid
-        assert keeper is not None
-        below = Path(f"/proc/{keeper}/task/{keeper}/children").read_text().split()
+        supervisor = engine.supervisor_pid
+        assert supervisor is not None
+        below = Path(f"/proc/{supervisor}/task/{supervisor}/children").read_text().split()
         directory = Path(os.readlink(f"/proc/{below[0]}/cwd")).parent
-        os.kill(keeper, signal.SIGKILL)
+        os.kill(supervisor, signal.SIGKILL)
         assert engine.run(script("<< 2;"), QUICK).stdout == "2"
         assert not any(living_pid(int(pid)) for pid in below)
         assert not directory.exists()
         assert not living(str(directory))
 
 
-def test_a_keeper_that_is_killed_while_processes_are_forked(engine_info: EngineInfo) -> None:
+def test_the_supervisor_is_killed_while_processes_are_forked(engine_info: EngineInfo) -> None:
     with ForkServerEngine(engine_info) as engine:
         engine.run(script("<< 1;"), QUICK)
-        keeper = engine.keeper_pid
-        assert keeper is not None
-        server = Path(f"/proc/{keeper}/task/{keeper}/children").read_text().split()[0]
+        supervisor = engine.supervisor_pid
+        assert supervisor is not None
+        server = Path(f"/proc/{supervisor}/task/{supervisor}/children").read_text().split()[0]
         work = Path(os.readlink(f"/proc/{server}/cwd"))
         forking = "for i in $(seq 600); do sleep 60 & done"
         with subprocess.Popen(["sh", "-c", forking], cwd=work, start_new_session=True) as shell:
-            os.kill(keeper, signal.SIGKILL)
+            os.kill(supervisor, signal.SIGKILL)
             try:
                 assert engine.run(script("<< 2;"), QUICK).stdout == "2"
                 assert at_work_in(work.parent) == []
@@ -276,7 +276,7 @@ def test_a_keeper_that_is_killed_while_processes_are_forked(engine_info: EngineI
 
 
 def at_work_in(directory: Path) -> list[str]:
-    """The processes whose working directory is, or was, below `directory`."""
+    """Return the processes whose working directory is, or was, below `directory`."""
     found = []
     for link in Path("/proc").glob("[0-9]*/cwd"):
         with contextlib.suppress(OSError):
@@ -287,11 +287,11 @@ def at_work_in(directory: Path) -> list[str]:
 
 def test_recycling(engine_info: EngineInfo) -> None:
     with ForkServerEngine(engine_info, recycle_after=2) as engine:
-        keepers = []
+        supervisors = []
         for _ in range(3):
             assert engine.run(script("<< 1;"), QUICK).stdout == "1"
-            keepers.append(engine.keeper_pid)
-    assert keepers[0] == keepers[1] != keepers[2]
+            supervisors.append(engine.supervisor_pid)
+    assert supervisors[0] == supervisors[1] != supervisors[2]
 
 
 def test_one_engine_from_many_threads(warm: ForkServerEngine) -> None:
@@ -320,7 +320,7 @@ def _in_worker(pool: ForkServerEngine, send: object) -> None:
         send.send(pool.run(script("<< 7;"), QUICK).stdout)  # type: ignore[attr-defined]
 
 
-def test_closing_stops_what_runs_and_sends_away_what_waits(engine_info: EngineInfo) -> None:
+def test_closing_stops_the_running_job_and_rejects_waiting_ones(engine_info: EngineInfo) -> None:
     pool = ForkServerEngine(engine_info)
     errors: list[BaseException] = []
 

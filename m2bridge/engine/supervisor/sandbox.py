@@ -1,12 +1,17 @@
-"""Engine stage, outside the caller's process: takes from Macaulay2 what a script has no business with.
+"""The sandbox in which Macaulay2 runs. Standard library only.
 
-The keeper calls :func:`become` between fork and exec. Where the kernel has Landlock (Linux 5.13 and newer), neither Macaulay2
-nor any command that it runs can create, write, rename or remove a file, open a TCP connection (6.7), nor signal a process
-outside (6.12). A seccomp filter (x86-64 and ARM64) takes away sockets of every kind, UDP and Unix sockets among them, and
-io_uring, which could make them. Root keeps no capability, so that it cannot read the environment of a process that has them;
-for other users the commands of m2bridge hide theirs (:func:`hide_environment`). Elsewhere only the engine's own
-``--read-only-files`` and a file size limit of zero remain. Reading files is not restricted. :func:`measured` says what of this
-holds on the machine at hand, by trying. Standard library only.
+The supervisor calls :func:`exec_macaulay2` between fork and exec. The restrictions hold for Macaulay2 and every command that it
+runs:
+
+- Landlock (Linux 5.13 and newer): no file can be created, written, renamed or removed; no TCP connection can be opened (6.7);
+  no process outside the sandbox can be signalled (6.12).
+- A seccomp filter (x86-64 and ARM64): no socket of any kind, including UDP and Unix sockets, and no io_uring, which could
+  create sockets.
+- Capabilities are dropped, so that root cannot read the environment of a process that has capabilities. For other users the
+  commands of m2bridge protect their environment with :func:`hide_environment`.
+
+On other systems only Macaulay2's option ``--read-only-files`` and a file size limit of zero remain. Reading files is not
+restricted. :func:`measured` tests which restrictions are effective on the current machine.
 """
 
 from __future__ import annotations
@@ -31,7 +36,7 @@ CREATE_RULESET, ADD_RULE, RESTRICT_SELF = 444, 445, 446  # the same numbers on e
 WRITE_FILE, REMOVE_DIR_TO_MAKE_SYM = 1 << 1, sum(1 << bit for bit in range(4, 13))
 REFER, TRUNCATE, TCP, SCOPES = 1 << 13, 1 << 14, 0b11, 0b11
 PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_SECCOMP, PR_CAPBSET_DROP, PR_SET_NO_NEW_PRIVS = 1, 4, 22, 24, 38
-SYSTEM_CALLS = {  # the number that seccomp gives the architecture; socket, ptrace, process_vm_readv and _writev
+SYSTEM_CALLS = {  # architecture number of seccomp; numbers of socket, ptrace, process_vm_readv and process_vm_writev
     "x86_64": (0xC000003E, (41, 101, 310, 311)),
     "aarch64": (0xC00000B7, (198, 117, 270, 271)),
 }
@@ -41,7 +46,7 @@ ALLOW, REFUSE = 0x7FFF0000, 0x00050000 | errno.EACCES
 
 
 def landlock_version() -> int:
-    """The version of the kernel's Landlock; 0 where there is none."""
+    """Return the version of the kernel's Landlock; 0 without Landlock."""
     try:
         return max(0, int(ctypes.CDLL(None, use_errno=True).syscall(CREATE_RULESET, None, 0, 1)))
     except (OSError, AttributeError):
@@ -49,7 +54,7 @@ def landlock_version() -> int:
 
 
 def restrict() -> bool:
-    """Restrict the calling process and all that it starts; False where the kernel cannot."""
+    """Apply Landlock to the calling process and all processes that it starts; return False if that is not possible."""
     version = landlock_version()
     if version < 1:
         return False
@@ -63,26 +68,30 @@ def restrict() -> bool:
         return False
     null = os.open(os.devnull, os.O_RDWR)
     rule = struct.pack("=Qi", WRITE_FILE | (files & TRUNCATE), null)
-    done = (
+    succeeded = (
         libc.syscall(ADD_RULE, ruleset, 1, rule, 0) == 0
         and libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0
         and libc.syscall(RESTRICT_SELF, ruleset, 0) == 0
     )
     os.close(null)
     os.close(ruleset)
-    return bool(done)
+    return bool(succeeded)
 
 
 def filter_system_calls() -> bool:
-    """Take sockets and looks into other processes from this process and all that it starts; False where seccomp cannot."""
+    """Forbid sockets and access to the memory of other processes, for this process and all that it starts.
+
+    Return False if seccomp is not available. The filter is a BPF program: it refuses calls of another architecture, then compares
+    the number of the system call with each forbidden number and jumps to the last instruction, REFUSE, if they are equal.
+    """
     architecture, calls = SYSTEM_CALLS.get(platform.machine(), (0, ()))
     if not calls:
         return False
-    refused = (*calls, IO_URING_SETUP)
-    tests = [(JUMP_IF_AT_LEAST, X32), *((JUMP_IF_EQUAL, number) for number in refused)]
+    forbidden = (*calls, IO_URING_SETUP)
+    tests = [(JUMP_IF_AT_LEAST, X32), *((JUMP_IF_EQUAL, number) for number in forbidden)]
     program = [(LOAD, 0, 0, 4), (JUMP_IF_EQUAL, 1, 0, architecture), (RETURN, 0, 0, REFUSE), (LOAD, 0, 0, 0)]
-    for at, (code, number) in enumerate(tests):
-        program.append((code, len(tests) - at, 0, number))
+    for index, (code, number) in enumerate(tests):
+        program.append((code, len(tests) - index, 0, number))
     program += [(RETURN, 0, 0, ALLOW), (RETURN, 0, 0, REFUSE)]
     instructions = ctypes.create_string_buffer(b"".join(struct.pack("=HBBI", *line) for line in program))
     filter_ = struct.pack("HxxxxxxP", len(program), ctypes.addressof(instructions))
@@ -93,7 +102,7 @@ def filter_system_calls() -> bool:
 
 
 def drop_capabilities() -> None:
-    """Without its capabilities root cannot look into processes that have them, whatever the kernel's Landlock knows."""
+    """Drop all capabilities, so that root cannot inspect processes that have them, with every version of Landlock."""
     libc = ctypes.CDLL(None, use_errno=True)
     for capability in range(64):
         libc.prctl(PR_CAPBSET_DROP, capability, 0, 0, 0)
@@ -102,61 +111,64 @@ def drop_capabilities() -> None:
 
 
 def hide_environment(hidden: bool = True) -> None:
-    """Keep processes of the same user, such as a script in Macaulay2, from reading this process's environment (Linux)."""
+    """Prevent processes of the same user, such as a script in Macaulay2, from reading this process's environment (Linux)."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, int(not hidden), 0, 0, 0)
 
 
 def measured() -> dict[str, int]:
-    """What the sandbox takes away here, found by trying in a process of its own; 1 for what holds, and Landlock's version."""
+    """Test in a child process which restrictions the sandbox enforces here.
+
+    Return 1 or 0 for each restriction, and the version of Landlock.
+    """
     reading, writing = os.pipe()
     pid = os.fork()
     if pid == 0:
         with contextlib.suppress(BaseException):
-            os.write(writing, json.dumps(_tried()).encode())
+            os.write(writing, json.dumps(_test_restrictions()).encode())
         os._exit(0)
     os.close(writing)
     with open(reading, "rb") as pipe:
-        said = pipe.read()
+        output = pipe.read()
     os.waitpid(pid, 0)
-    found: dict[str, int] = json.loads(said or "{}")
-    return found
+    restrictions: dict[str, int] = json.loads(output or "{}")
+    return restrictions
 
 
-def _tried() -> dict[str, int]:
-    found = {"landlock": landlock_version(), "landlock_on": restrict(), "seccomp_on": filter_system_calls()}
+def _test_restrictions() -> dict[str, int]:
+    results = {"landlock": landlock_version(), "landlock_on": restrict(), "seccomp_on": filter_system_calls()}
     drop_capabilities()
-    found["files_cannot_be_written"] = _refused(lambda: tempfile.TemporaryFile().close())
-    found["no_tcp_sockets"] = _refused(lambda: socket.socket(socket.AF_INET, socket.SOCK_STREAM).close())
-    found["no_udp_sockets"] = _refused(lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM).close())
-    found["no_unix_sockets"] = _refused(lambda: socket.socket(socket.AF_UNIX, socket.SOCK_STREAM).close())
-    found["environment_hidden"] = _refused(Path(f"/proc/{os.getppid()}/environ").read_bytes)
-    return found
+    results["files_cannot_be_written"] = _refused(lambda: tempfile.TemporaryFile().close())
+    results["no_tcp_sockets"] = _refused(lambda: socket.socket(socket.AF_INET, socket.SOCK_STREAM).close())
+    results["no_udp_sockets"] = _refused(lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM).close())
+    results["no_unix_sockets"] = _refused(lambda: socket.socket(socket.AF_UNIX, socket.SOCK_STREAM).close())
+    results["environment_hidden"] = _refused(Path(f"/proc/{os.getppid()}/environ").read_bytes)
+    return results
 
 
-def _refused(attempt: Callable[[], object]) -> bool:
+def _refused(operation: Callable[[], object]) -> bool:
     try:
-        attempt()
+        operation()
     except OSError:
         return True
     return False
 
 
-def limits(most: int, present: tuple[int, int]) -> tuple[int, int]:
-    """A soft and a hard limit; where the caller's own hard limit is lower it stays, because it cannot be raised.
+def soft_and_hard_limit(value: int, current: tuple[int, int]) -> tuple[int, int]:
+    """Return the soft and the hard limit to set: `value`, or the current hard limit if that is lower (it cannot be raised).
 
-    >>> limits(5, (7, 7)), limits(9, (3, 7)), limits(9, (-1, -1))
+    >>> soft_and_hard_limit(5, (7, 7)), soft_and_hard_limit(9, (3, 7)), soft_and_hard_limit(9, (-1, -1))
     ((5, 5), (7, 7), (9, 9))
     """
-    hard = present[1]
-    value = most if hard == resource.RLIM_INFINITY else min(most, hard)
-    return value, value
+    hard = current[1]
+    limit = value if hard == resource.RLIM_INFINITY else min(value, hard)
+    return limit, limit
 
 
-def become(
+def exec_macaulay2(
     command: list[str], environment: dict[str, str], directory: Path, cpu_seconds: int | None, parent: int
 ) -> NoReturn:
-    """Turn this freshly forked process into Macaulay2: own session, no writing, and no life without its parent."""
+    """Replace this forked process by Macaulay2 in a new session, in the sandbox, killed when its parent ends."""
     try:
         os.setsid()
         os.chdir(directory)
@@ -165,12 +177,11 @@ def become(
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
         if cpu_seconds is not None:
-            resource.setrlimit(
-                resource.RLIMIT_CPU, limits(cpu_seconds, resource.getrlimit(resource.RLIMIT_CPU))
-            )
+            current = resource.getrlimit(resource.RLIMIT_CPU)
+            resource.setrlimit(resource.RLIMIT_CPU, soft_and_hard_limit(cpu_seconds, current))
         if sys.platform == "linux":
             ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-            if os.getppid() != parent:  # it died before the signal was asked for
+            if os.getppid() != parent:  # the parent ended before the signal was set
                 os._exit(127)
             restrict()
             filter_system_calls()
