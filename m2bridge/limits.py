@@ -62,15 +62,15 @@ def _number_and_unit(value: Any, pattern: re.Pattern[str]) -> tuple[str, str]:
 
 
 class LimitReached(BaseException):
-    """Time or memory ran out inside a Python computation; `reason` names the limit.
+    """Time or memory ran out inside a Python computation; `reason` names the limit, `option` the option that raises it.
 
     Like KeyboardInterrupt it is no Exception: the alarm may raise it inside a network that is being recorded, or a question of
     another package, where every Exception is taken for the author's mistake.
     """
 
-    def __init__(self, reason: str) -> None:
-        super().__init__(reason)
-        self.reason = reason
+    def __init__(self, reason: str, option: str = "--timeout") -> None:
+        super().__init__(reason, option)
+        self.reason, self.option = reason, option
 
 
 @dataclass(slots=True)
@@ -105,5 +105,15 @@ class Clock:
         """Raise :class:`LimitReached` when `count` bytes are more than the budget."""
         if self.memory_bytes is not None and count > self.memory_bytes:
             raise LimitReached(
-                f"{what} needs {count / 2**20:.0f} MB, the limit is {self.memory_bytes / 2**20:.0f} MB"
+                f"{what} needs {count / 2**20:.0f} MB, the limit is {self.memory_bytes / 2**20:.0f} MB",
+                "--memory",
             )
+
+
+def raise_limit(limit: str) -> str:
+    """Return the advice for an answer that a limit cut short: the option that the sentence about the limit names.
+
+    >>> raise_limit("script ideal ran out of memory; allow more with --memory")
+    'more --memory'
+    """
+    return "more --memory" if "--memory" in limit else "a longer --timeout"

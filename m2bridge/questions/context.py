@@ -173,7 +173,7 @@ class Context:
         try:
             yield
         except LimitReached as reached:
-            self.note_limit(f"{reached.reason} at this step: {step}; allow more with --timeout")
+            self.note_limit(f"{reached.reason} at this step: {step}; allow more with {reached.option}")
 
     def _remember(self, run: Run) -> None:
         script = run.script

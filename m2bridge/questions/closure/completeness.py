@@ -246,8 +246,7 @@ def _conclude_from_numbers(
     )  # fmt: skip
     conclusion = _hypersurface(size, equations)
     if conclusion is None:
-        known = count.degree is not None or not numbers.same_dim
-        conclusion = Conclusion(degree=count.degree if known else numbers.degree)
+        conclusion = Conclusion(degree=count.degree)
         if numbers.same_degree:
             conclusion = _settle_unmixedness(setting, size, count, equations, values)
     if (

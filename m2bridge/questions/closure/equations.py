@@ -45,7 +45,7 @@ def search_equations(
     try:
         account = _advance(setting, size, count, begun, max_degree)
     except LimitReached as reached:
-        return EquationSearch(equations=begun.equations, stop=LimitStop(reached.reason))
+        return EquationSearch(equations=begun.equations, stop=LimitStop.of(reached))
     return EquationSearch(equations=begun.equations, account=account, stop=begun.stop)
 
 

@@ -160,7 +160,7 @@ def answer(findings: Findings, *, method: str, equations: bool, options: Mapping
         generator_counts=findings.equations.counts, hilbert_function=findings.equations.hilbert_function,
         hilbert_series=series, completeness=_completeness(findings), degree_bound=findings.equations.degree_bound,
         method=method, field="QQ" if findings.over_rationals else f"F_{setting.prime}", homogenized=image.homogenized,
-        shown=findings.report.shown, not_shown=findings.report.not_shown,
+        shown=findings.report.shown, not_shown=(*findings.report.not_shown, *_degree_bounds(findings)),
         equations=all_equations if kept else None, variables=_variables(setting) if kept else None,
     )  # fmt: skip
 
@@ -170,6 +170,13 @@ def _completeness(findings: Findings) -> Completeness:
     if isinstance(findings.completeness, Complete):
         return "complete"
     return "partial" if findings.limit or findings.setting.context.limit else "up-to-degree"
+
+
+def _degree_bounds(findings: Findings) -> Iterator[str]:
+    """Name an upper bound of the degree, where the degree itself is not known."""
+    bounds = [e.value for e in findings.report.evidence if (e.quantity, e.relation) == ("degree", "<=")]
+    if findings.degree is None and bounds:
+        yield f"the degree of the closure: it is at most {min(bounds)}, that of the equations' ideal"
 
 
 def _variables(setting: Setting) -> tuple[str, ...]:

@@ -276,9 +276,9 @@ class Interpolation:
         try:
             self.stop = self._solve(self.degree_reached + 1)
         except LimitReached as reached:
-            self.stop = LimitStop(reached.reason)
+            self.stop = LimitStop.of(reached)
         except MemoryError:
-            self.stop = LimitStop("memory ran out")
+            self.stop = LimitStop("memory ran out; allow more with --memory")
         return self.stop is None
 
     def _solve(self, degree: int) -> TooFewPoints | None:

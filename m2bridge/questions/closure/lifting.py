@@ -265,7 +265,7 @@ def substitute(setting: Setting, span: Span, lift: Lift, evidence: Sequence[Evid
             vanishes_exactly(f, coordinates, clock) for f in lift.linear_forms
         )
     except LimitReached as reached:
-        return Substitution(stop=LimitStop(reached.reason))
+        return Substitution(stop=LimitStop.of(reached))
     method = "exact substitution of the coordinates over ZZ"
     exact = {"prime": None, "certainty": Certainty.PROVED}
     stated = (setting.statement("vanishing", vanishes, "substitution", method, **exact),)

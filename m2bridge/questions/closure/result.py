@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Literal
 from m2bridge.errors import InputError
 from m2bridge.evidence import Value
 from m2bridge.frontends.polynomials import exponents_of
+from m2bridge.limits import raise_limit
 from m2bridge.linear.residues import residue
 from m2bridge.questions.closure import formats
 from m2bridge.questions.hilbert import HilbertSeries
@@ -266,7 +267,7 @@ class Closure(Result):
             ("linear span", f"affine dimension {self.span_dim}; {self._linear_forms()}"),
             ("image", f"affine dimension {known(self.image_dim)}{cone}"),
         ]
-        reached = f"{self.completeness}, looked at up to degree {self.degree_bound}, over {self.field}"
+        reached = f"{self.completeness}, searched up to degree {self.degree_bound}, over {self.field}"
         facts.append(("minimal generators", self._counts()))
         facts.append(("completeness", reached))
         if self.hilbert_series is not None:
@@ -274,16 +275,19 @@ class Closure(Result):
                 ("Hilbert series", f"{self.hilbert_series.text} ({self.hilbert_series.certainty.value})")
             )
         notes = [*(f"+ {line}" for line in self.shown), *(f"- not shown: {line}" for line in self.not_shown)]
-        to_prove = "--field QQ lifts the equations and checks them exactly"
-        if self.field == "QQ":
-            to_prove = "--method kernel: a kernel over QQ is all of the ideal"
-            if any(line.startswith(KERNEL) for line in self.not_shown):
-                to_prove = "a longer --timeout: the kernel of the ring map was not finished"
         affine = f"affine dimension {known(self.image_dim)}"
         return View(
             answer=f"{affine}, codimension {known(self.codim)} in its span, degree {known(self.degree)}",
-            facts=tuple(facts), notes=(*notes, *self._written_equations()), to_prove=to_prove,
+            facts=tuple(facts), notes=(*notes, *self._written_equations()), to_prove=self._to_prove(),
         )  # fmt: skip
+
+    def _to_prove(self) -> str:
+        if self.field != "QQ":
+            return "--field QQ lifts the equations and checks them exactly"
+        lacking = next((line for line in self.not_shown if line.startswith(KERNEL)), None)
+        if lacking is None:
+            return "--method kernel: a kernel over QQ is all of the ideal"
+        return f"{raise_limit(lacking)}: the kernel of the ring map was not finished"
 
     def _counts(self) -> str:
         counts = sorted(self.generator_counts.items())

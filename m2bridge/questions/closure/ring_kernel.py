@@ -182,8 +182,9 @@ def compare_with_kernel(findings: Findings) -> Findings:
     if kernel.counts != equations.counts or not same_ranks:
         return compared.with_report(report)
     shown = "the kernel of the ring map has as many generators in each degree: the ideals are equal"
-    if not isinstance(findings.completeness, Complete):
-        compared = replace(compared, completeness=Complete(exact=False))
+    if not findings.complete:
+        degree = kernel.values.get("degree", findings.degree)
+        compared = replace(compared, completeness=Complete(exact=False), degree=degree)
     return compared.with_report(report + Report(shown=(shown,)))
 
 
@@ -192,8 +193,7 @@ def _kernel_evidence(findings: Findings, kernel: RingKernel) -> tuple[Evidence, 
     setting, equations, values = findings.setting, findings.equations, kernel.values
     method, over = "kernel of the ring map" + ("" if kernel.p else " over QQ"), kernel.p or None
     sure = {"certainty": Certainty.PROBABLE if kernel.p else Certainty.COMPUTED, "prime": over}
-    complete = isinstance(findings.completeness, Complete)
-    counts = {k: n for k, n in kernel.counts.items() if complete or k <= equations.degree_bound}
+    counts = {k: n for k, n in kernel.counts.items() if findings.complete or k <= equations.degree_bound}
     evidence = [setting.count_statement("macaulay2", method, counts, over)]
     if "hilbert_function" in values:
         ranks = list(values.integers("hilbert_function"))[: len(equations.hilbert_function)]

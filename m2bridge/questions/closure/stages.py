@@ -35,6 +35,12 @@ class LimitStop:
 
     reason: str
 
+    @classmethod
+    def of(cls, reached: LimitReached) -> LimitStop:
+        """Name the limit, and the option that raises it unless it is that of the time."""
+        advice = "" if reached.option == "--timeout" else f"; allow more with {reached.option}"
+        return cls(reached.reason + advice)
+
 
 @dataclass(frozen=True, slots=True)
 class TooFewPoints:
@@ -140,8 +146,10 @@ class Setting:
         try:
             return stage()
         except LimitReached as reached:
-            self.context.note_limit(f"{reached.reason} at this step: {step}; allow more with --timeout")
-            return ended(stop=LimitStop(reached.reason), report=Report(not_shown=(limit_sentence(step),)))
+            self.context.note_limit(
+                f"{reached.reason} at this step: {step}; allow more with {reached.option}"
+            )
+            return ended(stop=LimitStop.of(reached), report=Report(not_shown=(limit_sentence(step),)))
 
 
 def limit_sentence(step: str) -> str:

@@ -23,6 +23,7 @@ from m2bridge.evidence import Evidence, Value
 from m2bridge.families import Model
 from m2bridge.families.rational_cone import is_rational_map
 from m2bridge.families.symbolic import rational_variables
+from m2bridge.limits import raise_limit
 from m2bridge.programs.arithmetics import object_array
 from m2bridge.programs.instructions import flat_parts
 from m2bridge.protocol import Values
@@ -109,7 +110,7 @@ class ImageMembership(Result):
             answer=", ".join(f"in the {name}: {_WORDS[value]}" for name, value in held),
             facts=tuple(facts),
             notes=tuple(f"+ {reason}" for reason in self.reasons),
-            to_prove="a longer --timeout; for the closure, equations over QQ that are complete",
+            to_prove=raise_limit(self.limit) if self.limit else "complete equations of the closure over QQ",
         )
 
 
