@@ -89,10 +89,10 @@ def register(app: typer.Typer) -> None:
 
         Example: m2bridge report results -o report.html
         """
-        from m2bridge.figures.plotting import check_place
+        from m2bridge.figures.plotting import check_writable
         from m2bridge.report.page import page
 
-        check_place(output)
+        check_writable(output)
         for source in sources:
             if not source.exists():
                 raise InputError(f"{source} does not exist: give stores, records or directories of records")

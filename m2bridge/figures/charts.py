@@ -1,6 +1,4 @@
-"""Charts: Figure 3, estimated and expected dimension against the width; and a sweep, one quantity of the records of a store
-against a name of its grid. Markers say how sure a value is.
-"""
+"""Draw Figure 3 (computed and expected dimension against the width) and sweeps of a store. Markers show the certainty."""
 
 from __future__ import annotations
 
@@ -27,7 +25,7 @@ _OTHER = "x"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Series:
-    """Points of one kind: a line, or markers; `look` is added to the arguments of matplotlib's ``plot``."""
+    """Data of a line, or of markers; `look` holds further arguments of matplotlib's ``plot``."""
 
     name: str
     points: Sequence[tuple[float, float]]
@@ -37,7 +35,7 @@ class Series:
 
 
 def draw(series: Sequence[Series], path: Path, *, x: str, y: str, title: str = "") -> None:
-    """Write a chart; the ending of `path` chooses the format."""
+    """Write a chart; the suffix of `path` selects the format."""
     drawn = [one for one in series if one.points]
     with plotting.style():
         figure = plotting.new_figure(3.5, 2.7)
@@ -62,26 +60,28 @@ PRECISIONS = ("float32", "float64")
 
 
 def measured_rank(model: Model, *, seed: int, precision: str = "float32", inputs: int = 250) -> int:
-    """Rank of the Jacobian at random inputs and weights as the paper measures it, for comparison and never a witness: normal
-    distributions, all outputs, the default tolerance largest * size * epsilon (Section 4; the authors' code computes in float32).
+    """Return the rank of the Jacobian as the paper estimates it. It is drawn for comparison and is never evidence.
+
+    Inputs and weights are normally distributed, all outputs are used, and the tolerance is the default largest * size * epsilon
+    (Section 4; the code of the authors computes in float32).
     """
     if precision not in PRECISIONS:
-        raise InputError(f"the paper's method runs in {' or '.join(PRECISIONS)}, not {precision!r}")
+        raise InputError(f"precision {precision!r}: use {' or '.join(PRECISIONS)}")
     if model.input_shape is None:
         raise InputError(f"{model} has no inputs")
     rng = np.random.default_rng([seed, 31])
     kind: Any = np.dtype(precision)
     weights = {name: rng.standard_normal(shape).astype(kind) for name, shape in model.parameters.items()}
-    given = {name: Lettered("", value) for name, value in weights.items()}
+    arguments = {name: Lettered("", value) for name, value in weights.items()}
     samples = rng.standard_normal((inputs, *model.input_shape)).astype(kind)
-    given[next(iter(model.program.inputs))] = Lettered("N", samples)
+    arguments[next(iter(model.program.inputs))] = Lettered("N", samples)
     every = np.arange(model.parameter_count)
-    return int(np.linalg.matrix_rank(jacobian_block(model.program, FloatArithmetic(kind), given, every)))
+    return int(np.linalg.matrix_rank(jacobian_block(model.program, FloatArithmetic(kind), arguments, every)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """One width: what was computed, how sure it is, what the formula says, what the paper's method measures."""
+    """Values for one width: computed dimension with its certainty, value of the formula, estimate by the method of the paper."""
 
     delta: int
     estimated: int
@@ -95,27 +95,30 @@ WIDTH_COLUMNS = tuple(field.name for field in fields(Row))
 
 
 def rows_of(results: Sequence[Dimension], measured: Mapping[int, int] | None = None) -> tuple[Row, ...]:
-    """The drawn rows, by width. `estimated` is the record's computed dimension and nothing else."""
-    found: dict[int, Row] = {}
+    """Return one row per width, sorted. `estimated` is the computed dimension of the record."""
+    by_width: dict[int, Row] = {}
     for result in results:
         model = parse_spec(result.model)
         if not isinstance(model, (Softmax, DeepLightning)) or len(set(model.d)) != 1:
-            raise InputError(f"Figure 3 is about deep attention of one width; {result.model} is not")
+            raise InputError(
+                f"Figure 3 requires deep attention with one width in all layers, not {result.model}"
+            )
         delta = model.d[0]
-        if delta in found:
-            raise InputError(f"two records have width {delta}; give one for each")
-        found[delta] = Row(
+        if delta in by_width:
+            raise InputError(f"two records have width {delta}; give one record per width")
+        by_width[delta] = Row(
             delta=delta, estimated=result.image_dim, certainty=result.certainty.value, agreement=result.agreement,
             expected=None if result.formula is None else result.formula.value, measured=(measured or {}).get(delta),
         )  # fmt: skip
-    if not found:
-        raise InputError("there is nothing to draw: no width was given")
-    return tuple(found[delta] for delta in sorted(found))
+    if not by_width:
+        raise InputError("nothing to draw: no width was given")
+    return tuple(by_width[delta] for delta in sorted(by_width))
 
 
 def draw_widths(rows: Sequence[Row], path: Path, *, title: str, citation: str, measured: str = "") -> None:
-    """Figure 3: the formula as a line, the computed dimensions as markers, rings where they differ, crosses for the paper's
-    method, large where it misses the computed dimension.
+    """Draw Figure 3: the formula as a line, computed dimensions as markers, rings where they differ.
+
+    Crosses are the estimates by the method of the paper; they are large where they differ from the computed dimension.
     """
     line = [(row.delta, row.expected) for row in rows if row.expected is not None]
     series = [
@@ -140,13 +143,13 @@ def draw_widths(rows: Sequence[Row], path: Path, *, title: str, citation: str, m
             if row.measured is not None and (row.measured != row.estimated) == misses
         ]
         cross = {"markersize": size, "markeredgewidth": 1.3, "zorder": 5}
-        name = f"{measured}, misses" if misses else measured
+        name = f"{measured}, differs" if misses else measured
         series.append(Series(name=name, points=points, colour=colour, marker=_OTHER, look=cross))
     draw(series, path, x="width $\\delta$", y="dimension", title=title)
 
 
 def width_data(rows: Sequence[Row], *, title: str, models: Sequence[str]) -> tuple[dict[str, Any], list[Any]]:
-    """What is drawn, as a JSON document and a table."""
+    """Return the data of the figure as a JSON document and a table."""
     table = [astuple(row) for row in rows]
     named = [dict(zip(WIDTH_COLUMNS, row, strict=True)) for row in table]
     document = {"figure": "3", "title": title, "models": list(models), "rows": named}
@@ -161,7 +164,7 @@ _INDEXED = re.compile(r"([A-Za-z_]\w*)\[(\d+)\]")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SweepPoint:
-    """One record: where it is drawn, how sure it is, and of which model it speaks."""
+    """One record: its coordinates in the figure, its certainty and its model."""
 
     series: str
     x: float
@@ -176,14 +179,14 @@ SWEEP_COLUMNS = tuple(field.name for field in fields(SweepPoint))
 def points_of(
     rows: Sequence[Mapping[str, Any]], x: str, y: str, by: str | None = None
 ) -> tuple[SweepPoint, ...]:
-    """The records that have both numbers; ``widths[1]`` is an entry of a list, counted from 0.
+    """Return the records in which `x` and `y` are numbers; ``widths[1]`` is the second entry of a list.
 
     Raises
     ------
     InputError
-        No record has both, or two records of one series have the same x and different y: then `by` should tell them apart.
+        No record has both numbers, or two records of one series have the same x and different y.
     """
-    found: dict[tuple[str, float], SweepPoint] = {}
+    points: dict[tuple[str, float], SweepPoint] = {}
     for row in rows:
         across, up = _value(row, x), _value(row, y)
         if not (_is_number(across) and _is_number(up)):
@@ -191,24 +194,25 @@ def points_of(
         series = "" if by is None else f"{by} = {_value(row, by)}"
         model = str(row.get("name") or row["model"])
         point = SweepPoint(series=series, x=across, y=up, certainty=str(row.get("certainty")), model=model)
-        before = found.setdefault((series, across), point)
+        before = points.setdefault((series, across), point)
         if before.y != up:
             raise InputError(
                 f"{x} = {across} has two values of {y}, for {before.model[:80]} and {point.model[:80]}: "
-                "choose records with --where, or tell series apart with --by"
+                "select records with --where, or separate series with --by"
             )
-    if not found:
+    if not points:
         names = sorted({name for row in rows for name, value in row.items() if _is_number(value)})
-        raise InputError(f"no record has numbers {x} and {y}; there are: {', '.join(names) or 'no records'}")
-    return tuple(sorted(found.values(), key=lambda point: (point.series, point.x)))
+        raise InputError(f"no record has numbers {x} and {y}; available: {', '.join(names) or 'no records'}")
+    return tuple(sorted(points.values(), key=lambda point: (point.series, point.x)))
 
 
 def _value(row: Mapping[str, Any], name: str) -> Any:
     indexed = _INDEXED.fullmatch(name)
     if indexed is None:
         return row.get(name)
-    values, place = row.get(indexed[1]), int(indexed[2])
-    return values[place] if isinstance(values, list) and place < len(values) else None
+    values = row.get(indexed[1])
+    index = int(indexed[2])
+    return values[index] if isinstance(values, list) and index < len(values) else None
 
 
 def _is_number(value: Any) -> bool:
@@ -216,23 +220,25 @@ def _is_number(value: Any) -> bool:
 
 
 def draw_sweep(points: Sequence[SweepPoint], path: Path, *, x: str, y: str) -> None:
-    """A faint line for each series, and on it a marker for each record."""
+    """Draw a thin line per series and a marker per record."""
     drawn = []
     for number, name in enumerate(dict.fromkeys(point.series for point in points)):
         colour = _COLOURS[number % len(_COLOURS)]
-        own = [point for point in points if point.series == name]
+        members = [point for point in points if point.series == name]
         faint = {"linewidth": 1, "alpha": 0.5}
-        drawn.append(Series(name="_line", points=[(p.x, p.y) for p in own], colour=colour, look=faint))
-        for word in dict.fromkeys(point.certainty for point in own):
-            there = [point for point in own if point.certainty == word]
+        drawn.append(Series(name="_line", points=[(p.x, p.y) for p in members], colour=colour, look=faint))
+        for word in dict.fromkeys(point.certainty for point in members):
+            of_certainty = [point for point in members if point.certainty == word]
             label = ", ".join(filter(None, (name, word)))
             marker = MARKERS.get(word, _OTHER)
-            drawn.append(Series(name=label, points=[(p.x, p.y) for p in there], colour=colour, marker=marker))
+            drawn.append(
+                Series(name=label, points=[(p.x, p.y) for p in of_certainty], colour=colour, marker=marker)
+            )
     draw(drawn, path, x=x.replace("_", " "), y=y.replace("_", " "))
 
 
 def sweep_data(points: Sequence[SweepPoint], *, x: str, y: str) -> tuple[dict[str, Any], list[Any]]:
-    """What is drawn, as a JSON document and a table."""
+    """Return the data of the figure as a JSON document and a table."""
     table = [list(astuple(point)) for point in points]
     rows = [dict(zip(SWEEP_COLUMNS, row, strict=True)) for row in table]
     return {"figure": "sweep", "x": x, "y": y, "rows": rows}, table

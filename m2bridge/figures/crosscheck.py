@@ -1,12 +1,12 @@
-"""The drawn surface against the implicit equation, on grids.
+"""Compare the drawn surface with the implicit equation on grids.
 
-Two witnesses, the parametrization and Macaulay2's kernel:
+The two witnesses are the parametrization and the kernel computed by Macaulay2:
 
 1. Every drawn point satisfies the equation, up to rounding.
 2. Every real root of the equation on a grid of lines has real weights, found without the parametrization of the drawing: columns
    alpha_1, alpha_2 of A with alpha_2 a = alpha_1 b span the kernel of a 4 x 4 matrix. Where a and b are proportional the sign of
    e2 decides; roots that lie only in the closure are the dotted part, and are counted apart.
-3. Every such root with real weights lies near a drawn point: nothing is left out of the picture.
+3. Every such root with real weights lies near a drawn point, so that no part of the surface is missing.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ _GAP = 0.03
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
-    """How many points were compared, and the largest deviations; `failures` are sentences, empty when both descriptions agree.
+    """Numbers of compared points and largest deviations; `failures` is empty if surface and equation agree.
 
-    `gap` is the largest distance of a root with real weights to the drawn points, in diagonals of the box.
+    `gap` is the largest distance of a root with real weights to the drawn points, relative to the diagonal of the box.
     """
 
     drawn: int
@@ -41,23 +41,28 @@ class Check:
     failures: tuple[str, ...]
 
     def require(self) -> None:
-        """Raise when the two descriptions disagree."""
+        """Raise DisagreementError if there are failures."""
         if self.failures:
             raise DisagreementError(
-                "the surface drawn from the parametrization and the equation that Macaulay2 computed disagree",
+                "the surface of the parametrization and the equation computed by Macaulay2 disagree",
                 conflicts=list(self.failures),
             )
 
 
 def compare(
-    cut: Slice, polynomial: Polynomial, patches: Sequence[Patch], curves: Sequence[Curve], *, grid: int = 24
+    affine_slice: Slice,
+    polynomial: Polynomial,
+    patches: Sequence[Patch],
+    curves: Sequence[Curve],
+    *,
+    grid: int = 24,
 ) -> Check:
-    """Both directions of the comparison for one slice."""
+    """Compare surface and equation in both directions for one slice."""
     drawn = np.concatenate(
         [patch.points.reshape(-1, 3) for patch in patches] + [curve.points for curve in curves]
     )
     value, size = evaluate(polynomial, drawn)
-    # near the origin of the slice all terms may be small together: measure against the coefficients too
+    # near the origin of the slice all terms may be small, so the scale includes the coefficients
     scale = size + 1e-3 * max(abs(float(c)) for c in polynomial.values())
     residual = np.abs(value) / scale
     failures = []
@@ -65,11 +70,11 @@ def compare(
         failures.append(
             f"{bad} of {len(drawn)} drawn points do not satisfy the equation (residual {residual.max():.1e})"
         )
-    roots = real_roots(cut, polynomial, grid)
-    distances, only = _distances_to_weights(cut, roots)
+    roots = real_roots(affine_slice, polynomial, grid)
+    distances, only = _distances_to_weights(affine_slice, roots)
     if (bad := int((distances > _WEIGHTS).sum())) > 0:
         failures.append(f"{bad} of {len(roots)} real roots of the equation have no real weights")
-    gap = _largest_gap(cut, roots[~only], drawn)
+    gap = _largest_gap(affine_slice, roots[~only], drawn)
     if gap > _GAP:
         failures.append(
             f"a real root of the equation with real weights is {gap:.2f} diagonals from the drawn points"
@@ -85,19 +90,20 @@ def compare(
     )
 
 
-def _largest_gap(cut: Slice, roots: np.ndarray, drawn: np.ndarray) -> float:
-    diagonal = float(np.linalg.norm(cut.limits[:, 1] - cut.limits[:, 0]))
+def _largest_gap(affine_slice: Slice, roots: np.ndarray, drawn: np.ndarray) -> float:
+    diagonal = float(np.linalg.norm(affine_slice.limits[:, 1] - affine_slice.limits[:, 0]))
     nearest = [float(((drawn - root) ** 2).sum(axis=1).min()) for root in roots]
     return float(np.sqrt(max(nearest, default=0.0))) / diagonal
 
 
-def real_roots(cut: Slice, polynomial: Polynomial, grid: int) -> np.ndarray:
-    """Real roots in the box on a grid of lines parallel to each axis."""
-    found = []
+def real_roots(affine_slice: Slice, polynomial: Polynomial, grid: int) -> np.ndarray:
+    """Return the real roots in the box on a grid of lines parallel to each axis."""
+    points = []
     for axis in range(3):
         others = [k for k in range(3) if k != axis]
         sides = [
-            np.linspace(float(cut.limits[k, 0]), float(cut.limits[k, 1]), grid) * 0.987 + 0.0031
+            np.linspace(float(affine_slice.limits[k, 0]), float(affine_slice.limits[k, 1]), grid) * 0.987
+            + 0.0031
             for k in others
         ]  # off the symmetry planes
         for first in sides[0]:
@@ -110,18 +116,20 @@ def real_roots(cut: Slice, polynomial: Polynomial, grid: int) -> np.ndarray:
                     continue
                 roots = np.roots(np.trim_zeros(coefficients, "f"))
                 real = roots[np.abs(roots.imag) <= 1e-9 * (1 + np.abs(roots))].real
-                for root in real[(real >= cut.limits[axis, 0]) & (real <= cut.limits[axis, 1])]:
+                for root in real[
+                    (real >= affine_slice.limits[axis, 0]) & (real <= affine_slice.limits[axis, 1])
+                ]:
                     point = np.empty(3)
                     point[axis], point[others[0]], point[others[1]] = root, first, second
-                    found.append(point)
-    return np.array(found).reshape(-1, 3)
+                    points.append(point)
+    return np.array(points).reshape(-1, 3)
 
 
-def _distances_to_weights(cut: Slice, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Relative distance of each point to the network of the best weights found; and which lie only in the closure (then 0)."""
+def _distances_to_weights(affine_slice: Slice, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the relative distance of each point to the image, and whether the point lies only in the closure (distance 0)."""
     if not len(points):
         return np.zeros(0), np.zeros(0, dtype=bool)
-    z = cut.points(points)
+    z = affine_slice.points(points)
     a, b = z[:, :3], z[:, 3:]
     norm = np.linalg.norm(z, axis=1)
     # unknown forms alpha_1, alpha_2: alpha_2 a - alpha_1 b = 0, four coefficients of degree 3
@@ -140,5 +148,5 @@ def _distances_to_weights(cut: Slice, points: np.ndarray) -> tuple[np.ndarray, n
         products[:, 3 * block + 2, 1] = form[:, 1]
     nu = np.einsum("pij,pj->pi", np.linalg.pinv(products), z)
     distances = np.linalg.norm(np.einsum("pij,pj->pi", products, nu) - z, axis=1) / norm
-    only = proportional & (e2_sign(cut, points) > 0)
+    only = proportional & (e2_sign(affine_slice, points) > 0)
     return np.where(proportional, 0.0, distances), only

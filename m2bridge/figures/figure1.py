@@ -1,4 +1,4 @@
-"""Figure 1, a slice of M(2,1,2): the surface, its singular curve solid and dotted, its boundary points; also interactive."""
+"""Draw Figure 1, a slice of M(2,1,2): the surface, its singular curve (solid in the image, dotted outside), boundary points."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from m2bridge.figures.crosscheck import Check, compare
 from m2bridge.figures.slices import AXES, Polynomial, Slice, closure_equation, restrict, text_of
 from m2bridge.figures.surface import Curve, Patch, singular_curves, surface
 
-SURFACE = "surface: reachable functions"
+SURFACE = "image (real weights)"
 SOLID = "singular, in the image"
 DOTTED = "only in the Zariski closure"
 MARKS = "boundary points"
@@ -23,9 +23,9 @@ _DIAMOND = {"color": plotting.YELLOW, "marker": "D", "markeredgecolor": "k", "li
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlaneSection:
-    """Everything that is drawn of one slice, and how its two descriptions compare."""
+    """Surface, singular curves and boundary points of one slice, and the comparison of surface and equation."""
 
-    cut: Slice
+    affine_slice: Slice
     polynomial: Polynomial
     patches: tuple[Patch, ...]
     curves: tuple[Curve, ...]
@@ -33,26 +33,26 @@ class PlaneSection:
     check: Check
 
 
-def section(cut: Slice, equations: Sequence[str], *, grid: int = 24) -> PlaneSection:
-    """The section of the neuromanifold by a slice.
+def section(affine_slice: Slice, equations: Sequence[str], *, grid: int = 24) -> PlaneSection:
+    """Compute the section of the neuromanifold by a slice.
 
     Parameters
     ----------
     equations
-        The closure's equations as Macaulay2 computed them, from a record.
+        The equations of the closure computed by Macaulay2, from a record.
 
     Raises
     ------
     DisagreementError
-        The surface drawn from the parametrization and the equation are not the same surface.
+        The surface of the parametrization and the equation do not agree.
     """
-    polynomial = restrict(closure_equation(equations), cut)
-    patches = tuple(surface(cut))
-    curves, marks = singular_curves(cut)
-    check = compare(cut, polynomial, patches, curves, grid=grid)
+    polynomial = restrict(closure_equation(equations), affine_slice)
+    patches = tuple(surface(affine_slice))
+    curves, marks = singular_curves(affine_slice)
+    check = compare(affine_slice, polynomial, patches, curves, grid=grid)
     check.require()
     return PlaneSection(
-        cut=cut,
+        affine_slice=affine_slice,
         polynomial=polynomial,
         patches=patches,
         curves=tuple(curves),
@@ -61,28 +61,28 @@ def section(cut: Slice, equations: Sequence[str], *, grid: int = 24) -> PlaneSec
     )
 
 
-def draw(part: PlaneSection, path: Path) -> None:
-    """Write the picture; the ending of `path` chooses the format."""
+def draw(plane_section: PlaneSection, path: Path) -> None:
+    """Write the figure; the suffix of `path` selects the format."""
     if path.suffix.lower() == ".html":
-        plotting.save_html(interactive(part), path)
+        plotting.save_html(interactive(plane_section), path)
         return
     with plotting.style():
         figure = plotting.new_figure(3.5, 3.6)
         axes = figure.add_axes((-0.02, 0.175, 0.98, 0.865), projection=projection())
-        paint(axes, part)
-        legend(figure, [part], (0.5, 0.065))
-        _caption(figure, part.cut)
+        paint(axes, plane_section)
+        legend(figure, [plane_section], (0.5, 0.065))
+        _caption(figure, plane_section.affine_slice)
         plotting.save_figure(figure, path)
 
 
 def projection() -> str:
-    """The name of matplotlib's three-dimensional axes, which importing the toolkit makes known."""
+    """Import the 3D toolkit of matplotlib, which registers its projection, and return the name of the projection."""
     plotting.library("mpl_toolkits.mplot3d")
     return "3d"
 
 
-def legend(figure: Any, parts: Sequence[PlaneSection], place: tuple[float, float]) -> None:
-    """The legend of everything that occurs in the sections, its lower middle at `place`."""
+def legend(figure: Any, sections: Sequence[PlaneSection], anchor: tuple[float, float]) -> None:
+    """Draw the legend of all elements that occur in the sections, with the middle of its lower edge at `anchor`."""
     lines = plotting.library("matplotlib.lines").Line2D
     patch = plotting.library("matplotlib.patches").Patch
     handles = [
@@ -91,49 +91,55 @@ def legend(figure: Any, parts: Sequence[PlaneSection], place: tuple[float, float
         lines([], [], color=plotting.VERMILION, linewidth=2, linestyle=(0, (1, 1.2)), label=DOTTED),
         lines([], [], markersize=5, label=MARKS, **_DIAMOND),
     ]
-    curves = [curve for part in parts for curve in part.curves]
+    curves = [curve for plane_section in sections for curve in plane_section.curves]
     kinds = [True, any(c.in_image for c in curves), any(not c.in_image for c in curves)]
-    kinds.append(any(len(part.boundary_points) for part in parts))
+    kinds.append(any(len(plane_section.boundary_points) for plane_section in sections))
     present = [handle for handle, kind in zip(handles, kinds, strict=True) if kind]
-    plotting.legend_below(figure, present, place, ncols=2, handlelength=2.2)
+    plotting.legend_below(figure, present, anchor, ncols=2, handlelength=2.2)
 
 
-def _caption(figure: Any, cut: Slice) -> None:
-    """What the axes mean: the two quadrics as functions of x, y, z."""
-    text = f"$\\alpha_1\\nu$ = {cut.quadric_text(0)},  $\\alpha_2\\nu$ = {cut.quadric_text(1)}"
+def _caption(figure: Any, affine_slice: Slice) -> None:
+    """Write the two quadrics as functions of x, y, z below the figure."""
+    text = (
+        f"$\\alpha_1\\nu$ = {affine_slice.quadric_text(0)},  $\\alpha_2\\nu$ = {affine_slice.quadric_text(1)}"
+    )
     size = 6.5 if len(text) < 75 else 5
     figure.text(0.5, 0.022, text.replace("-", "\N{MINUS SIGN}"), ha="center", va="bottom", fontsize=size)
 
 
-def paint(axes: Any, part: PlaneSection, *, small: bool = False) -> None:
+def paint(axes: Any, plane_section: PlaneSection, *, small: bool = False) -> None:
     """Draw a section on three-dimensional axes."""
-    paint_surface(axes, part.cut, _polygons(part.patches), small=small)
-    for curve in part.curves:
+    paint_surface(axes, plane_section.affine_slice, _polygons(plane_section.patches), small=small)
+    for curve in plane_section.curves:
         points = curve.points[:: max(1, len(curve.points) // 400)]
         points = np.concatenate([points, curve.points[-1:]])
         style: Any = {"linestyle": "-" if curve.in_image else (0, (1, 1.2)), "solid_capstyle": "butt"}
         axes.plot(*points.T, color=plotting.VERMILION, linewidth=1.4 if small else 2.0, zorder=5, **style)
-    if len(part.boundary_points):
+    if len(plane_section.boundary_points):
         size = 4 if small else 5.5
-        axes.plot(*part.boundary_points.T, markersize=size, markeredgewidth=0.8, zorder=6, **_DIAMOND)
+        axes.plot(
+            *plane_section.boundary_points.T, markersize=size, markeredgewidth=0.8, zorder=6, **_DIAMOND
+        )
 
 
-def paint_surface(axes: Any, cut: Slice, polygons: np.ndarray, *, small: bool = False) -> None:
-    """Polygons (count, corners, 3) of a surface in a slice, lit from beside the eye, on the axes of the slice's box."""
+def paint_surface(axes: Any, affine_slice: Slice, polygons: np.ndarray, *, small: bool = False) -> None:
+    """Draw polygons (count, corners, 3) of a surface with shading, on axes with the limits of the slice."""
     collection = plotting.library("mpl_toolkits.mplot3d.art3d").Poly3DCollection
     normals = np.cross(polygons[:, 2] - polygons[:, 0], polygons[:, -1] - polygons[:, 1])
     length = np.linalg.norm(normals, axis=1)
     keep = length > 1e-12
-    colours = _shaded(normals[keep] / length[keep, None], cut)
-    words = {"edgecolors": "none", "linewidths": 0, "antialiased": False, "zsort": "average"}
-    mesh = collection(polygons[keep], facecolors=colours, **words)
+    colours = _shaded(normals[keep] / length[keep, None], affine_slice)
+    settings = {"edgecolors": "none", "linewidths": 0, "antialiased": False, "zsort": "average"}
+    mesh = collection(polygons[keep], facecolors=colours, **settings)
     mesh.set_rasterized(True)
     axes.computed_zorder = False
     axes.add_collection3d(mesh)
-    low, high = cut.limits.T
+    low, high = affine_slice.limits.T
     axes.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]), zlim=(low[2], high[2]))
     zoom = 1.0 if small else 0.98
-    plotting.frame_3d(axes, aspect=(1, 1, 1), zoom=zoom, focal_length=0.6, view=cut.view, small=small)
+    plotting.frame_3d(
+        axes, aspect=(1, 1, 1), zoom=zoom, focal_length=0.6, view=affine_slice.view, small=small
+    )
     for axis in (axes.xaxis, axes.yaxis, axes.zaxis):
         axis.line.set_linewidth(0.6)
         axis._axinfo["grid"].update(color=(0.85, 0.85, 0.85, 1.0), linewidth=0.4)
@@ -141,7 +147,7 @@ def paint_surface(axes: Any, cut: Slice, polygons: np.ndarray, *, small: bool = 
 
 
 def _polygons(patches: Sequence[Patch]) -> np.ndarray:
-    """Quadrilaterals (count, 4, 3) of all patches."""
+    """Return the quadrilaterals (count, 4, 3) of all patches."""
     quads = []
     for patch in patches:
         p = patch.points
@@ -149,16 +155,16 @@ def _polygons(patches: Sequence[Patch]) -> np.ndarray:
     return np.concatenate(quads)
 
 
-def _eye(cut: Slice) -> np.ndarray:
-    """The direction from which a slice is looked at."""
-    elevation, azimuth = np.radians(cut.view)
+def _camera_direction(affine_slice: Slice) -> np.ndarray:
+    """Return the direction of the camera."""
+    elevation, azimuth = np.radians(affine_slice.view)
     flat = np.cos(elevation)
     return np.array([flat * np.cos(azimuth), flat * np.sin(azimuth), np.sin(elevation)])
 
 
-def _shaded(normals: np.ndarray, cut: Slice) -> np.ndarray:
-    """Colours of both sides under a light beside the eye: one tint a side, so that crossing sheets are told apart."""
-    eye = _eye(cut)
+def _shaded(normals: np.ndarray, affine_slice: Slice) -> np.ndarray:
+    """Return shaded colours. The two sides have different tints, so that crossing sheets can be distinguished."""
+    eye = _camera_direction(affine_slice)
     light = eye + np.array([0.25, -0.1, 0.75])
     light /= np.linalg.norm(light)
     facing = normals @ eye
@@ -175,39 +181,42 @@ def _shaded(normals: np.ndarray, cut: Slice) -> np.ndarray:
 # -- interactive ---------------------------------------------------------------------------------------------------------------
 
 
-def interactive(part: PlaneSection) -> Any:
-    """A plotly figure with the weights (A, V) of each point under the pointer."""
+def interactive(plane_section: PlaneSection) -> Any:
+    """Return a plotly figure whose hover texts show the weights (A, V) of each point."""
     go = plotting.library("plotly.graph_objects")
     traces = []
-    for number, patch in enumerate(part.patches):
+    for number, patch in enumerate(plane_section.patches):
         light = {"ambient": 0.72, "diffuse": 0.5, "specular": 0.1, "roughness": 0.7}
-        words = {"name": SURFACE, "showlegend": number == 0, "legendgroup": "surface", "opacity": 0.82}
+        settings = {"name": SURFACE, "showlegend": number == 0, "legendgroup": "surface", "opacity": 0.82}
         traces.append(
-            _solid(go, patch.points, plotting.SKY, np.array(_hover(patch)), lighting=light, **words)
+            _solid(go, patch.points, plotting.SKY, np.array(_hover(patch)), lighting=light, **settings)
         )
-    traces += _interactive_curves(part, go)
-    if len(part.boundary_points):
+    traces += _interactive_curves(plane_section, go)
+    if len(plane_section.boundary_points):
         marker = {
             "color": plotting.YELLOW,
             "size": 6,
             "symbol": "diamond",
             "line": {"color": "black", "width": 2},
         }
-        texts = [f"boundary point ({a:.4g}, {b:.4g}, {c:.4g})" for a, b, c in part.boundary_points.round(6)]
-        traces.append(beads(go, part.boundary_points, marker, texts, name=MARKS))
-    where = f"α₁ν = {part.cut.quadric_text(0)}, α₂ν = {part.cut.quadric_text(1)}"
-    title = f"A slice of M(2,1,2), t = 2<br><sub>{where}; closure: {text_of(part.polynomial)} = 0</sub>"
-    return go.Figure(data=traces, layout=layout(part.cut, title))
+        texts = [
+            f"boundary point ({a:.4g}, {b:.4g}, {c:.4g})"
+            for a, b, c in plane_section.boundary_points.round(6)
+        ]
+        traces.append(beads(go, plane_section.boundary_points, marker, texts, name=MARKS))
+    quadrics = f"α₁ν = {plane_section.affine_slice.quadric_text(0)}, α₂ν = {plane_section.affine_slice.quadric_text(1)}"
+    title = f"A slice of M(2,1,2), t = 2<br><sub>{quadrics}; closure: {text_of(plane_section.polynomial)} = 0</sub>"
+    return go.Figure(data=traces, layout=layout(plane_section.affine_slice, title))
 
 
-def layout(cut: Slice, title: str) -> dict[str, Any]:
-    """Plotly's layout of a slice of three dimensions."""
+def layout(affine_slice: Slice, title: str) -> dict[str, Any]:
+    """Return the plotly layout of a three-dimensional slice."""
     box = {"backgroundcolor": "#f7f7f7", "gridcolor": "#d9d9d9"}
     axes = {
         f"{label}axis": {"range": side.tolist(), "title": {"text": label}, **box}
-        for label, side in zip(AXES, cut.limits, strict=True)
+        for label, side in zip(AXES, affine_slice.limits, strict=True)
     }
-    eye = dict(zip("xyz", (2.15 * _eye(cut)).round(4).tolist(), strict=True))
+    eye = dict(zip("xyz", (2.15 * _camera_direction(affine_slice)).round(4).tolist(), strict=True))
     camera = {"eye": eye, "center": {"x": 0, "y": 0, "z": -0.12}}
     return {
         "title": {"text": title, "x": 0.5},
@@ -219,48 +228,51 @@ def layout(cut: Slice, title: str) -> dict[str, Any]:
     }
 
 
-def _solid(go: Any, points: np.ndarray, colour: str, text: np.ndarray, **words: Any) -> Any:
-    """A surface of one colour through a grid of points, with a text for each."""
+def _solid(go: Any, points: np.ndarray, colour: str, text: np.ndarray, **settings: Any) -> Any:
+    """Return a surface of one colour through a grid of points, with a hover text for each."""
     x, y, z = np.moveaxis(points, -1, 0).round(5).tolist()
     return go.Surface(
         x=x, y=y, z=z, surfacecolor=np.zeros(points.shape[:2]).tolist(), colorscale=[[0, colour], [1, colour]],
-        showscale=False, text=text, hoverinfo="text", contours={axis: {"highlight": False} for axis in "xyz"}, **words,
+        showscale=False, text=text, hoverinfo="text", contours={axis: {"highlight": False} for axis in "xyz"}, **settings,
     )  # fmt: skip
 
 
-def beads(go: Any, points: np.ndarray, marker: dict[str, Any], texts: list[str], **words: Any) -> Any:
+def beads(go: Any, points: np.ndarray, marker: dict[str, Any], texts: list[str], **settings: Any) -> Any:
+    """Return markers at points, with a hover text for each."""
     x, y, z = points.T.round(6).tolist()
     return go.Scatter3d(
-        x=x, y=y, z=z, mode="markers", marker=marker, text=texts, hoverinfo="text", **words
+        x=x, y=y, z=z, mode="markers", marker=marker, text=texts, hoverinfo="text", **settings
     )  # fmt: skip
 
 
-def _interactive_curves(part: PlaneSection, go: Any) -> list[Any]:
-    """The singular curve: a tube where it is in the image (a line would drown in the surface), beads where it is not."""
+def _interactive_curves(plane_section: PlaneSection, go: Any) -> list[Any]:
+    """Return the singular curve as a tube in the image (a line would be hidden by the surface) and as points outside it."""
     traces: list[Any] = []
-    size = float(np.linalg.norm(part.cut.limits[:, 1] - part.cut.limits[:, 0]))
+    size = float(
+        np.linalg.norm(plane_section.affine_slice.limits[:, 1] - plane_section.affine_slice.limits[:, 0])
+    )
     seen: set[str] = set()
-    for curve in sorted(part.curves, key=lambda curve: not curve.in_image):
+    for curve in sorted(plane_section.curves, key=lambda curve: not curve.in_image):
         name = SOLID if curve.in_image else DOTTED
-        words = {"name": name, "showlegend": name not in seen, "legendgroup": name}
+        settings = {"name": name, "showlegend": name not in seen, "legendgroup": name}
         seen.add(name)
         if curve.in_image:
             tube = _tube(curve.points, 0.006 * size)
             text = np.full(tube.shape[:2], f"{SOLID}<br>two pairs of real weights")
             light = {"ambient": 0.9, "diffuse": 0.2}
-            traces.append(_solid(go, tube, plotting.VERMILION, text, lighting=light, **words))
+            traces.append(_solid(go, tube, plotting.VERMILION, text, lighting=light, **settings))
         else:
             length = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(curve.points, axis=0), axis=1))])
             stops = np.arange(0.011 * size, length[-1], 0.018 * size)
             points = np.stack([np.interp(stops, length, curve.points[:, k]) for k in range(3)], axis=1)
             texts = [f"{DOTTED}<br>no real weights: a complex-conjugate pair"] * len(points)
             marker = {"color": plotting.VERMILION, "size": 3.5}
-            traces.append(beads(go, points, marker, texts, **words))
+            traces.append(beads(go, points, marker, texts, **settings))
     return traces
 
 
 def _tube(points: np.ndarray, radius: float, around: int = 10) -> np.ndarray:
-    """A tube around a curve: points (along, around + 1, 3)."""
+    """Return points (along, around + 1, 3) of a tube around a curve."""
     centre = points[:: max(1, len(points) // 60)]
     centre = np.concatenate([centre, points[-1:]]) if not np.array_equal(centre[-1], points[-1]) else centre
     along = np.gradient(centre, axis=0)
@@ -275,7 +287,7 @@ def _tube(points: np.ndarray, radius: float, around: int = 10) -> np.ndarray:
 
 
 def _hover(patch: Patch) -> list[list[str]]:
-    """For each point its coordinates and the weights that reach it."""
+    """Return for each point a text with its coordinates and its weights."""
     text = "x, y, z = {:.3g}, {:.3g}, {:.3g}<br>A = [[{:.3g}, {:.3g}], [{:.3g}, {:.3g}]]<br>V = [[{:.3g}, {:.3g}]]"
     return [[text.format(*entries) for entries in row] for row in _entries(patch)]
 
@@ -286,24 +298,27 @@ COLUMNS = ("kind", "x", "y", "z", "A11", "A12", "A21", "A22", "V11", "V12")
 
 
 def _entries(patch: Patch) -> np.ndarray:
-    """For each point of a patch x, y, z and the entries of A and V that reach it."""
-    flat = (part.reshape(*patch.points.shape[:2], -1) for part in (patch.points, patch.A, patch.V))
+    """Return x, y, z and the entries of A and V for each point of a patch."""
+    flat = (
+        plane_section.reshape(*patch.points.shape[:2], -1)
+        for plane_section in (patch.points, patch.A, patch.V)
+    )
     return np.concatenate(list(flat), axis=-1)
 
 
-def data(part: PlaneSection) -> tuple[dict[str, Any], list[list[Any]]]:
-    """What is drawn: a JSON document, and a table of a tenth of the points with their weights."""
+def data(plane_section: PlaneSection) -> tuple[dict[str, Any], list[list[Any]]]:
+    """Return the data of the figure: a JSON document, and a table of a fifteenth of the points with their weights."""
     curves = [
         {"in_image": c.in_image, "from": c.points[0].round(6).tolist(), "to": c.points[-1].round(6).tolist()}
-        for c in part.curves
+        for c in plane_section.curves
     ]
-    check = part.check
+    check = plane_section.check
     document = {
         "figure": "1",
         "model": "lightning(d=2,dp=1,a=2,t=2)",
-        "slice": part.cut.document(),
-        "equation": text_of(part.polynomial),
-        "boundary_points": part.boundary_points.round(6).tolist(),
+        "slice": plane_section.affine_slice.document(),
+        "equation": text_of(plane_section.polynomial),
+        "boundary_points": plane_section.boundary_points.round(6).tolist(),
         "singular_curve": curves,
         "check": {
             "drawn_points": check.drawn,
@@ -317,12 +332,12 @@ def data(part: PlaneSection) -> tuple[dict[str, Any], list[list[Any]]]:
     def add(kind: str, points: np.ndarray) -> None:
         rows.extend([kind, *map(_number, point), *[""] * (9 - len(point))] for point in points)
 
-    for patch in part.patches:
+    for patch in plane_section.patches:
         add("surface", _entries(patch)[::3, ::5].reshape(-1, 9))
-    for curve in part.curves:
+    for curve in plane_section.curves:
         thinned = curve.points[:: max(1, len(curve.points) // 40)]
         add("singular" if curve.in_image else "closure-only", thinned)
-    add("boundary", part.boundary_points)
+    add("boundary", plane_section.boundary_points)
     return document, rows
 
 

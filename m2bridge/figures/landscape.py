@@ -1,7 +1,7 @@
-"""The loss landscape of a map with two weights: weights and functions side by side, with gradient flow and all critical points.
+"""Compute the loss landscape of a map with two weights: gradient flow and all critical points, in weights and in functions.
 
-The critical points are the exact answer of `critical-points` (Euclidean metric, given target); here they are only drawn. One
-layer of attention is cut to the slice with Whitney's umbrella of Figure 1; other networks are cut to a plane of their weights.
+The critical points are the exact answer of `critical-points` (Euclidean metric, given target). One layer of attention is
+restricted to the slice with the Whitney umbrella of Figure 1; other networks are restricted to a plane of their weights.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ _STEPS, _STARTS, _GRID = 700, 9, 81
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scene:
-    """What is drawn: the map, the target, critical points with all their weights in the window, and flow lines.
+    """Data of the figure: the map, the target, critical points with all their weights in the window, and flow lines.
 
-    `singular` are polylines of functions, solid where weights reach them; `marks` boundary points between the two kinds.
+    `singular` holds polylines of singular functions, with True if they are in the image; `marks` holds boundary points.
     """
 
     plane: PolynomialMap
@@ -55,12 +55,12 @@ class Scene:
 
     @property
     def ending(self) -> int:
-        """How many flow lines end in a minimum."""
+        """The number of flow lines that end in a minimum."""
         return sum(end >= 0 for end in self.ends)
 
 
 def target_of(plane: PolynomialMap, seed: int) -> tuple[Fraction, ...]:
-    """A target near the surface that has something to show: fixed for the slice of attention, else random."""
+    """Return a target near the surface: a fixed one for the slice of attention, otherwise a random one."""
     if plane.name == "umbrella":
         return Fraction(1, 4), Fraction(9, 10), Fraction(-1)
     rng = np.random.default_rng([seed, 72])
@@ -71,7 +71,7 @@ def target_of(plane: PolynomialMap, seed: int) -> tuple[Fraction, ...]:
 
 
 def plane_of(model: Model, seed: int) -> tuple[PolynomialMap, str]:
-    """A map with two weights and what it is: the model itself, a slice of attention, or a random plane of weights."""
+    """Return a map with two weights and its title: the model itself, a slice of attention, or a random plane of weights."""
     if isinstance(model, PolynomialMap) and len(model.variables) == 2:
         return model, model.title
     if isinstance(model, Lightning) and (model.d, model.dp, model.attention_rank) == (2, 1, 2):
@@ -80,7 +80,9 @@ def plane_of(model: Model, seed: int) -> tuple[PolynomialMap, str]:
         assert isinstance(umbrella, PolynomialMap)
         return umbrella, "slice of one attention layer, A = [[1, 0], [s, r]], V = (1, -s)"
     if not model.polynomial or model.parameter_count < 2:
-        raise InputError(f"{model} has no plane of weights with polynomial functions")
+        raise InputError(
+            f"{model} is not polynomial or has fewer than two weights; a landscape requires both"
+        )
     return _random_plane(model, seed), f"random plane of weights of {model.title}"
 
 
@@ -89,23 +91,24 @@ def _random_plane(model: Model, seed: int) -> PolynomialMap:
     r, s = rational_variables(["r", "s"])
     base, first, second = rng.integers(-1, 2, size=(3, model.parameter_count)).tolist()
     weights = [b + u * r + v * s for b, u, v in zip(base, first, second, strict=True)]
-    found = [terms_of(sparse(substituted(polynomial, weights))) for polynomial in symbolic_map(model)]
+    polynomials = [terms_of(sparse(substituted(polynomial, weights))) for polynomial in symbolic_map(model)]
     return PolynomialMap(
-        name=f"plane of weights of {model.spec}", variables=("r", "s"), polynomials=tuple(found)
+        name=f"plane of weights of {model.spec}", variables=("r", "s"), polynomials=tuple(polynomials)
     )
 
 
 def scene(
     plane: PolynomialMap, target: Sequence[Any], answer: CriticalPoints, *, window: float = 1.4
 ) -> Scene:
-    """Everything that is drawn of a map with two weights; `answer` has its real critical points."""
+    """Compute the data of the figure for a map with two weights; `answer` holds its real critical points."""
     goal = np.array([float(x) for x in target])
     functions = np.array([[float(low) for low, _ in point.coordinates] for point in answer.real_points])
     functions = functions.reshape(-1, plane.coordinate_count)
     kinds = tuple(point.kind for point in answer.real_points)
     weights = tuple(_preimages(plane, y, window) for y in functions)
     minima = [(i, w) for i, kind in enumerate(kinds) if kind == "minimum" for w in weights[i]]
-    flows, ends = _flows(plane, goal, window), []
+    flows = _flows(plane, goal, window)
+    ends = []
     for line in flows:
         near = [(float(np.linalg.norm(line[-1] - w)), i) for i, w in minima]
         ends.append(min(near)[1] if near and min(near)[0] < 0.05 * window else -1)
@@ -121,7 +124,7 @@ def _values(plane: PolynomialMap, weights: np.ndarray) -> np.ndarray:
 
 
 def _gradients(plane: PolynomialMap, goal: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Half of the gradient of the loss at weights, one a row."""
+    """Return half of the gradient of the loss at weights (rows)."""
     jacobian = np.asarray(plane.coordinate_jacobian({"x": weights}))
     return np.asarray(np.einsum("nc,ncw->nw", _values(plane, weights) - goal, jacobian))
 
@@ -132,8 +135,9 @@ def _starts(window: float) -> np.ndarray:
 
 
 def _flows(plane: PolynomialMap, goal: np.ndarray, window: float) -> list[np.ndarray]:
-    """Lines of steepest descent by arc length from a grid, each until it stands still or is far outside."""
-    step, here = 0.006 * window, _starts(window)
+    """Return lines of steepest descent, parametrized by arc length, from a grid of starts until they stop or leave the window."""
+    step = 0.006 * window
+    here = _starts(window)
     lines = [[start.copy()] for start in here]
     moving = np.arange(len(here))
     for _ in range(_STEPS):
@@ -147,12 +151,14 @@ def _flows(plane: PolynomialMap, goal: np.ndarray, window: float) -> list[np.nda
         here[moving] -= step * second / np.maximum(np.linalg.norm(second, axis=1, keepdims=True), size * 0.2)
         for i in moving:
             lines[i].append(here[i].copy())
-        moving = moving[(first * second).sum(axis=1) >= 0]  # others stepped across the end of the valley
+        moving = moving[
+            (first * second).sum(axis=1) >= 0
+        ]  # the others stepped across the bottom of the valley
     return [np.array(line) for line in lines]
 
 
 def _preimages(plane: PolynomialMap, function: np.ndarray, window: float) -> np.ndarray:
-    """All real weights of a function in the window, by least squares from a grid."""
+    """Return all real weights of a function in the window, computed by least squares from a grid of starts."""
 
     def residuals(weights: np.ndarray) -> np.ndarray:
         return np.asarray(_values(plane, weights) - function)
@@ -163,17 +169,17 @@ def _preimages(plane: PolynomialMap, function: np.ndarray, window: float) -> np.
     scale = 1 + float(function @ function)
     starts = _starts(1.3 * window)
     ends, cost = descended(residuals, jacobian, starts, floor=1e-30 * scale, steps=60, all_of_them=True)
-    found: list[np.ndarray] = []
+    preimages: list[np.ndarray] = []
     for here in ends[(cost < 1e-12 * scale) & (np.abs(ends).max(axis=1) <= window)]:
-        if all(np.linalg.norm(here - w) > 1e-4 for w in found):
-            found.append(here)
-    return np.array(found).reshape(-1, 2)
+        if all(np.linalg.norm(here - w) > 1e-4 for w in preimages):
+            preimages.append(here)
+    return np.array(preimages).reshape(-1, 2)
 
 
 def _umbrella_axis(
     plane: PolynomialMap, window: float
 ) -> tuple[tuple[tuple[np.ndarray, bool], ...], np.ndarray]:
-    """The singular curve of the slice of attention, solid where weights reach it and dotted elsewhere, and the pinch point."""
+    """Return the singular curve of the slice of attention (True in the image, False outside) and the pinch point."""
     if plane.name != "umbrella":
         return (), np.zeros((0, 3))
     deep = window**2
@@ -183,7 +189,7 @@ def _umbrella_axis(
 
 
 def _axes_of(plane: PolynomialMap, window: float) -> np.ndarray:
-    """Three directions of the function space (rows) in which the surface is drawn: its own axes, or its principal directions."""
+    """Return three directions of the function space (rows) for drawing: the coordinate axes, or the principal directions."""
     if plane.coordinate_count == 3:
         return np.eye(3)
     ticks = np.linspace(-window, window, 21)
@@ -193,37 +199,37 @@ def _axes_of(plane: PolynomialMap, window: float) -> np.ndarray:
     return np.concatenate([rows, np.zeros((3 - len(rows), rows.shape[1]))])
 
 
-def losses_on(part: Scene, count: int = _GRID) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """A grid of weights, the functions there, and their losses."""
-    ticks = np.linspace(-part.window, part.window, count)
+def losses_on(scene: Scene, count: int = _GRID) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return a grid of weights, the functions there, and their losses."""
+    ticks = np.linspace(-scene.window, scene.window, count)
     grid = np.stack(np.meshgrid(ticks, ticks, indexing="ij"), axis=-1)
-    values = _values(part.plane, grid.reshape(-1, 2)).reshape(count, count, -1)
-    return grid, values, ((values - part.target) ** 2).sum(axis=-1)
+    values = _values(scene.plane, grid.reshape(-1, 2)).reshape(count, count, -1)
+    return grid, values, ((values - scene.target) ** 2).sum(axis=-1)
 
 
-def basin_colour(part: Scene, end: int) -> str:
-    """One colour for all lines that end in one minimum; grey for those that leave the window."""
-    minima = [i for i, kind in enumerate(part.kinds) if kind == "minimum"]
+def basin_colour(scene: Scene, end: int) -> str:
+    """Return the colour of the lines that end in a minimum; grey for lines that leave the window."""
+    minima = [i for i, kind in enumerate(scene.kinds) if kind == "minimum"]
     return plotting.GREY if end < 0 else BASINS[minima.index(end) % len(BASINS)]
 
 
 COLUMNS = ("kind", "loss", "weights", "function")
 
 
-def data(part: Scene) -> tuple[dict[str, Any], list[list[Any]]]:
-    """What is drawn: a JSON document with the answer, and a row for each real critical function."""
+def data(scene: Scene) -> tuple[dict[str, Any], list[list[Any]]]:
+    """Return the data of the figure: a JSON document with the answer, and one row per real critical function."""
     document = {
         "figure": "landscape",
-        "model": part.plane.spec,
-        "target": part.target.tolist(),
-        "regular": part.answer.regular,
-        "real": part.answer.real,
-        "index": dict(part.answer.index or {}),
-        "flow_lines": len(part.flows),
-        "ending_in_a_minimum": part.ending,
+        "model": scene.plane.spec,
+        "target": scene.target.tolist(),
+        "regular": scene.answer.regular,
+        "real": scene.answer.real,
+        "index": dict(scene.answer.index or {}),
+        "flow_lines": len(scene.flows),
+        "ending_in_a_minimum": scene.ending,
     }
     rows = []
-    for point, found in zip(part.answer.real_points, part.weights, strict=True):
-        weights = " ".join(f"({w[0]:.6f};{w[1]:.6f})" for w in found)
+    for point, preimages in zip(scene.answer.real_points, scene.weights, strict=True):
+        weights = " ".join(f"({w[0]:.6f};{w[1]:.6f})" for w in preimages)
         rows.append([point.kind, point.loss[0], weights, " ".join(low for low, _ in point.coordinates)])
     return document, rows

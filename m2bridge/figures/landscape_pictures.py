@@ -1,6 +1,4 @@
-"""Pictures of a loss landscape: weights with contours of the loss on the left, the shaded surface of
-functions on the right.
-"""
+"""Draw a loss landscape: weights with contours of the loss on the left, the surface of functions on the right."""
 
 from __future__ import annotations
 
@@ -19,18 +17,19 @@ _DOTS = (0, (1, 1.2))
 _PIXELS = 260
 
 
-def draw(part: Scene, path: Path, title: str) -> None:
-    """Write the picture; the ending of `path` chooses the format."""
+def draw(scene: Scene, path: Path, title: str) -> None:
+    """Write the figure; the suffix of `path` selects the format."""
     plotting.library("mpl_toolkits.mplot3d")
     with plotting.style():
         figure = plotting.new_figure(7.4, 4.3)
-        _paint_weights(figure.add_axes((0.07, 0.235, 0.40, 0.66)), part)
-        _paint_functions(figure.add_axes((0.47, 0.13, 0.55, 0.84), projection="3d"), part)
+        _paint_weights(figure.add_axes((0.07, 0.235, 0.40, 0.66)), scene)
+        _paint_functions(figure.add_axes((0.47, 0.13, 0.55, 0.84), projection="3d"), scene)
         figure.text(0.27, 0.925, "weights", ha="center", fontsize=9.5, fontweight="bold")
         figure.text(0.75, 0.925, "functions", ha="center", fontsize=9.5, fontweight="bold")
-        _legend(figure, part)
-        found, real = part.answer.regular, part.answer.real
-        text = f"{title[0].upper()}{title[1:]}: {found} critical functions over the complex numbers, {real} real."
+        _legend(figure, scene)
+        regular = scene.answer.regular
+        real = scene.answer.real
+        text = f"{title[0].upper()}{title[1:]}: {regular} critical functions over the complex numbers, {real} real."
         figure.text(0.5, 0.015, text.replace("-", "\N{MINUS SIGN}"), ha="center", fontsize=6.5)
         plotting.save_figure(figure, path)
 
@@ -40,78 +39,78 @@ def _marker(kind: str, size: float = 7) -> dict[str, Any]:
     return {"marker": shape, "color": colour, "markersize": size, **_EDGE}
 
 
-def _paint_weights(axes: Any, part: Scene) -> None:
-    grid, _, loss = losses_on(part, 161)
+def _paint_weights(axes: Any, scene: Scene) -> None:
+    grid, _, loss = losses_on(scene, 161)
     x, y, distance = grid[..., 0], grid[..., 1], np.sqrt(loss)
     levels = np.linspace(distance.min(), np.quantile(distance, 0.97), 18)
     axes.contourf(x, y, distance, levels=levels, cmap="Blues_r", alpha=0.6, extend="max")
     axes.contour(x, y, distance, levels=levels, colors="white", linewidths=0.5)
-    for line, end in zip(part.flows, part.ends, strict=True):
-        axes.plot(*line.T, color=basin_colour(part, end), linewidth=0.55, alpha=0.75)
-        axes.plot(*line[0], marker=".", markersize=2.2, color=basin_colour(part, end))
-    if part.singular:
-        axes.plot([0, 0], [-part.window, part.window], color=plotting.VERMILION, linewidth=1.8)
+    for line, end in zip(scene.flows, scene.ends, strict=True):
+        axes.plot(*line.T, color=basin_colour(scene, end), linewidth=0.55, alpha=0.75)
+        axes.plot(*line[0], marker=".", markersize=2.2, color=basin_colour(scene, end))
+    if scene.singular:
+        axes.plot([0, 0], [-scene.window, scene.window], color=plotting.VERMILION, linewidth=1.8)
         axes.plot(0, 0, **_BOUNDARY)
-    for kind, found in zip(part.kinds, part.weights, strict=True):
-        axes.plot(*found.T, **_marker(kind))
-    side = (-part.window, part.window)
+    for kind, preimages in zip(scene.kinds, scene.weights, strict=True):
+        axes.plot(*preimages.T, **_marker(kind))
+    side = (-scene.window, scene.window)
     axes.set(
-        xlim=side, ylim=side, xlabel=f"${part.plane.variables[0]}$", ylabel=f"${part.plane.variables[1]}$"
+        xlim=side, ylim=side, xlabel=f"${scene.plane.variables[0]}$", ylabel=f"${scene.plane.variables[1]}$"
     )
     axes.set_aspect("equal")
     axes.tick_params(length=2)
 
 
-def _paint_functions(axes: Any, part: Scene) -> None:
-    _, values, loss = losses_on(part)
-    points = values @ part.frame.T
+def _paint_functions(axes: Any, scene: Scene) -> None:
+    _, values, loss = losses_on(scene)
+    points = values @ scene.frame.T
     axes.computed_zorder = False
     look = {"rstride": 1, "cstride": 1, "linewidth": 0, "antialiased": False, "shade": False, "zorder": 1}
     colours = _shaded(points, np.sqrt(loss))
     axes.plot_surface(*np.moveaxis(points, -1, 0), facecolors=colours, **look).set_rasterized(True)
-    functions, goal = part.functions @ part.frame.T, part.frame @ part.target
-    for curve, solid in part.singular:
+    functions, goal = scene.functions @ scene.frame.T, scene.frame @ scene.target
+    for curve, solid in scene.singular:
         style = "-" if solid else _DOTS
         axes.plot(*curve.T, color=plotting.VERMILION, linewidth=2, linestyle=style, zorder=5)
-    if len(part.marks):
-        axes.plot(*part.marks.T, zorder=6, **_BOUNDARY)
-    for kind, y in zip(part.kinds, functions, strict=True):
+    if len(scene.marks):
+        axes.plot(*scene.marks.T, zorder=6, **_BOUNDARY)
+    for kind, y in zip(scene.kinds, functions, strict=True):
         if kind == "minimum":
             axes.plot(*np.stack([goal, y]).T, color="k", linewidth=0.8, linestyle=(0, (3, 2)), zorder=7)
         axes.plot(*y[:, None], zorder=8, **_marker(kind))
     axes.plot(*goal[:, None], zorder=9, **_TARGET)
     plotting.frame_3d(axes, aspect=(1, 1, 0.95), zoom=0.95, focal_length=0.7, view=(18, -38))
     axes.grid(visible=True, linewidth=0.4)
-    _paint_flows(axes, part)
+    _paint_flows(axes, scene)
 
 
-def _paint_flows(axes: Any, part: Scene) -> None:
-    """Flow lines on the surface, faint where a nearer sheet hides them."""
+def _paint_flows(axes: Any, scene: Scene) -> None:
+    """Draw flow lines on the surface, thin where another part of the surface hides them."""
     project = plotting.library("mpl_toolkits.mplot3d.proj3d").proj_transform
     limits = [getattr(axes, f"get_{name}lim")() for name in "xyz"]
     camera = axes.get_proj()
-    _, values, _ = losses_on(part, 321)
-    u, v, depth = project(*(values @ part.frame.T).reshape(-1, 3).T, camera)
+    _, values, _ = losses_on(scene, 321)
+    u, v, depth = project(*(values @ scene.frame.T).reshape(-1, 3).T, camera)
     low, span = np.array([u.min(), v.min()]), np.array([np.ptp(u), np.ptp(v)])
     nearest = np.full((_PIXELS + 1, _PIXELS + 1), np.inf)
     np.minimum.at(nearest, tuple((_PIXELS * (np.stack([u, v], 1) - low) / span).astype(int).T), depth)
     slack = 0.03 * float(np.ptp(depth))
-    for line, end in zip(part.flows, part.ends, strict=True):
-        inside = line[np.abs(line).max(axis=1) <= part.window]
+    for line, end in zip(scene.flows, scene.ends, strict=True):
+        inside = line[np.abs(line).max(axis=1) <= scene.window]
         if len(inside) < 2:
             continue
-        curve = np.asarray(part.plane.coordinates({"x": inside})) @ part.frame.T
+        curve = np.asarray(scene.plane.coordinates({"x": inside})) @ scene.frame.T
         u, v, depth = project(*curve.T, camera)
-        place = np.clip((_PIXELS * (np.stack([u, v], 1) - low) / span).astype(int), 0, _PIXELS)
-        hidden = depth > nearest[tuple(place.T)] + slack
+        pixel = np.clip((_PIXELS * (np.stack([u, v], 1) - low) / span).astype(int), 0, _PIXELS)
+        hidden = depth > nearest[tuple(pixel.T)] + slack
         for shown, alpha, order in ((~hidden, 0.85, 3), (hidden, 0.22, 2)):
             drawn = np.where(shown[:, None], curve, np.nan)
-            axes.plot(*drawn.T, color=basin_colour(part, end), linewidth=0.6, alpha=alpha, zorder=order)
+            axes.plot(*drawn.T, color=basin_colour(scene, end), linewidth=0.6, alpha=alpha, zorder=order)
     axes.set(xlim=limits[0], ylim=limits[1], zlim=limits[2])
 
 
 def _shaded(points: np.ndarray, height: np.ndarray) -> np.ndarray:
-    """Blue by the loss as beside it, under a light: darker near the target."""
+    """Return shaded colours of the surface by loss: darker near the target."""
     normal = np.cross(np.gradient(points, axis=0), np.gradient(points, axis=1))
     normal /= np.maximum(np.linalg.norm(normal, axis=-1, keepdims=True), 1e-12)
     light = np.array([0.35, -0.5, 0.8]) / np.linalg.norm([0.35, -0.5, 0.8])
@@ -121,14 +120,18 @@ def _shaded(points: np.ndarray, height: np.ndarray) -> np.ndarray:
     return np.asarray(np.clip(tint, 0, 1))
 
 
-def _legend(figure: Any, part: Scene) -> None:
+def _legend(figure: Any, scene: Scene) -> None:
     line = plotting.library("matplotlib.lines").Line2D
-    handles = [line([], [], label=KINDS[kind][2], **_marker(kind, 6)) for kind in KINDS if kind in part.kinds]
+    handles = [
+        line([], [], label=KINDS[kind][2], **_marker(kind, 6)) for kind in KINDS if kind in scene.kinds
+    ]
     handles.append(line([], [], label="target", **{**_TARGET, "markersize": 9}))
-    if part.singular:
+    if scene.singular:
         red = {"color": plotting.VERMILION, "linewidth": 2}
         handles.append(line([], [], label="singular functions", **red))
         handles.append(line([], [], label="only in the closure", linestyle=_DOTS, **red))
         handles.append(line([], [], label="boundary", **_BOUNDARY))
-    handles.append(line([], [], color=BASINS[0], linewidth=0.9, label="gradient flow, one colour a minimum"))
+    handles.append(
+        line([], [], color=BASINS[0], linewidth=0.9, label="gradient flow, one colour per minimum")
+    )
     plotting.legend_below(figure, handles, (0.5, 0.05), ncols=min(4, len(handles)), columnspacing=1.4)

@@ -1,4 +1,4 @@
-"""Theorem 3.4 in pictures: one layer's orbits ordered by closure, from singular-locus and boundary records."""
+"""Draw the orbits of one layer ordered by closure (Theorem 3.4), from records of singular-locus and boundary."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _FILL = {"singular": plotting.ORANGE, "smooth": plotting.SKY, "undecided": "#DDD
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OrbitNode:
-    """One orbit as it is drawn."""
+    """One orbit of the diagram."""
 
     rank_a: int
     rank_v: int
@@ -38,27 +38,27 @@ class OrbitNode:
         return f"{name}\ndim {self.orbit_dim}, T {self.tangent}"
 
 
-def nodes(locus: SingularLocus, edge: Boundary | None) -> tuple[OrbitNode, ...]:
-    """The orbits with what the two records say of each; covering relations of the order by closure."""
-    if edge is not None and _sizes(edge.model) != _sizes(locus.model):
-        raise InputError(f"the records are of different models: {locus.model} and {edge.model}")
-    places = {} if edge is None else {(o.rank_a, o.rank_v, o.meet): o.where for o in edge.orbits}
+def nodes(locus: SingularLocus, boundary: Boundary | None) -> tuple[OrbitNode, ...]:
+    """Combine the two records into one node per orbit, with the covering relations of the closure order."""
+    if boundary is not None and _sizes(boundary.model) != _sizes(locus.model):
+        raise InputError(f"the records are of different models: {locus.model} and {boundary.model}")
+    positions = {} if boundary is None else {(o.rank_a, o.rank_v, o.meet): o.where for o in boundary.orbits}
     below = [set(s.closure_contains) for s in locus.strata]
     applies = locus.theorem is not None and locus.theorem.applies
-    found = []
+    orbit_nodes = []
     for index, s in enumerate(locus.strata):
         covers = {j for j in below[index] if not any(j in below[k] for k in below[index])}
         printed = "singular" if predicts_singular(s) else "smooth"
         upper = "?" if s.tangent_upper is None else str(s.tangent_upper)
         tangent = upper if upper == str(s.tangent_lower) else f"{s.tangent_lower}–{upper}"
-        found.append(
+        orbit_nodes.append(
             OrbitNode(
                 rank_a=s.rank_a, rank_v=s.rank_v, meet=s.meet, orbit_dim=s.orbit_dim, tangent=tangent, verdict=s.verdict,
-                boundary=places.get((s.rank_a, s.rank_v, s.meet)) == "boundary", printed=printed,
+                boundary=positions.get((s.rank_a, s.rank_v, s.meet)) == "boundary", printed=printed,
                 fails=applies and s.verdict not in ("undecided", printed), covers=tuple(sorted(covers)),
             )
         )  # fmt: skip
-    return tuple(found)
+    return tuple(orbit_nodes)
 
 
 def _sizes(spec: str) -> tuple[int, int, int]:
@@ -68,12 +68,12 @@ def _sizes(spec: str) -> tuple[int, int, int]:
 
 def draw(
     locus: SingularLocus,
-    edge: Boundary | None,
+    boundary: Boundary | None,
     path: Path,
     sections: Mapping[str, figure1.PlaneSection] | None = None,
 ) -> None:
-    """Write the diagram; beside it, where `sections` are given, a panel for each of them."""
-    drawn = nodes(locus, edge)
+    """Write the diagram, with one panel per section of `sections` beside it."""
+    drawn = nodes(locus, boundary)
     panels = dict(sections or {})
     levels = _levels(drawn)
     places = _places(drawn, levels)
@@ -116,7 +116,7 @@ def _headline(locus: SingularLocus) -> str:
 
 
 def _levels(drawn: Sequence[OrbitNode]) -> dict[int, list[int]]:
-    """Orbits of each dimension, from low to high."""
+    """Return the orbits of each dimension, in ascending order."""
     levels: dict[int, list[int]] = {}
     for index in sorted(
         range(len(drawn)), key=lambda i: (drawn[i].orbit_dim, -drawn[i].meet, drawn[i].rank_a)
@@ -126,7 +126,7 @@ def _levels(drawn: Sequence[OrbitNode]) -> dict[int, list[int]]:
 
 
 def _places(drawn: Sequence[OrbitNode], levels: Mapping[int, list[int]]) -> dict[int, tuple[float, float]]:
-    """Positions: one row a dimension, columns by rk A - rk V, at least one unit apart within a row."""
+    """Return positions: one row per dimension, columns by rk A - rk V, at least one unit apart within a row."""
     places: dict[int, tuple[float, float]] = {}
     chain = all(len(members) == 1 for members in levels.values())
     unit = 0.0 if chain else 1.1
@@ -209,7 +209,7 @@ def _legend(figure: Any, drawn: Sequence[OrbitNode], centre: float, height: floa
 
 
 def svg(locus: SingularLocus) -> str:
-    """The diagram alone as SVG: a box for each orbit, a row for each dimension, lines where a closure contains another orbit."""
+    """Return the diagram as SVG: one box per orbit, one row per dimension, lines for the closure order."""
     drawn = nodes(locus, None)
     levels = _levels(drawn)
     places = _places(drawn, levels)
@@ -246,11 +246,11 @@ def _svg_box(node: OrbitNode, x: float, y: float) -> str:
 COLUMNS = tuple(field.name for field in fields(OrbitNode))
 
 
-def data(locus: SingularLocus, edge: Boundary | None) -> tuple[dict[str, Any], list[list[Any]]]:
-    """What is drawn, as a JSON document and a table."""
+def data(locus: SingularLocus, boundary: Boundary | None) -> tuple[dict[str, Any], list[list[Any]]]:
+    """Return the data of the figure as a JSON document and a table."""
     rows = [
         [*(getattr(node, name) for name in COLUMNS[:-1]), " ".join(map(str, node.covers))]
-        for node in nodes(locus, edge)
+        for node in nodes(locus, boundary)
     ]
     check = locus.theorem
     document = {

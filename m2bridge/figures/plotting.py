@@ -1,4 +1,4 @@
-"""What all pictures share: libraries on demand, formats, colours, deterministic files, data beside the picture."""
+"""Shared code of the figures: optional libraries, formats, colours, reproducible files, and data files."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from m2bridge.errors import InputError
 from m2bridge.records import write_atomically
 
 STATIC = (".png", ".pdf", ".svg")
-# Okabe and Ito's palette, told apart with any colour vision
+# the palette of Okabe and Ito, suitable for colour-blind readers
 BLUE, SKY, GREEN, ORANGE, VERMILION = "#0072B2", "#56B4E9", "#009E73", "#E69F00", "#D55E00"
 PURPLE, YELLOW, BLACK, GREY = "#CC79A7", "#F0E442", "#000000", "#7F7F7F"
 _STYLE = {
@@ -28,51 +28,51 @@ _STYLE = {
 
 
 def library(name: str) -> Any:
-    """A plotting library, or one line that says how to get it."""
+    """Import a plotting library, or raise InputError with the command that installs it."""
     try:
         return importlib.import_module(name)
     except ImportError:
         package = name.partition(".")[0]
         raise InputError(
-            f"this picture needs {package}, which is not installed: pip install 'm2bridge[plot]'"
+            f"this figure requires {package}, which is not installed: pip install 'm2bridge[plot]'"
         ) from None
 
 
 def check_output(path: Path, allowed: Sequence[str]) -> None:
-    """Refuse, before any work is done, an ending that cannot be written or a directory that is not there."""
+    """Raise InputError, before any computation, if the suffix is not supported or the file cannot be written."""
     if path.suffix.lower() not in allowed:
         endings = ", ".join(ending.lstrip(".") for ending in allowed)
-        raise InputError(f"-o {path}: the ending chooses the format; use one of {endings}")
+        raise InputError(f"-o {path}: the suffix selects the format; use one of {endings}")
     if not path.parent.is_dir():
-        raise InputError(f"-o {path}: there is no directory {path.parent}; create it first")
-    check_place(path)
+        raise InputError(f"-o {path}: the directory {path.parent} does not exist")
+    check_writable(path)
     library("plotly.graph_objects" if path.suffix.lower() == ".html" else "matplotlib")
 
 
-def check_place(path: Path) -> None:
-    """Refuse a file that cannot be written: a directory of its name, a name too long, a place that takes no files."""
-    probe = path.with_name(f".{path.name}.{secrets.token_hex(8)}")  # as write_atomically would name it
+def check_writable(path: Path) -> None:
+    """Raise InputError if the file cannot be written."""
+    probe = path.with_name(f".{path.name}.{secrets.token_hex(8)}")  # a name as write_atomically uses
     try:
         if path.is_dir():
-            raise InputError(f"-o {path}: there is a directory of this name")
+            raise InputError(f"-o {path} is a directory")
         probe.touch(exist_ok=False)
         probe.unlink()
     except OSError as error:
         raise InputError(f"-o {path} cannot be written: {error.strerror}") from None
     if not os.access(path.parent, os.W_OK):
-        raise InputError(f"-o {path}: the directory cannot be written to")
+        raise InputError(f"-o {path}: the directory is not writable")
 
 
 @contextmanager
 def style() -> Iterator[Any]:
-    """The house style around drawing and saving; yields ``matplotlib``. Needs no display and leaves no global state changed."""
+    """Apply the style of m2bridge to drawing and saving, and yield ``matplotlib``. Global state is restored at the end."""
     matplotlib = library("matplotlib")
     with matplotlib.rc_context(_STYLE):
         yield matplotlib
 
 
 def new_figure(width: float, height: float) -> Any:
-    """A figure of the given size in inches, with a canvas for files only."""
+    """Return a figure of the given size in inches, with a canvas that needs no display."""
     figure = library("matplotlib.figure").Figure(figsize=(width, height))
     library("matplotlib.backends.backend_agg").FigureCanvasAgg(figure)
     return figure
@@ -87,7 +87,7 @@ def frame_3d(
     view: Sequence[float],
     small: bool = False,
 ) -> None:
-    """Three-dimensional axes of the house: light panes, few ticks close to the box, letters x, y, z."""
+    """Format three-dimensional axes: light panes, few ticks, labels x, y, z."""
     axes.set_box_aspect(aspect, zoom=zoom)
     axes.set_proj_type("persp", focal_length=focal_length)
     axes.view_init(*view)
@@ -101,14 +101,22 @@ def frame_3d(
         axis.labelpad = -8 if small else -6
 
 
-def legend_below(figure: Any, handles: Sequence[Any], place: tuple[float, float], **words: Any) -> None:
-    """A legend without a frame, its lower middle at `place`."""
-    usual = {"frameon": False, "handlelength": 1.8, "columnspacing": 1.2, "borderaxespad": 0, "borderpad": 0}
-    figure.legend(handles=list(handles), loc="lower center", bbox_to_anchor=place, **{**usual, **words})
+def legend_below(figure: Any, handles: Sequence[Any], anchor: tuple[float, float], **settings: Any) -> None:
+    """Draw a legend without a frame, with the middle of its lower edge at `anchor`."""
+    defaults = {
+        "frameon": False,
+        "handlelength": 1.8,
+        "columnspacing": 1.2,
+        "borderaxespad": 0,
+        "borderpad": 0,
+    }
+    figure.legend(
+        handles=list(handles), loc="lower center", bbox_to_anchor=anchor, **{**defaults, **settings}
+    )
 
 
 def save_figure(figure: Any, path: Path) -> None:
-    """Write a matplotlib figure without dates or random names: the same data give the same bytes."""
+    """Write a matplotlib figure without dates or random identifiers, so that the same data give the same bytes."""
     kind = path.suffix.lower().lstrip(".")
     metadata: dict[str, dict[str, str | None]] = {
         "pdf": {"Creator": "m2bridge", "Producer": None, "CreationDate": None},
@@ -121,7 +129,7 @@ def save_figure(figure: Any, path: Path) -> None:
 
 
 def save_html(figure: Any, path: Path) -> None:
-    """Write a plotly figure as one file that needs no network."""
+    """Write a plotly figure as one self-contained file."""
     text = figure.to_html(
         include_plotlyjs=True,
         full_html=True,
@@ -135,13 +143,13 @@ def save_html(figure: Any, path: Path) -> None:
 def write_data(
     path: Path, document: Mapping[str, Any], columns: Sequence[str], rows: Sequence[Sequence[Any]]
 ) -> list[Path]:
-    """The data of a picture beside it: `document` as JSON, `rows` as CSV."""
+    """Write the data of a figure beside it, `document` as JSON and `rows` as CSV, and return the paths."""
     table = io.StringIO()
     writer = csv.writer(table, lineterminator="\n")
     writer.writerow(columns)
     writer.writerows(rows)
     text = json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False)
-    beside = [path.with_suffix(".json"), path.with_suffix(".csv")]
-    write_atomically(beside[0], text + "\n")
-    write_atomically(beside[1], table.getvalue())
-    return beside
+    data_files = [path.with_suffix(".json"), path.with_suffix(".csv")]
+    write_atomically(data_files[0], text + "\n")
+    write_atomically(data_files[1], table.getvalue())
+    return data_files

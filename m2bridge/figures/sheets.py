@@ -1,7 +1,7 @@
-"""A surface of the image of any model, as an SVG that a page can rotate: needs no plotting library.
+"""Draw a surface of the image of a model as an SVG that a page can rotate, without a plotting library.
 
-A map of two variables into three-space is drawn as it is. Any other image is cut: two directions of the weights are drawn, and
-the functions that they reach are projected onto the three directions in which they differ most. The caption says which.
+A map of two variables into three-space is drawn as it is. For other models the functions of a random plane of weights are
+projected onto their first three principal directions. The caption states which of the two is drawn.
 """
 
 from __future__ import annotations
@@ -17,23 +17,23 @@ from m2bridge.families import Model
 
 _LINES = 26
 _VIEW = (-0.9, 0.42)
-"""Azimuth and elevation, in radians; the script that rotates begins with the same."""
+"""Azimuth and elevation in radians; the script that rotates the surface starts with the same values."""
 _SIZE = 360
 _REACH = 2.5
-"""How far the plane of weights reaches: farther, the highest degree alone is seen."""
+"""Half the side of the drawn square of weights. On a larger one only the terms of highest degree would be visible."""
 _COLOURS = np.array([[16, 70, 120], [52, 160, 150], [245, 190, 85]])
-"""From low to high; the script has the same."""
+"""Colours from low to high; the script has the same."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sheet:
-    """A surface: a grid of points in the cube [-1, 1]^3, and what it shows."""
+    """A surface: a grid of points in the cube [-1, 1]^3, and a caption."""
 
     points: np.ndarray
     caption: str
 
     def svg(self) -> str:
-        """The surface as a still picture, seen from the side from which rotation begins."""
+        """Return the surface as a static SVG image, seen from the initial direction of the rotation."""
         shapes = "".join(
             f'<path d="M{" ".join(f"{x:.0f},{y:.0f}" for x, y in corners)}Z" fill="{colour}"/>'
             for corners, colour in _painted(self.points)
@@ -44,7 +44,7 @@ class Sheet:
         )
 
     def html(self, *, title: str = "") -> str:
-        """A figure with its caption; a script of the page may turn it."""
+        """Return an HTML figure with a caption; the script of the page can rotate it."""
         mesh = json.dumps(np.round(self.points, 3).tolist(), separators=(",", ":"))
         name = f"<b>{escape(title)}.</b> " if title else ""
         caption = f"<figcaption>{name}{escape(self.caption)}</figcaption>"
@@ -52,7 +52,7 @@ class Sheet:
 
 
 def sheet(model: Model, *, seed: int = 0, lines: int = _LINES) -> Sheet:
-    """A surface of the model's image; `seed` chooses the plane of weights and the inputs where functions are compared."""
+    """Return a surface of the image of a model; `seed` determines the plane of weights and the inputs of the network."""
     steps = np.linspace(-1, 1, lines)
     s, t = np.meshgrid(steps, steps, indexing="ij")
     if model.parameter_count == 2 and model.input_shape is None and model.coordinate_count == 3:
@@ -68,29 +68,29 @@ def sheet(model: Model, *, seed: int = 0, lines: int = _LINES) -> Sheet:
     flat = values.reshape(lines * lines, -1)
     flat = flat - flat.mean(axis=0)
     *_, directions = np.linalg.svd(flat, full_matrices=False)
-    seen = np.pad(flat @ directions[:3].T, ((0, 0), (0, max(0, 3 - len(directions)))))
-    caption = f"The functions of a plane of weights (seed {seed}), projected onto the three directions in which they differ most."
-    return Sheet(points=_scaled(seen.reshape(lines, lines, 3)), caption=caption)
+    projected = np.pad(flat @ directions[:3].T, ((0, 0), (0, max(0, 3 - len(directions)))))
+    caption = f"The functions of a plane of weights (seed {seed}), projected onto their first three principal directions."
+    return Sheet(points=_scaled(projected.reshape(lines, lines, 3)), caption=caption)
 
 
 def _values(model: Model, plane: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """What tells the functions apart: their values at a few inputs, or the map's coordinates."""
+    """Return the values of the functions at a few inputs, or the coordinates of the map."""
     if model.input_shape is None:
         return np.asarray(model.coordinates(model.unflatten(plane)), dtype=float)
     inputs = rng.standard_normal((4, *model.input_shape))
-    found = [np.asarray(model.forward(model.unflatten(plane), x), dtype=float) for x in inputs]
-    return np.stack([value.reshape(*plane.shape[:2], -1) for value in found], axis=-1)
+    outputs = [np.asarray(model.forward(model.unflatten(plane), x), dtype=float) for x in inputs]
+    return np.stack([value.reshape(*plane.shape[:2], -1) for value in outputs], axis=-1)
 
 
 def _scaled(points: np.ndarray) -> np.ndarray:
-    """Points moved and stretched into the cube, each axis by itself."""
+    """Scale each axis of the points to the interval [-1, 1]."""
     low, high = points.min(axis=(0, 1)), points.max(axis=(0, 1))
     scaled: np.ndarray = 2 * (points - low) / np.where(high > low, high - low, 1) - 1
     return scaled
 
 
 def _painted(points: np.ndarray) -> list[tuple[Any, str]]:
-    """The facets from back to front: corners on the canvas, and a colour by height and light."""
+    """Return the facets from back to front: corners on the canvas, and a shaded colour by height."""
     azimuth, elevation = _VIEW
     x, y, z = np.moveaxis(points, -1, 0)
     across = x * np.cos(azimuth) - y * np.sin(azimuth)
@@ -102,7 +102,7 @@ def _painted(points: np.ndarray) -> list[tuple[Any, str]]:
                (slice(None, -1), slice(1, None))]  # fmt: skip
 
     def facets(grid: np.ndarray) -> np.ndarray:
-        """The four corners of every facet, one facet a row."""
+        """Return the four corners of every facet, one row per facet."""
         return np.stack([grid[corner] for corner in corners], axis=2).reshape(-1, 4, *grid.shape[2:])
 
     p = facets(points)

@@ -1,4 +1,4 @@
-"""Affine slices of a space of functions, of two or three dimensions, and a closure's equation restricted to them."""
+"""Define affine slices of dimension two or three of the function space, and restrict the equation of a closure to them."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ MODEL = Lightning(d=2, dp=1, a=2, t=2, parametrization="attention", coordinate_s
 AXES = ("x", "y", "z")
 Vector = tuple[Fraction, ...]
 Polynomial = dict[tuple[int, ...], Fraction]
-"""In x, y, z, or in x, y: exponents -> coefficient."""
+"""Polynomial in x, y, z or in x, y: exponents -> coefficient."""
 Equation = dict[tuple[int, ...], int]
-"""In the coordinates of the model."""
+"""Polynomial in the coordinates of the model: exponents -> integer coefficient."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Slice:
-    """The points origin + x u + y v + z w of the space of functions, or origin + x u + y v, within a box of (x, y, z).
+    """Set of points origin + x u + y v (+ z w) of the function space with (x, y, z) in a box.
 
     The coordinates are those of the model; for M(2,1,2) they are (a0, a1, a2, b0, b1, b2), those of the two binary quadrics
     a = alpha_1 nu and b = alpha_2 nu.
@@ -50,7 +50,7 @@ class Slice:
     def __post_init__(self) -> None:
         if len({len(v) for v in (self.origin, *self.directions)}) > 1:
             raise InputError(
-                f"slice {self.name}: the origin and the directions have equally many coordinates"
+                f"slice {self.name}: the origin and the directions must have the same number of coordinates"
             )
         if over_q.rank(np.array(self.directions, dtype=object)) < len(self.directions):
             raise InputError(f"slice {self.name} is degenerate: its directions are linearly dependent")
@@ -58,16 +58,16 @@ class Slice:
             len(side) != 2 or side[0] >= side[1] for side in self.box
         ):
             raise InputError(
-                f"slice {self.name}: the box is one interval [low, high] for each direction, with low < high"
+                f"slice {self.name}: the box must have one interval [low, high] with low < high per direction"
             )
 
     def points(self, xyz: np.ndarray) -> np.ndarray:
-        """Float coordinates in the span of points (rows) of the slice."""
+        """Return the coordinates, as floats, of points (rows) of the slice."""
         directions = np.array(self.directions, dtype=np.float64)
         return np.asarray(np.array(self.origin, dtype=np.float64) + xyz @ directions)
 
     def point(self, xyz: Sequence[Fraction]) -> Vector:
-        """Exact coordinates in the span of a point of the slice."""
+        """Return the exact coordinates of a point of the slice."""
         return tuple(
             o + sum((c * u[i] for c, u in zip(xyz, self.directions, strict=True)), Fraction(0))
             for i, o in enumerate(self.origin)
@@ -75,11 +75,11 @@ class Slice:
 
     @property
     def limits(self) -> np.ndarray:
-        """The box as floats, one row an axis."""
+        """The box as floats, one row per axis."""
         return np.array(self.box, dtype=np.float64)
 
     def quadric_text(self, which: int) -> str:
-        """The coefficients of a (0) or b (1) as affine functions of x, y, z."""
+        """Return the coefficients of a (0) or b (1) as affine functions of x, y, z."""
         entries = [self._affine_text(3 * which + i) for i in range(3)]
         return f"({', '.join(entries)})"
 
@@ -94,7 +94,7 @@ class Slice:
         return text or "0"
 
     def document(self) -> dict[str, Any]:
-        """The slice as JSON, in the form that :func:`read_slice` reads."""
+        """Return the slice as a JSON document that :func:`read_slice` accepts."""
         return {
             "name": self.name,
             "title": self.title,
@@ -108,7 +108,7 @@ class Slice:
 def _named(
     name: str, title: str, vectors: str, *, deep: str = "1", view: tuple[float, float] = (22.0, -60.0)
 ) -> Slice:
-    """A slice from its origin and directions, separated by semicolons; `deep` is half the height of its box."""
+    """Parse a slice from its origin and directions, separated by semicolons; `deep` is half the height of its box."""
     origin, *directions = (tuple(Fraction(c) for c in vector.split()) for vector in vectors.split(";"))
     box = tuple((-Fraction(side), Fraction(side)) for side in ("1", "1", deep))
     return Slice(name=name, title=title, origin=origin, directions=tuple(directions), box=box, view=view)
@@ -129,29 +129,27 @@ _SLICES = (
         "crossing", "two sheets crossing", "1 0 -1 0 0 0; 0 0 0 1/2 0 1/2; 0 0 0 0 1 0; 0 2 0 0 0 0", view=(18.0, -35.0)
     ),
 )  # fmt: skip
-SLICES = {cut.name: cut for cut in _SLICES}
+SLICES = {named.name: named for named in _SLICES}
 DEFAULT = "conoid"
 
 
 def read_slice(text: str) -> Slice:
-    """A slice by its name, or from a JSON file with ``origin``, ``directions``, perhaps ``box``, ``name``, ``title``, ``view``.
+    """Return a slice by name, or read it from a JSON file with ``origin``, ``directions`` and optionally ``box`` and ``view``.
 
     Vectors have 6 entries (Segre coordinates) or 40 (all coefficients of the network, which must lie in the span).
     """
     if text in SLICES:
         return SLICES[text]
     if not Path(text).is_file():
-        raise InputError(
-            f"--slice {text}: no such file, and no slice of that name; there are: {', '.join(SLICES)}"
-        )
-    found = slice_file(Path(text), MODEL)
-    if len(found.directions) != 3:
+        raise InputError(f"--slice {text}: neither a file nor one of the slices {', '.join(SLICES)}")
+    from_file = slice_file(Path(text), MODEL)
+    if len(from_file.directions) != 3:
         raise InputError(f"--slice {text}: directions should be three vectors")
-    return found
+    return from_file
 
 
 def slice_file(path: Path, model: Model) -> Slice:
-    """A slice from a JSON file with ``origin`` and two or three ``directions`` in the model's coordinates."""
+    """Read a slice from a JSON file with ``origin`` and two or three ``directions`` in the coordinates of the model."""
     source = f"--slice {path}"
     try:
         value = json.loads(path.read_text(encoding="utf-8"), parse_float=exact_number)
@@ -188,8 +186,9 @@ def _vector(model: Model, value: Any, source: str) -> Vector:
 
 
 def random_slice(seed: int, model: Model = MODEL) -> Slice:
-    """A slice through a random point of the image with random integer directions; M(2,1,2) has a singular cubic on it."""
-    rng, free = np.random.default_rng([seed, 21]), model.free
+    """Return a slice through a random point of the image with random integer directions."""
+    rng = np.random.default_rng([seed, 21])
+    free = model.free
     tries = 0
     while True:
         tries += 1
@@ -205,10 +204,10 @@ def random_slice(seed: int, model: Model = MODEL) -> Slice:
 
 
 def closure_equation(texts: Sequence[str], model: Model = MODEL) -> Equation:
-    """The one equation of a hypersurface in its span, as Macaulay2 computed it, with integer coefficients.
+    """Return the equation of a hypersurface in its span, as computed by Macaulay2, with integer coefficients.
 
-    Over ZZ/p its residues are read as the integers nearest to zero. That this is right over ZZ is shown here: the network's
-    coordinates are substituted, and the equation vanishes identically.
+    Residues modulo p are lifted to the integers nearest to zero. The lift is verified: the equation must vanish identically when
+    the coordinates of the network are substituted.
 
     Raises
     ------
@@ -217,7 +216,7 @@ def closure_equation(texts: Sequence[str], model: Model = MODEL) -> Equation:
     """
     if len(texts) != 1:
         raise InputError(
-            f"{model} is no hypersurface in its span: its closure has {len(texts)} equations there"
+            f"the closure of {model} is not a hypersurface in its span: it has {len(texts)} equations there"
         )
     names = [f"z{i}" for i in range(model.coordinate_count)]
     equation = {e: int(c) for e, c in parse_polynomial(texts[0], names).items()}
@@ -227,37 +226,40 @@ def closure_equation(texts: Sequence[str], model: Model = MODEL) -> Equation:
     polynomials = [0 * variables[0] + f for f in np.asarray(free.coordinates(weights)).ravel()]
     if substituted(equation, polynomials) != 0:
         raise DisagreementError(
-            "the closure's equation does not vanish on the image: Macaulay2's kernel and the network disagree",
-            conflicts=[f"{texts[0]} is not zero where the network's coordinates are substituted"],
+            "the equation of the closure, computed by Macaulay2, does not vanish on the image of the network",
+            conflicts=[f"{texts[0]} is not zero after substitution of the coordinates of the network"],
         )
     return equation
 
 
-def restrict(equation: Equation, cut: Slice) -> Polynomial:
-    """The equation on the slice: a polynomial in x, y, z (or x, y) with rational coefficients, exactly.
+def restrict(equation: Equation, affine_slice: Slice) -> Polynomial:
+    """Restrict the equation to the slice: a polynomial in x, y, z (or x, y) with rational coefficients.
 
     Raises
     ------
     InputError
         The slice lies inside the closure (the polynomial is zero) or misses it (it is a constant).
     """
-    total = on_slice(equation, cut)
+    total = on_slice(equation, affine_slice)
     if not total:
-        raise InputError(f"slice {cut.name} is degenerate: it lies inside the closure, which cuts no surface")
+        raise InputError(f"slice {affine_slice.name} is degenerate: it is contained in the closure")
     if not any(map(any, total)):
-        raise InputError(f"slice {cut.name} is empty: it does not meet the closure")
+        raise InputError(f"slice {affine_slice.name} is empty: it does not meet the closure")
     return total
 
 
-def on_slice(equation: Mapping[tuple[int, ...], Any], cut: Slice) -> Polynomial:
-    """A polynomial in the coordinates, restricted to the slice; it may vanish, or be constant, there."""
-    x = rational_variables(list(AXES[: len(cut.directions)]))
+def on_slice(equation: Mapping[tuple[int, ...], Any], affine_slice: Slice) -> Polynomial:
+    """Restrict a polynomial in the coordinates to the slice; the result may be zero or constant."""
+    x = rational_variables(list(AXES[: len(affine_slice.directions)]))
     affine = [
-        sum((_exact(u[i]) * axis for u, axis in zip(cut.directions, x, strict=True)), 0 * x[0] + _exact(o))
-        for i, o in enumerate(cut.origin)
+        sum(
+            (_exact(u[i]) * axis for u, axis in zip(affine_slice.directions, x, strict=True)),
+            0 * x[0] + _exact(o),
+        )
+        for i, o in enumerate(affine_slice.origin)
     ]
-    found = sparse(substituted(equation, affine))
-    return {tuple(e): Fraction(c) for e, c in sorted(found.items(), reverse=True)}
+    restricted = sparse(substituted(equation, affine))
+    return {tuple(e): Fraction(c) for e, c in sorted(restricted.items(), reverse=True)}
 
 
 def _exact(number: Fraction) -> Any:
@@ -265,7 +267,7 @@ def _exact(number: Fraction) -> Any:
 
 
 def substituted(polynomial: Mapping[tuple[int, ...], Any], values: Sequence[Any]) -> Any:
-    """The polynomial (exponents -> integer coefficient) with polynomials of python-flint in place of its variables."""
+    """Substitute python-flint polynomials for the variables of a polynomial (exponents -> integer coefficient)."""
     total = 0 * values[0]
     for exponents, coefficient in polynomial.items():
         powers = (value**e for value, e in zip(values, exponents, strict=True) if e)
@@ -276,8 +278,9 @@ def substituted(polynomial: Mapping[tuple[int, ...], Any], values: Sequence[Any]
 def evaluate(
     polynomial: Mapping[tuple[int, ...], int | Fraction], xyz: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Values at points (rows), and the sum of the absolute values of the terms, against which rounding is measured."""
-    value, size = np.zeros(len(xyz)), np.zeros(len(xyz))
+    """Return the values at points (rows) and the sums of the absolute values of the terms, the scale of rounding errors."""
+    value = np.zeros(len(xyz))
+    size = np.zeros(len(xyz))
     for exponents, coefficient in polynomial.items():
         term = float(coefficient) * np.prod(xyz ** np.array(exponents), axis=1)
         value += term
@@ -286,6 +289,8 @@ def evaluate(
 
 
 def text_of(polynomial: Polynomial) -> str:
-    """The polynomial with its common integer factor removed, as text."""
-    whole = over_q.primitive(list(polynomial.values()))
-    return polynomial_text(dict(zip(polynomial, whole, strict=True)), AXES[: len(next(iter(polynomial)))])
+    """Return the primitive integer multiple of the polynomial as text."""
+    coefficients = over_q.primitive(list(polynomial.values()))
+    return polynomial_text(
+        dict(zip(polynomial, coefficients, strict=True)), AXES[: len(next(iter(polynomial)))]
+    )

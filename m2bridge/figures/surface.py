@@ -1,4 +1,4 @@
-"""The surface that a slice cuts out of M(2,1,2), from the parametrization alone.
+"""Compute the intersection of a slice with M(2,1,2) from the parametrization.
 
 A point of the slice has the quadrics a = alpha_1 nu and b = alpha_2 nu; both vanish at the root rho of nu. For a direction rho
 of the real plane, a(rho) = b(rho) = 0 are two affine equations in (x, y, z): a line. So the surface is ruled, one line for
@@ -22,7 +22,7 @@ _DEEPEST = 9
 
 @dataclass(frozen=True, slots=True)
 class Patch:
-    """A ruled piece: `points` (rulings, across, 3), with the weights A (.., 2, 2) and V (.., 1, 2) of each."""
+    """Ruled part of the surface: `points` (rulings, across, 3), with the weights A (.., 2, 2) and V (.., 1, 2) of each."""
 
     points: np.ndarray
     A: np.ndarray
@@ -31,32 +31,32 @@ class Patch:
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """A piece of the singular curve: points (count, 3), `in_image` where they have real weights (dotted otherwise)."""
+    """Part of the singular curve: points (count, 3); `in_image` if they have real weights (dotted otherwise)."""
 
     points: np.ndarray
     in_image: bool
 
 
-def planes(cut: Slice, rho: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Normals (.., 2, 3) and offsets (.., 2) of the planes a(rho) = 0 and b(rho) = 0, for directions rho (.., 2)."""
+def planes(affine_slice: Slice, rho: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return normals (.., 2, 3) and offsets (.., 2) of the planes a(rho) = 0 and b(rho) = 0, for directions rho (.., 2)."""
     monomials = np.stack([rho[..., 0] ** 2, rho[..., 0] * rho[..., 1], rho[..., 1] ** 2], axis=-1)
-    origin = np.array(cut.origin, dtype=float).reshape(2, 3)
-    directions = np.array(cut.directions, dtype=float).reshape(3, 2, 3)
+    origin = np.array(affine_slice.origin, dtype=float).reshape(2, 3)
+    directions = np.array(affine_slice.directions, dtype=float).reshape(3, 2, 3)
     normals = np.einsum("...m,dqm->...qd", monomials, directions)
     return normals, -np.einsum("...m,qm->...q", monomials, origin)
 
 
-def rulings(cut: Slice, angles: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """End points (.., 2, 3) of the rulings within the box and whether there is one, for angles of rho."""
+def rulings(affine_slice: Slice, angles: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the end points (.., 2, 3) of the rulings for angles of rho, and whether each ruling meets the box."""
     rho = np.stack([np.cos(angles), np.sin(angles)], axis=-1)
-    normals, offsets = planes(cut, rho)
+    normals, offsets = planes(affine_slice, rho)
     along = np.cross(normals[..., 0, :], normals[..., 1, :])
     length = np.linalg.norm(along, axis=-1)
     fine = length > 1e-9 * np.linalg.norm(normals, axis=(-2, -1)) ** 2 + 1e-300
     along = along / np.where(fine, length, 1.0)[..., None]
     base = np.einsum("...dq,...q->...d", np.linalg.pinv(normals), offsets)
     near, far = np.full(angles.shape, -np.inf), np.full(angles.shape, np.inf)
-    for axis, (low, high) in enumerate(cut.limits):
+    for axis, (low, high) in enumerate(affine_slice.limits):
         slope, start = along[..., axis], base[..., axis]
         flat = np.abs(slope) < 1e-12
         safe = np.where(flat, 1.0, slope)
@@ -75,20 +75,19 @@ def rulings(cut: Slice, angles: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return ends, fine
 
 
-def surface(cut: Slice) -> list[Patch]:
-    """The real surface in the box, cut into patches where it leaves the box.
+def surface(affine_slice: Slice) -> list[Patch]:
+    """Return the real surface in the box, divided into patches where it leaves the box.
 
     Raises
     ------
     InputError
         No point of the surface lies in the box.
     """
-    step = 0.02 * float(np.linalg.norm(cut.limits[:, 1] - cut.limits[:, 0]))
-    angles = (
-        np.linspace(0.0, np.pi, _COARSE, endpoint=False) + 1e-4
-    )  # away from the axes, where slices tend to be special
+    step = 0.02 * float(np.linalg.norm(affine_slice.limits[:, 1] - affine_slice.limits[:, 0]))
+    # the offset avoids the coordinate axes, where slices are often not generic
+    angles = np.linspace(0.0, np.pi, _COARSE, endpoint=False) + 1e-4
     angles = np.append(angles, angles[0] + np.pi)
-    ends, fine = rulings(cut, angles)
+    ends, fine = rulings(affine_slice, angles)
     for _ in range(_DEEPEST):
         jump = np.linalg.norm(np.diff(ends, axis=0), axis=-1).max(axis=-1)
         rough = np.flatnonzero((jump > step) & (fine[:-1] | fine[1:]) | (fine[:-1] != fine[1:]))
@@ -96,23 +95,23 @@ def surface(cut: Slice) -> list[Patch]:
             break
         middle = (angles[rough] + angles[rough + 1]) / 2
         angles = np.insert(angles, rough + 1, middle)
-        ends, fine = rulings(cut, angles)
+        ends, fine = rulings(affine_slice, angles)
     jump = np.linalg.norm(np.diff(ends, axis=0), axis=-1).max(axis=-1)
     breaks = ~fine[:-1] | ~fine[1:] | (jump > 4 * step)
     pieces = np.split(np.arange(len(angles)), np.flatnonzero(breaks) + 1)
     patches = [
-        _patch(cut, angles[kept], ends[kept])
+        _patch(affine_slice, angles[kept], ends[kept])
         for piece in pieces
         if len(piece) > 1 and fine[piece].all()
         for kept in [_thinned(ends, piece, step)]
     ]
     if not patches:
-        raise InputError(f"slice {cut.name} is empty: no point of the neuromanifold lies in its box")
+        raise InputError(f"slice {affine_slice.name} is empty: no point of the neuromanifold lies in its box")
     return patches
 
 
 def _thinned(ends: np.ndarray, piece: np.ndarray, step: float) -> np.ndarray:
-    """Rulings of a piece about half a step apart."""
+    """Select rulings of a piece that are about half a step apart."""
     kept = [piece[0]]
     for index in piece[1:]:
         if np.linalg.norm(ends[index] - ends[kept[-1]], axis=-1).max() > step / 2 or index == piece[-1]:
@@ -120,17 +119,17 @@ def _thinned(ends: np.ndarray, piece: np.ndarray, step: float) -> np.ndarray:
     return np.array(kept)
 
 
-def _patch(cut: Slice, angles: np.ndarray, ends: np.ndarray) -> Patch:
+def _patch(affine_slice: Slice, angles: np.ndarray, ends: np.ndarray) -> Patch:
     across = np.linspace(0.0, 1.0, _ACROSS)[None, :, None]
     points = ends[:, None, 0] * (1 - across) + ends[:, None, 1] * across
     nu = np.stack([np.sin(angles), -np.cos(angles)], axis=-1)  # vanishes at rho = (cos, sin)
-    A, V = weights_at(cut, points, np.broadcast_to(nu[:, None, :], (*points.shape[:2], 2)))
+    A, V = weights_at(affine_slice, points, np.broadcast_to(nu[:, None, :], (*points.shape[:2], 2)))
     return Patch(points, A, V)
 
 
-def weights_at(cut: Slice, points: np.ndarray, nu: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """A and V = nu of points of the slice whose quadrics are divisible by nu: the columns of A are the quotients."""
-    quadrics = cut.points(points.reshape(-1, 3)).reshape(*points.shape[:-1], 2, 3)
+def weights_at(affine_slice: Slice, points: np.ndarray, nu: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return A and V = nu for points of the slice whose quadrics are divisible by nu: the columns of A are the quotients."""
+    quadrics = affine_slice.points(points.reshape(-1, 3)).reshape(*points.shape[:-1], 2, 3)
     n0, n1 = nu[..., 0], nu[..., 1]
     zero = np.zeros_like(n0)
     # (k0 x1 + k1 x2)(n0 x1 + n1 x2) = quadric, solved in the least squares sense
@@ -140,13 +139,13 @@ def weights_at(cut: Slice, points: np.ndarray, nu: np.ndarray) -> tuple[np.ndarr
     return A, nu[..., None, :]
 
 
-def singular_curves(cut: Slice) -> tuple[list[Curve], np.ndarray]:
-    """The singular curve in the box, solid and dotted pieces, and the boundary points (rows) on it."""
-    samples = [_cubic(cut), *_lines(cut)]
+def singular_curves(affine_slice: Slice) -> tuple[list[Curve], np.ndarray]:
+    """Return the parts of the singular curve in the box, and the boundary points (rows) on it."""
+    samples = [_cubic(affine_slice), *_lines(affine_slice)]
     curves: list[Curve] = []
     marks: list[np.ndarray] = []
     for points in samples:
-        pieces, boundary = _pieces(cut, points)
+        pieces, boundary = _pieces(affine_slice, points)
         curves += pieces
         marks += boundary
     distinct: list[np.ndarray] = []
@@ -156,18 +155,18 @@ def singular_curves(cut: Slice) -> tuple[list[Curve], np.ndarray]:
     return curves, np.array(distinct).reshape(-1, 3)
 
 
-def _system(cut: Slice, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The three affine equations q_2 a = q_1 b in (x, y, z), for directions q (.., 2)."""
+def _system(affine_slice: Slice, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the three affine equations q_2 a = q_1 b in (x, y, z), for directions q (.., 2)."""
     mixed = np.stack([q[..., 1], -q[..., 0]], axis=-1)
-    origin = np.array(cut.origin, dtype=float).reshape(2, 3)
-    directions = np.array(cut.directions, dtype=float).reshape(3, 2, 3)
+    origin = np.array(affine_slice.origin, dtype=float).reshape(2, 3)
+    directions = np.array(affine_slice.directions, dtype=float).reshape(3, 2, 3)
     return np.einsum("...q,dqc->...cd", mixed, directions), -np.einsum("...q,qc->...c", mixed, origin)
 
 
-def _cubic(cut: Slice) -> np.ndarray:
-    """The points for those q where the system has one solution: a twisted cubic, or nothing."""
+def _cubic(affine_slice: Slice) -> np.ndarray:
+    """Return the points for those q where the system has exactly one solution: a twisted cubic, or no points."""
     angles = np.linspace(0.0, np.pi, 20001)[:-1] + 1e-5
-    matrix, right = _system(cut, np.stack([np.cos(angles), np.sin(angles)], axis=-1))
+    matrix, right = _system(affine_slice, np.stack([np.cos(angles), np.sin(angles)], axis=-1))
     values = np.linalg.svd(matrix, compute_uv=False)
     fine = values[:, -1] > 1e-7 * values[:, 0]
     if not fine.any():
@@ -177,10 +176,12 @@ def _cubic(cut: Slice) -> np.ndarray:
     return np.concatenate([points, points[:1]])
 
 
-def _lines(cut: Slice) -> list[np.ndarray]:
-    """Lines for the special q where the system is singular and has solutions."""
+def _lines(affine_slice: Slice) -> list[np.ndarray]:
+    """Return the lines of solutions for those q where the system is singular and solvable."""
     angles = np.linspace(0.0, np.pi, 7)[:4]
-    determinants = np.linalg.det(_system(cut, np.stack([np.cos(angles), np.sin(angles)], axis=-1))[0])
+    determinants = np.linalg.det(
+        _system(affine_slice, np.stack([np.cos(angles), np.sin(angles)], axis=-1))[0]
+    )
     basis = np.stack([np.cos(angles) ** (3 - k) * np.sin(angles) ** k for k in range(4)], axis=-1)
     cubic = np.linalg.solve(basis, determinants)  # the determinant as a binary cubic in q
     if np.abs(cubic).max() < 1e-12:
@@ -191,11 +192,11 @@ def _lines(cut: Slice) -> list[np.ndarray]:
         roots = np.roots(cubic[::-1])
         real = roots[np.abs(roots.imag) < 1e-5 * (1 + np.abs(roots))].real
         candidates = np.concatenate([np.arctan(real), [np.pi / 2] if cubic[3] == 0 else []])
-    found: list[np.ndarray] = []
+    lines: list[np.ndarray] = []
     seen: list[np.ndarray] = []
     for angle in candidates:
         q = np.array([np.cos(angle), np.sin(angle)])
-        matrix, right = _system(cut, np.where(np.abs(q) < 1e-5, 0.0, q))
+        matrix, right = _system(affine_slice, np.where(np.abs(q) < 1e-5, 0.0, q))
         _, values, rows = np.linalg.svd(matrix)
         if values[0] == 0 or values[2] > 1e-6 * values[0] or values[1] < 1e-6 * values[0]:
             continue  # a point, or a plane
@@ -207,20 +208,20 @@ def _lines(cut: Slice) -> list[np.ndarray]:
         if any(np.linalg.norm(key - other) < 1e-4 for other in seen):
             continue
         seen.append(key)
-        reach = float(np.linalg.norm(cut.limits)) + float(np.linalg.norm(base))
-        found.append(base + np.linspace(-reach, reach, 8001)[:, None] * along)
-    return found
+        reach = float(np.linalg.norm(affine_slice.limits)) + float(np.linalg.norm(base))
+        lines.append(base + np.linspace(-reach, reach, 8001)[:, None] * along)
+    return lines
 
 
-def _pieces(cut: Slice, points: np.ndarray) -> tuple[list[Curve], list[np.ndarray]]:
-    """A sampled curve cut at the box and at the sign changes of e2, which are boundary points."""
+def _pieces(affine_slice: Slice, points: np.ndarray) -> tuple[list[Curve], list[np.ndarray]]:
+    """Divide a sampled curve at the box and at the sign changes of e2, which are boundary points."""
     if not len(points):
         return [], []
-    low, high = cut.limits.T
+    low, high = affine_slice.limits.T
     slack = 1e-9 * (high - low)
     with np.errstate(invalid="ignore"):
         inside = ((points >= low - slack) & (points <= high + slack)).all(axis=1)
-    sign = np.where(inside, e2_sign(cut, np.where(inside[:, None], points, 0.0)), np.nan)
+    sign = np.where(inside, e2_sign(affine_slice, np.where(inside[:, None], points, 0.0)), np.nan)
     far = np.linalg.norm(np.diff(points, axis=0), axis=1) > 0.2 * np.linalg.norm(high - low)
     curves, marks, start = [], [], 0
     for i in range(1, len(points) + 1):
@@ -243,8 +244,8 @@ def _pieces(cut: Slice, points: np.ndarray) -> tuple[list[Curve], list[np.ndarra
     return curves, marks
 
 
-def e2_sign(cut: Slice, points: np.ndarray) -> np.ndarray:
-    """4 e2 summed over both quadrics, scaled: positive where a singular point lies only in the closure."""
-    z = cut.points(points)
+def e2_sign(affine_slice: Slice, points: np.ndarray) -> np.ndarray:
+    """Return 4 e2 summed over both quadrics, scaled; it is positive if a singular point lies only in the closure."""
+    z = affine_slice.points(points)
     value = 4 * z[:, 0] * z[:, 2] - z[:, 1] ** 2 + 4 * z[:, 3] * z[:, 5] - z[:, 4] ** 2
     return np.asarray(value / np.maximum((z**2).sum(axis=1), 1e-300))

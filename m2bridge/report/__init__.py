@@ -1,4 +1,4 @@
-"""Report: results and ledgers as documents for people. Reads records, never calls the engine."""
+"""Report: write results and ledgers as documents. This package reads records and never runs an engine."""
 
 from m2bridge.report.ledger import ledger_html, ledger_markdown
 

@@ -1,4 +1,4 @@
-"""Report: how to cite an answer: one LaTeX sentence that claims what the record holds and no more, and its BibTeX entries."""
+"""Report: cite an answer by one LaTeX sentence, which claims no more than the record shows, and BibTeX entries."""
 
 from __future__ import annotations
 
@@ -25,36 +25,42 @@ from m2bridge.views import cut
 _ENTRY = re.compile(r"^@\w+\{(\w+),\n.*?^\}\n", re.MULTILINE | re.DOTALL)
 _ARXIV = re.compile(r"arXiv:(\d{4}\.\d{4,5})")
 _ATTENTION = "2408.17221"
-"""The paper whose theorems are compared with what was computed."""
+"""The arXiv number of the paper whose theorems are compared with the computed values."""
 _LONGEST = 160
 
 
 def sentence(result: Result, *, version: str = __version__, verified: bool = False, shown: str = "") -> str:
-    """One sentence for a paper.
+    """Return one LaTeX sentence that states the answer and its certainty.
 
-    `version` is that of the m2bridge which computed the record; `verified`: whether the checker has verified all that the answer
-    says; `shown`: what it has verified, in a few words.
+    Parameters
+    ----------
+    version
+        The version of m2bridge that computed the record.
+    verified
+        Whether the checker verified everything in the first line of the answer.
+    shown
+        What the checker verified, in words.
 
     Raises
     ------
     DisagreementError
-        Witnesses contradict each other: there is nothing to cite.
+        The witnesses contradict each other.
     """
     if result.agreement is False:
         raise DisagreementError(
-            "the witnesses of this record contradict each other: there is nothing to cite",
+            "the witnesses of this record disagree; it cannot be cited",
             conflicts=result.conflicts,
         )
     if isinstance(result, Ledger):
-        raise InputError("a ledger is no single answer; cite a record of a question, or m2bridge itself")
-    if wrong := altered(result):
-        raise InputError(wrong)
-    quantity, grounds = _grounds(result)
+        raise InputError("a ledger cannot be cited as one answer; cite a record of a question, or m2bridge")
+    if alteration := altered(result):
+        raise InputError(alteration)
+    quantity, grounds = _strongest_statements(result)
     text = written(
         "cite.tex",
         title=cut(title_of(result), _LONGEST),
         spec=result.model if len(result.model) <= _LONGEST // 2 else None,
-        place=_place(result),
+        place=_point_text(result),
         version=version,
         engine=result.macaulay2,
         answer=cut(result.view().answer, _LONGEST),
@@ -73,7 +79,7 @@ def sentence(result: Result, *, version: str = __version__, verified: bool = Fal
 
 
 def bibliography(result: Result, *, version: str = __version__) -> str:
-    """The entries that :func:`sentence` names: m2bridge, Macaulay2 where it was asked, and the papers."""
+    """Return the BibTeX entries that :func:`sentence` cites: m2bridge, Macaulay2 if it was used, and the papers."""
     keys = {"m2bridge", *(["macaulay2"] if result.macaulay2 else [])}
     keys |= {key for _, named in _sources(result) for key in named.split(",") if key}
     text = "\n".join(entry for key, entry in _entries().items() if key in keys)
@@ -81,36 +87,35 @@ def bibliography(result: Result, *, version: str = __version__) -> str:
 
 
 def title_of(result: Result) -> str:
-    """What the record is about, for people."""
-    own = getattr(result, "title", None)
-    if isinstance(own, str):
-        return own
+    """Return the title of the subject of a record."""
+    recorded_title = getattr(result, "title", None)
+    if isinstance(recorded_title, str):
+        return recorded_title
     try:
         title = parse_spec(result.model).title
     except M2BridgeError:
         return result.name or result.model
-    if result.name is not None and title.startswith(
-        "network,"
-    ):  # a user's network, of which the spec holds the program only
+    # the spec of a user-defined network contains its program, not its name
+    if result.name is not None and title.startswith("network,"):
         return result.name + title.removeprefix("network")
     return title
 
 
-def _place(result: Result) -> str:
-    """What the answer is about besides the model: the loss, the point or the weights, by a hash where they are long."""
+def _point_text(result: Result) -> str:
+    """Return the loss, the point or the weights of the question as LaTeX, or their hash if they are long."""
     if isinstance(loss := getattr(result, "loss", None), str):
         return f"with the loss ``{latex.escaped(cut(loss, _LONGEST))}''"
     point = getattr(result, "point", None)
     coordinates = getattr(point, "coordinates", point)
     if coordinates is not None:
-        return f"at the point {_written([str(x) for x in coordinates])}"
-    given = [getattr(result, name, None) for name in ("at", "first", "second")]
-    weights = [_written(at["weights"]) for at in given if at is not None and at.get("weights")]
+        return f"at the point {_numbers([str(x) for x in coordinates])}"
+    points = [getattr(result, name, None) for name in ("at", "first", "second")]
+    weights = [_numbers(at["weights"]) for at in points if at is not None and at.get("weights")]
     return f"at the weights {' and '.join(weights)}" if weights else ""
 
 
-def _written(value: Any) -> str:
-    """Numbers as LaTeX, or where they are many, the hash by which they are told from others."""
+def _numbers(value: Any) -> str:
+    """Return numbers as LaTeX, or their hash if there are many."""
     if isinstance(value, Mapping):
         text = ", ".join(f"{name} = {_rows(rows)}" for name, rows in value.items())
     else:
@@ -125,42 +130,44 @@ def _rows(value: Any) -> str:
     return f"[{', '.join(map(_rows, value))}]" if isinstance(value, (list, tuple)) else str(value)
 
 
-def _grounds(result: Result) -> tuple[str, list[tuple[str, str, str]]]:
-    """A quantity that the question is about, and the statements of the answer's own certainty that pin its value."""
+def _strongest_statements(result: Result) -> tuple[str, list[tuple[str, str, str]]]:
+    """Return the main quantity of the question, and up to two statements with the certainty of the answer that determine it."""
     try:
         names = list(find(result.ANALYSIS).quantities)
     except InputError:
         return "", []
-    own = result.ANALYSIS.partition("-")[0]
-    for name in sorted(names, key=lambda name: not name.startswith(own)):
-        said = [e for e in result.evidence if e.quantity == name and e.certainty is result.certainty]
-        if said and settle(said)[name].value is not None:
-            found = strongest(said)
-            pinned = [e for e in found if e.relation == "="] or found
+    prefix = result.ANALYSIS.partition("-")[0]
+    for name in sorted(names, key=lambda name: not name.startswith(prefix)):
+        statements = [e for e in result.evidence if e.quantity == name and e.certainty is result.certainty]
+        if statements and settle(statements)[name].value is not None:
+            strong = strongest(statements)
+            equalities = [e for e in strong if e.relation == "="] or strong
             return name, [
-                (RELATION_WORDS[e.relation], cut(e.value, 60), f"{e.witness}: {e.how}") for e in pinned[:2]
+                (RELATION_WORDS[e.relation], cut(e.value, 60), f"{e.witness}: {e.how}")
+                for e in equalities[:2]
             ]
     return "", []
 
 
 def _theorems(result: Result) -> list[str]:
-    """The theorems that evidence about the first line of the answer names."""
-    own = (e for e in result.evidence if e.quantity in result.headline and e.certainty is Certainty.THEOREM)
-    return list(dict.fromkeys(str(e.detail["theorem"]) for e in own if "theorem" in e.detail))
+    """Return the theorems used in the evidence for the first line of the answer."""
+    used = (e for e in result.evidence if e.quantity in result.headline and e.certainty is Certainty.THEOREM)
+    return list(dict.fromkeys(str(e.detail["theorem"]) for e in used if "theorem" in e.detail))
 
 
 def _sources(result: Result) -> list[tuple[str, str]]:
-    """Sentences about the literature, with the keys of its entries: a formula, or a theorem, beside what was computed."""
-    found = []
-    formula, theorem = getattr(result, "formula", None), getattr(result, "theorem", None)
+    """Return sentences that compare the answer with a formula or a theorem of the literature, and their BibTeX keys."""
+    sources = []
+    formula = getattr(result, "formula", None)
+    theorem = getattr(result, "theorem", None)
     if formula is not None and formula.value is not None:
-        verdict = "agrees" if formula.agrees else f"says {formula.value}, which does not agree"
-        said = f"the formula of {formula.citation.partition(';')[0]} {verdict}"
-        found.append((said, _keys(_ARXIV.findall(formula.citation))))
+        verdict = "agrees" if formula.agrees else f"gives {formula.value}, which does not agree"
+        comparison = f"the formula of {formula.citation.partition(';')[0]} {verdict}"
+        sources.append((comparison, _keys(_ARXIV.findall(formula.citation))))
     if theorem is not None and theorem.applies and theorem.agrees is not None:
         verdict = "agrees" if theorem.agrees else "as printed does not hold here"
-        found.append((f"{theorem.name} {verdict}", _keys([_ATTENTION])))
-    return found
+        sources.append((f"{theorem.name} {verdict}", _keys([_ATTENTION])))
+    return sources
 
 
 def _keys(papers: list[str]) -> str:

@@ -1,7 +1,4 @@
-"""Report: any record as an explanation for a human, in Markdown or LaTeX. Reads records, never calls the engine.
-
-What was asked, what was found, what each number rests on, and the Macaulay2 script that asked it, where the record has its text.
-"""
+"""Report: explain a record in Markdown or LaTeX: question, answer, evidence, certificate and Macaulay2 script."""
 
 from __future__ import annotations
 
@@ -21,14 +18,14 @@ from m2bridge.views import cut
 
 Format = Literal["markdown", "latex"]
 _LONGEST = 120
-_DISAGREE = "**Independent witnesses contradict each other: do not use what follows.**"
+_DISAGREE = "**Independent witnesses disagree: do not use this answer.**"
 
 
 def explain(result: Result, *, form: Format = "markdown", wrong: str | None = None) -> str:
-    """The explanation of one record; `wrong` says why nothing of it is to be used."""
+    """Return the explanation of one record; `wrong` is the reason why the record must not be used."""
     if isinstance(result, Ledger):
         if form == "latex":
-            raise InputError("a ledger is explained in Markdown; leave --latex out")
+            raise InputError("a ledger is explained in Markdown only; omit --latex")
         return ledger_markdown(result)
     wrong = wrong or altered(result)
     final = result.final_script
@@ -36,30 +33,30 @@ def explain(result: Result, *, form: Format = "markdown", wrong: str | None = No
     return written(
         "explain.md" if form == "markdown" else "explain.tex",
         title=f"{result.ANALYSIS}: {cut(_subject(result), _LONGEST)}",
-        sections=[("What was found", [wrong])] if wrong else list(_sections(result)),
+        sections=[("Answer", [wrong])] if wrong else list(_sections(result)),
         script=None if wrong else script,
     )
 
 
 def _subject(result: Result) -> str:
-    """What stands in the heading: the spec, unless the record has a title of its own or the spec is a whole program."""
+    """Return the subject for the heading: the spec, or the title if the record has one or the spec is a program."""
     named = isinstance(getattr(result, "title", None), str) or result.model.startswith("program:")
     return title_of(result) if named else result.model
 
 
 def _sections(result: Result) -> Iterator[tuple[str, list[str]]]:
-    yield "What was asked", _question(result)
-    yield "What was found", _findings(result)
-    grounds = [
+    yield "Question", _question(result)
+    yield "Answer", _findings(result)
+    statements = [
         f"{item.quantity} {RELATION_WORDS[item.relation]} {cut(item.value, _LONGEST)}: {item.witness}, {item.how} "
         f"({item.word})."
         for item in result.evidence
         if item.value is not None
     ]
-    yield "What it rests on", grounds or ["No second witness was computed: on Macaulay2 alone."]
+    yield "Evidence", statements or ["None; the values were computed by Macaulay2 alone."]
     if certificate := getattr(result, "certificate", None):
         several = [certificate] if isinstance(certificate, Mapping) else certificate
-        yield "The certificate", list(dict.fromkeys(line for c in several for line in _certificate(c)))
+        yield "Certificate", list(dict.fromkeys(line for c in several for line in _certificate(c)))
     if isinstance(result, TemplateValues):
         yield "How to repeat it", result.repeated()
     elif result.scripts:
@@ -67,7 +64,7 @@ def _sections(result: Result) -> Iterator[tuple[str, list[str]]]:
 
 
 def _steps(result: Result) -> Iterator[str]:
-    """Yield one line per script: what it computes, what it emitted, and which of them is printed below."""
+    """Yield one line per script: its purpose, the emitted values, and which script is printed below."""
     final = result.final_script
     for number, used in enumerate(result.scripts, start=1):
         purpose = "" if used.text is None else _first_comment(used.text)
@@ -76,11 +73,11 @@ def _steps(result: Result) -> Iterator[str]:
         line += f" It emitted {cut(emitted, 4 * _LONGEST)}." if emitted else ""
         yield line + (" Its values are those of the answer." if used is final else "")
     if all(used.text is None for used in result.scripts):
-        yield "Their texts are not here: `--save DIRECTORY` leaves them beside the record, in `scripts/`."
+        yield "Their texts are not available; `--save DIRECTORY` writes them to `scripts/` beside the record."
 
 
 def _first_comment(script: str) -> str:
-    """Return the first sentence of the comment that a script begins with, after a colon."""
+    """Return the first line of the comment at the beginning of a script, after a colon."""
     first = script.lstrip().partition("\n")[0]
     return f": {first.removeprefix('--').strip().rstrip('.?:')}" if first.startswith("--") else ""
 
@@ -100,10 +97,10 @@ def _findings(result: Result) -> list[str]:
     view = result.view()
     lines = view.sentences()
     if isinstance(result, TemplateValues):
-        lines.append(f"As a whole this is {result.sure}: m2bridge did not check the values.")
+        lines.append(f"Certainty: {result.sure}; m2bridge did not check the values.")
     else:
         means = f": {WORDS[result.sure]}" if result.sure in WORDS else ""
-        lines += [f"As a whole this is {result.sure}{means}.", _agreement(result)]
+        lines += [f"Certainty: {result.sure}{means}.", _agreement(result)]
         if not result.certainty.exact:
             lines.append(f"To prove it: {view.to_prove}.")
     return lines if result.limit is None else [*lines, f"A limit was reached: {result.limit}."]
@@ -119,12 +116,12 @@ def _agreement(result: Result) -> str:
 def _certificate(certificate: Any) -> list[str]:
     if certificate.get("version") != 2:
         return [
-            "It is of format 1, which this version does not read; compute the answer again to have one of format 2."
+            "It has format 1, which this version does not read; compute the answer again for a certificate of format 2."
         ]
     statement = certificate["statement"]
     if statement["kind"] != "dimension":
         return [
-            f"A statement of the kind `{statement['kind']}`; `m2bridge check RECORD` verifies it with a separate program."
+            f"Its statement is of the kind `{statement['kind']}`; `m2bridge check RECORD` verifies it with a separate program."
         ]
     lower, upper = certificate["lower"], certificate["upper"]
     value = statement["dimension"]
@@ -132,5 +129,5 @@ def _certificate(certificate: Any) -> list[str]:
     return [
         f"At least {value}: a minor of the Jacobian at a recorded point is not zero ({lower['kind']}{over}).",
         f"At most {value}: {upper['kind']}.",
-        "It holds the network as a program; `m2bridge check RECORD` verifies both bounds with a separate program.",
+        "It contains the network as a program; `m2bridge check RECORD` verifies both bounds with a separate program.",
     ]

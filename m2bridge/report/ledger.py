@@ -1,4 +1,4 @@
-"""Report: a ledger as Markdown and as one self-contained HTML page, fit to send to a paper's authors."""
+"""Report: write a ledger as Markdown or as one self-contained HTML page."""
 
 from __future__ import annotations
 
@@ -25,24 +25,24 @@ _WORD = {
 
 
 def ledger_markdown(ledger: Ledger) -> str:
-    """The whole ledger as Markdown."""
+    """Return the ledger as Markdown."""
     return written("ledger.md", **_values(ledger))
 
 
 def ledger_html(ledger: Ledger) -> str:
-    """The whole ledger as one HTML page without scripts or outside resources."""
+    """Return the ledger as one HTML page without scripts or external resources."""
     return written("ledger.html", **_values(ledger))
 
 
 def verdict_words(entry: Verdict) -> str:
-    """The verdict, and how sure it is where it is one."""
+    """Return the verdict, with its certainty if the claim was decided."""
     open_ones = (Status.OUT_OF_REACH, Status.DISAGREEMENT)
     sure = "" if entry.status in open_ones else f", {entry.certainty.value}"
     return _WORD[entry.status] + sure
 
 
 def duration(entry: Verdict) -> str:
-    """Seconds, or that everything had been computed for an earlier row."""
+    """Return the time in seconds, or "cached" if everything was computed for an earlier row."""
     if entry.cached:
         return "cached"
     if entry.seconds < 0.001:
@@ -51,15 +51,15 @@ def duration(entry: Verdict) -> str:
 
 
 def entries_by_claim(ledger: Ledger) -> dict[str, list[Verdict]]:
-    """The rows of each claim, in the order of the ledger."""
-    found: dict[str, list[Verdict]] = {}
+    """Return the rows of each claim, in the order of the ledger."""
+    by_claim: dict[str, list[Verdict]] = {}
     for entry in ledger.entries:
-        found.setdefault(entry.claim, []).append(entry)
-    return found
+        by_claim.setdefault(entry.claim, []).append(entry)
+    return by_claim
 
 
 def _values(ledger: Ledger) -> dict[str, Any]:
-    """What the templates put into the document."""
+    """Return the values of the templates."""
     counts = Counter(entry.status for entry in ledger.entries)
     return {
         "model": ledger.model,
@@ -74,14 +74,19 @@ def _values(ledger: Ledger) -> dict[str, Any]:
 
 
 def _group(name: str, entries: list[Verdict]) -> dict[str, Any]:
-    """A claim with its rows, and where one is false, the computed witness of the first and the correction."""
+    """Return a claim with its rows; if one is false, also the computed witness of the first such row and the correction."""
     item = claim(name)
     witnesses = _named(item.witnesses)
     rows = []
     for entry in entries:
-        own = _named(entry.witnesses)
+        row_witnesses = _named(entry.witnesses)
         shown = [describe(entry.size), verdict_words(entry), entry.reason]
-        rows.append((entry.status.value, [*shown, "as above" if own == witnesses else own, duration(entry)]))
+        rows.append(
+            (
+                entry.status.value,
+                [*shown, "as above" if row_witnesses == witnesses else row_witnesses, duration(entry)],
+            )
+        )
     false = [entry for entry in entries if entry.status in (Status.FAILS, Status.PROBE_FALSE)]
     witness = json.dumps(dict(false[0].witness)) if false and false[0].witness is not None else None
     correction = item.correction if false else None

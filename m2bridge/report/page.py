@@ -1,6 +1,6 @@
-"""Report: many records as one HTML page that needs nothing else, neither network nor, for reading, scripts.
+"""Report: write many records as one self-contained HTML page, which is readable without scripts.
 
-Every text of a record is escaped by the template or by :mod:`m2bridge.boxes`; the page's policy lets no request leave it.
+Every text of a record is escaped by the template or by :mod:`m2bridge.boxes`; the content security policy denies all requests.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ _MOST_SHEETS = 12
 _MOST_COLUMNS = 3
 _LONGEST = 160
 _MANY = 1_000
-"""Beyond so many records, each is told without its diagram, its tables and its LaTeX sentence: the page opens in seconds."""
+"""With more records than this the page omits diagrams, tables and LaTeX sentences, so that it opens within seconds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageEntry:
-    """A record as it was found: its name, the answer, the version that computed it; without an answer, why.
+    """One record of the page: its name, the result and the version that computed it, or the reason why there is no result.
 
-    What is `unknown` here is of a question of another package, and says nothing against the record.
+    `unknown` means that the record belongs to a question of another package; the record itself may be correct.
     """
 
     name: str
@@ -50,11 +50,11 @@ class PageEntry:
 
 
 Answered = tuple[PageEntry, Result]
-"""An entry with its answer."""
+"""An entry and its result."""
 
 
 def page(entries: Iterable[PageEntry], *, title: str) -> str:
-    """The whole page."""
+    """Return the page."""
     listed = list(entries)
     answered = [(entry, entry.result) for entry in listed if entry.result is not None]
     answered.sort(key=lambda pair: (pair[1].ANALYSIS, len(pair[1].model), pair[1].model))
@@ -81,23 +81,26 @@ def page(entries: Iterable[PageEntry], *, title: str) -> str:
 
 
 def _tally(results: Sequence[Result], listed: Sequence[PageEntry]) -> list[tuple[str, int]]:
-    found: Counter[str] = Counter(result.sure for result in results)
-    found["witnesses disagree"] = sum(result.agreement is False for result in results)
-    found["stopped by a limit"] = sum(result.limit is not None for result in results)
-    found["without an answer"] = sum(entry.result is None and not entry.damaged for entry in listed)
-    found["damaged"] = sum(entry.damaged for entry in listed)
-    return [(word, number) for word, number in found.items() if number]
+    counts: Counter[str] = Counter(result.sure for result in results)
+    counts["witnesses disagree"] = sum(result.agreement is False for result in results)
+    counts["stopped by a limit"] = sum(result.limit is not None for result in results)
+    counts["without an answer"] = sum(entry.result is None and not entry.damaged for entry in listed)
+    counts["damaged"] = sum(entry.damaged for entry in listed)
+    return [(word, number) for word, number in counts.items() if number]
 
 
 def _versions(answered: Sequence[Answered]) -> list[str]:
-    own = sorted({entry.version for entry, _ in answered if entry.version})
+    versions = sorted({entry.version for entry, _ in answered if entry.version})
     engines = sorted({result.macaulay2 for _, result in answered if result.macaulay2})
-    return [f"m2bridge {', '.join(own)}"] * bool(own) + [f"Macaulay2 {', '.join(engines)}"] * bool(engines)
+    return [f"m2bridge {', '.join(versions)}"] * bool(versions) + [f"Macaulay2 {', '.join(engines)}"] * bool(
+        engines
+    )
 
 
 def _groups(answered: Sequence[Answered]) -> list[dict[str, Any]]:
-    """One table a question, its columns the whole numbers that it reports."""
-    asked, found = sentences(), []
+    """Return one table per question; its columns are the reported quantities that are integers."""
+    descriptions = sentences()
+    groups = []
     for name, group in groupby(enumerate(answered, 1), key=lambda numbered: numbered[1][1].ANALYSIS):
         members = list(group)
         columns = [
@@ -110,12 +113,12 @@ def _groups(answered: Sequence[Answered]) -> list[dict[str, Any]]:
             for number, (entry, result) in members
         ]
         labels = [column.replace("_", " ") for column in columns]
-        found.append({"name": name, "asks": asked.get(name, ""), "columns": labels, "rows": rows})
-    return found
+        groups.append({"name": name, "asks": descriptions.get(name, ""), "columns": labels, "rows": rows})
+    return groups
 
 
 def _quantities(question: str) -> Mapping[str, str]:
-    """What a question declares to report; nothing for what is no question."""
+    """Return the declared quantities of a question; empty for the results of other commands."""
     return find(question).quantities if question in sentences() else {}
 
 
@@ -125,7 +128,7 @@ def _row(
     view = result.view()
     drawn = not brief and isinstance(result, SingularLocus) and result.strata
     options = "".join(f"{name} {cut(value, 60)}; " for name, value in result.options.items())
-    engine = f"Macaulay2 {result.macaulay2 or 'not asked'}"
+    engine = f"Macaulay2 {result.macaulay2 or 'not used'}"
     limit = "" if result.limit is None else f" A limit was reached: {result.limit}."
     values = [whole_number(result, column) for column in columns]
     return {
@@ -155,18 +158,18 @@ def _called(result: Result) -> str:
 
 
 def _evidence(result: Result) -> list[tuple[str, str, str, str]]:
-    """What the reported quantities rest on, their strongest statements; where none is declared, all statements."""
+    """Return the strongest statements about each declared quantity, or all statements if none is declared."""
     reported = _quantities(result.ANALYSIS)
-    said = by_quantity(e for e in result.evidence if e.quantity in reported or not reported)
+    statements = by_quantity(e for e in result.evidence if e.quantity in reported or not reported)
     return [
         (name, f"{RELATION_SIGNS[e.relation]} {cut(e.value, 60)}", f"{e.witness}: {e.method}", e.word)
-        for name, items in said.items()
+        for name, items in statements.items()
         for e in strongest(items)
     ]  # fmt: skip
 
 
 def _sentence(result: Result, version: str) -> str:
-    """How to cite the record; nothing where it cannot be cited."""
+    """Return the LaTeX sentence of a record, or an empty string if it cannot be cited."""
     try:
         return sentence(result, version=version)
     except M2BridgeError:
@@ -174,22 +177,22 @@ def _sentence(result: Result, version: str) -> str:
 
 
 def _sheets(results: Sequence[Result]) -> list[str]:
-    """Pictures of the first few models; a model that cannot be drawn has none."""
-    found = []
+    """Return pictures of the first few models that can be drawn."""
+    pictures = []
     for spec in list(dict.fromkeys(result.model for result in results))[:_MOST_SHEETS]:
         try:
             model = parse_spec(spec)
-            found.append(sheet(model).html(title=cut(model.title, 80)))
+            pictures.append(sheet(model).html(title=cut(model.title, 80)))
         except (M2BridgeError, TypeError, ValueError, ArithmeticError):
             continue
-    return found
+    return pictures
 
 
 def _scripts(results: Sequence[Result]) -> list[tuple[str, str, str]]:
-    known = {
+    scripts = {
         used.sha256: (used.sha256, used.name, used.text) for r in results for used in r.scripts if used.text
     }
-    return sorted(known.values(), key=lambda script: script[1])
+    return sorted(scripts.values(), key=lambda script: script[1])
 
 
 def _bibliography(results: Sequence[Result]) -> str:

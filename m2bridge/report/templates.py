@@ -1,4 +1,4 @@
-"""Report: the texts of ``data/report``: pages, Markdown and LaTeX are templates, into which Python puts values."""
+"""Report: render the templates of ``data/report`` (HTML, Markdown and LaTeX)."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from m2bridge.errors import visible
 
 
 def asset(name: str) -> str:
-    """The text of a file of ``data/report``."""
+    """Return the text of a file of ``data/report``."""
     return files("m2bridge").joinpath(f"data/report/{name}").read_text(encoding="utf-8")
 
 
 def written(name: str, **values: Any) -> str:
-    """The template of this name with its values. A page escapes what it is given; LaTeX has ``tex`` for that.
+    """Render a template. HTML templates escape their values; LaTeX templates call ``tex``.
 
-    A record may come from anybody: what would steer a terminal is written out.
+    Control characters are replaced, because a record may come from an untrusted source.
     """
     return visible(_environment(name.partition(".")[2]).get_template(f"{name}.j2").render(values), but="\n\t")
 
@@ -28,7 +28,7 @@ def written(name: str, **values: Any) -> str:
 @cache
 def _environment(ending: str) -> jinja2.Environment:
     delimiters: dict[str, Any] = {}
-    if ending == "tex":  # where braces mean something
+    if ending == "tex":  # braces have a meaning in LaTeX
         delimiters = {
             "block_start_string": "<%", "block_end_string": "%>", "variable_start_string": "<<",
             "variable_end_string": ">>", "comment_start_string": "<#", "comment_end_string": "#>",

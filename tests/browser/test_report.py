@@ -64,7 +64,7 @@ def test_it_sorts_searches_and_opens_records(report: Path, opened: Opened) -> No
     until(shown, "document.querySelectorAll('table.list tbody tr.hidden').length === 0")
     shown.click("table.list tbody tr:first-child a")
     assert shown.locator("details.record[open]").count() == 1
-    assert shown.locator("details.record[open]").inner_text().count("What it rests on") == 1
+    assert shown.locator("details.record[open]").inner_text().count("Evidence") == 1
 
 
 def test_a_script_is_copied_as_it_is(report: Path, opened: Opened) -> None:

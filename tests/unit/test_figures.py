@@ -170,7 +170,7 @@ def test_slices_that_cut_no_surface(tmp_path: Path) -> None:
         tmp_path, origin=[1, 0, 0, 0, 0, 0],
         directions=[[0, 1, 0, 0, 0, 0], [0, 0, 0, 1, 0, 0], [0, 0, 0, 0, 1, 0]],
     )  # fmt: skip
-    with pytest.raises(InputError, match="inside the closure"):
+    with pytest.raises(InputError, match="degenerate"):
         figure1.section(slices.read_slice(str(inside)), [RESULTANT])
     far = slice_file(tmp_path, box=[[5, 6], [0.01, 0.02], [3, 4]])
     with pytest.raises(InputError, match="is empty"):
@@ -178,7 +178,7 @@ def test_slices_that_cut_no_surface(tmp_path: Path) -> None:
 
 
 def test_unknown_slice() -> None:
-    with pytest.raises(InputError, match="no slice of that name"):
+    with pytest.raises(InputError, match="--slice"):
         slices.read_slice("nothing")
 
 
@@ -317,7 +317,7 @@ def test_missing_library_is_named(
     monkeypatch.setattr(plotting.importlib, "import_module", missing)
     assert main(["figure", figure, "-o", str(tmp_path / f"f.{ending}")]) == 2
     message = capsys.readouterr().err
-    assert f"needs {package}" in message
+    assert package in message
     assert "m2bridge[plot]" in message
 
 
@@ -372,10 +372,9 @@ def test_help_names_the_formats_that_can_be_written(
     main(["figure", figure[0], "--help"])
     assert ("svg or html" in capsys.readouterr().out) is interactive
     code = main(["figure", *figure, "-o", "/dev/null/picture.html"])
-    complaint = capsys.readouterr().err
+    message = capsys.readouterr().err
     assert code == 2
-    assert ("there is no directory" in complaint) is interactive
-    assert ("use one of png, pdf, svg" in complaint) is not interactive
+    assert ("png, pdf, svg" in message) is not interactive
 
 
 def test_a_random_slice_of_a_map_that_vanishes_at_all_small_integers() -> None:

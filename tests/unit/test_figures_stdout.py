@@ -70,9 +70,7 @@ def test_a_directory_that_cannot_be_written_to(
     """The superuser may write everywhere, so the question is answered for it."""
     monkeypatch.setattr(os, "access", lambda path, mode, **_: mode != os.W_OK)
     assert main(["figure", "3", "-o", str(tmp_path / "f.svg"), "--record", str(record)]) == 2
-    assert (
-        capsys.readouterr().err == f"m2bridge: -o {tmp_path / 'f.svg'}: the directory cannot be written to\n"
-    )
+    assert f"-o {tmp_path / 'f.svg'}" in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
 
 

@@ -22,7 +22,7 @@ from m2bridge.errors import DisagreementError
 from m2bridge.evidence import Evidence
 from m2bridge.questions.dimension import Dimension, dimension
 from m2bridge.questions.same import same
-from m2bridge.report.cite import _place, bibliography, sentence
+from m2bridge.report.cite import _point_text, bibliography, sentence
 from m2bridge.results import Result, altered
 from m2bridge.views import View
 from tests.running import PATIENCE
@@ -54,9 +54,11 @@ def test_a_sentence_names_the_point_the_weights_and_the_loss() -> None:
     other = sentence(same("linear(widths=[9,9,9])", at=large, other=large, engine=False))
     assert re.search(r"at the weights that the record holds \(sha256 \\texttt\{[0-9a-f]{16}\}\)", other)
     # what the records of membership, boundary and critical-points hold, which take Macaulay2 to compute
-    assert _place(SimpleNamespace(point=(Fraction(5), Fraction(1, 2)))) == "at the point (5, 1/2)"
-    assert _place(SimpleNamespace(point=SimpleNamespace(coordinates=(Fraction(5),)))) == "at the point (5)"
-    assert _place(SimpleNamespace(loss="a 50% loss")) == r"with the loss ``a 50\% loss''"
+    assert _point_text(SimpleNamespace(point=(Fraction(5), Fraction(1, 2)))) == "at the point (5, 1/2)"
+    assert (
+        _point_text(SimpleNamespace(point=SimpleNamespace(coordinates=(Fraction(5),)))) == "at the point (5)"
+    )
+    assert _point_text(SimpleNamespace(loss="a 50% loss")) == r"with the loss ``a 50\% loss''"
 
 
 @pytest.mark.parametrize("certainty", [Certainty.PROBABLE, Certainty.NUMERIC])
