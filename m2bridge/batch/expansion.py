@@ -43,7 +43,7 @@ class Models:
                 named = model = parse_spec(f"{kind}:{self._inside(str(path))}:{name}")
             else:
                 named = model = parse_spec(text)
-            self._found[text] = model, named.own_name
+            self._found[text] = model, named.user_name
         return self._found[text]
 
     def _inside(self, name: str) -> Path:

@@ -428,7 +428,7 @@ def _range(text: str) -> list[int]:
 def _title(spec: str) -> tuple[str, str]:
     """Return the title of Figure 3 and the citation of its formula."""
     model: Any = parse_spec(spec)
-    name = "softmax" if isinstance(model, Softmax) else "lightning"
+    name = "lightning" if model.polynomial else "softmax"
     title = f"{name} attention, l={len(model.a)}, t={model.t}, a={model.a[0]}"
     if model.knowledge.formula is None or not model.knowledge.formula.applies:
         return title, "no formula"

@@ -154,6 +154,16 @@ class AttentionNetwork(NetworkModel):
         return self if self.parametrization == "weights" else replace(self, parametrization="weights")  # type: ignore[type-var]
 
     @property
+    def by_attention(self) -> Self:
+        """The network by (A, V) with the same image."""
+        return self if self.parametrization == "attention" else replace(self, parametrization="attention")  # type: ignore[type-var]
+
+    @property
+    def by_virtual_weights(self) -> Self:
+        """The network by virtual weights (M, L) with the same image."""
+        return self if self.parametrization == "virtual" else replace(self, parametrization="virtual")  # type: ignore[type-var]
+
+    @property
     def free(self) -> Self:
         return self.by_weights if self.constrained else self
 
@@ -170,8 +180,18 @@ class AttentionNetwork(NetworkModel):
         return sum(heads * (attention_dim(a, d) + d * dp) for d, dp, a, heads in self.layer_sizes)
 
     @property
-    def parameter_dim_proved(self) -> bool:
+    def parameter_equations(self) -> bool:
         return not (self.constrained and self.parametrization == "virtual")
+
+    @property
+    def rank_bounds(self) -> Mapping[str, int]:
+        if self.parametrization != "attention":
+            return {}
+        sizes = zip(self.layer_numbers, self.ranks, self.widths, strict=False)
+        return {self.weight_name("A", i): a for i, a, d in sizes if a < d}
+
+    def from_free(self, weights: Weights) -> Weights:
+        return weights if self.free is self else self.from_weights(weights)
 
     def from_weights(self, weights: Weights) -> dict[str, Any]:
         """The weights of this parametrization from (Q_i, K_i, V_i)."""

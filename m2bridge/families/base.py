@@ -25,7 +25,9 @@ from m2bridge.families.knowledge import NOTHING_KNOWN, Formula, Knowledge
 from m2bridge.families.sampling import Sampling
 from m2bridge.families.spec import WRITTEN, Arguments, type_name, written
 from m2bridge.families.symmetries import Symmetry
+from m2bridge.families.user_definition import UserDefinition
 from m2bridge.frontends.recording import record_call
+from m2bridge.linear.primes import NOTHING, GivenNumbers
 from m2bridge.programs.coefficients import monomials
 from m2bridge.programs.evaluation import Weights, run
 from m2bridge.programs.gradings import gradings
@@ -140,9 +142,19 @@ class Model(ABC):
         }
 
     @property
-    def own_name(self) -> str | None:
-        """What the user calls a model of their own, in names of files and in tables; None for families."""
+    def user(self) -> UserDefinition | None:
+        """What the user wrote, for a model that belongs to no family; None for families."""
         return None
+
+    @property
+    def user_name(self) -> str | None:
+        """The user's name for the model, in names of files and in tables; None for families."""
+        return None if self.user is None else self.user.name
+
+    @property
+    def numbers(self) -> GivenNumbers:
+        """Numbers that no prime of a computation may divide: those that the user wrote."""
+        return NOTHING if self.user is None else self.user.numbers
 
     @property
     @abstractmethod
@@ -155,7 +167,7 @@ class Model(ABC):
 
     def __str__(self) -> str:
         """What messages call the model: a user's own by its name, others by their spec, cut where it is long."""
-        return self.own_name or cut(self.spec, 100)
+        return self.user_name or cut(self.spec, 100)
 
     def _repr_html_(self) -> str:
         """A box for notebooks: what the model is, its weights, what goes in and comes out."""
@@ -185,9 +197,14 @@ class Model(ABC):
         return self.parameter_count
 
     @property
-    def parameter_dim_proved(self) -> bool:
-        """Whether that dimension is certain, and not only seen at a random point."""
+    def parameter_equations(self) -> bool:
+        """Whether equations of the parameter space are known: then its dimension is certain, and Macaulay2 computes in it."""
         return True
+
+    @property
+    def rank_bounds(self) -> Mapping[str, int]:
+        """Weights whose rank is bounded below their size, and the bounds."""
+        return {}
 
     @property
     def free(self) -> Model:
@@ -201,6 +218,10 @@ class Model(ABC):
     def leanest(self) -> Model:
         """A model with the same image and few arbitrary weights: attention by (A, V), where A is arbitrary."""
         return self.free
+
+    def from_free(self, weights: Weights) -> Weights:
+        """Convert weights of :attr:`free` to weights of this model."""
+        return weights
 
     def flatten(self, weights: Weights) -> Any:
         """Weights as vectors: the last axis has length `parameter_count`, in the order of `parameters`."""
@@ -268,6 +289,12 @@ class Model(ABC):
 
     coordinate_system: str = "full"
     """Which target coordinates are used: all coefficients, or those of Proposition A.5 (``segre``)."""
+
+    @property
+    def with_all_coefficients(self) -> Model:
+        """The model in the coordinates ``full``; the model itself where it has no others."""
+        return self
+
     output_name: ClassVar[str] = "y"
     """What names of coordinates call the output, if there is one only."""
 

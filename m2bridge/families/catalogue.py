@@ -209,7 +209,7 @@ def describe(model: Model) -> dict[str, Any]:
         "family": model.family,
         "polynomial": model.polynomial,
         "parameters": {name: list(shape) for name, shape in model.parameters.items()},
-        "variables": list(getattr(model, "variables", ())) or None,
+        "variables": list(model.user.variables) or None if model.user else None,
         "parameter_count": model.parameter_count,
         "parameter_dim": model.parameter_dim,
         "free": model.free.spec if model.free is not model else None,

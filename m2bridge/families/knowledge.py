@@ -7,13 +7,14 @@ verified at random points before a bound rests on them.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from m2bridge.families.symmetries import FoundSymmetries, Symmetry
 from m2bridge.programs.points import NOTHING_HELD, Held
 
 if TYPE_CHECKING:
     from m2bridge.families.attention import AttentionNetwork
+    from m2bridge.families.lightning import Lightning
     from m2bridge.families.mlp import Perceptron
 
 
@@ -76,10 +77,10 @@ class Knowledge:
     searched: FoundSymmetries | None = None
 
     @property
-    def layer(self) -> AttentionNetwork | None:
+    def layer(self) -> Lightning | None:
         """The network itself where it is one layer of lightning attention by (Q, K, V) or (A, V)."""
         attention = self.attention
-        return None if attention is None or attention.numbered else attention
+        return None if attention is None or attention.numbered else cast("Lightning", attention)
 
     @property
     def matrix_product(self) -> tuple[int, ...] | None:

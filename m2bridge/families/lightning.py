@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import comb
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -54,6 +54,10 @@ class LightningNetwork(AttentionNetwork):
     def coordinate_count(self) -> int:
         d, dp = self.widths[:2]
         return d * dp * comb(d + 1, 2) if self.coordinate_system == "segre" else self.ambient_dim
+
+    @property
+    def with_all_coefficients(self) -> Self:
+        return replace(self, coordinate_system="full")  # type: ignore[type-var]
 
     @property
     def coordinate_program(self) -> Program | None:

@@ -5,15 +5,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, NoReturn
 
 from m2bridge.errors import InputError, NotPolynomialError, ParseError, SpecError, suggestion
-from m2bridge.families.base import Model, Shape
+from m2bridge.families.base import Knowledge, Model, Shape
 from m2bridge.families.symmetries import FoundSymmetries
+from m2bridge.families.user_definition import UserDefinition
 from m2bridge.frontends.polynomial_programs import fraction_program, polynomial_program
 from m2bridge.frontends.polynomials import (
     NAME,
@@ -31,6 +32,7 @@ from m2bridge.frontends.rational_functions import (
     lowest_terms,
     parse_fraction,
 )
+from m2bridge.linear.primes import numbers_in
 from m2bridge.programs.program import Program
 
 LONGEST_INLINE = 1_000_000
@@ -55,8 +57,13 @@ class UserModel(Model):
     """Symmetries that were searched and verified; a model as the user gave it has none."""
 
     @property
-    def own_name(self) -> str | None:
+    def stated_name(self) -> str | None:
+        """The name that the user stated; None for the default."""
         return None if self.name == self.unnamed else self.name
+
+    @property
+    def knowledge(self) -> Knowledge:
+        return Knowledge(searched=self.found)
 
     @property
     def m2_parameters(self) -> dict[str, object]:
@@ -66,6 +73,11 @@ class UserModel(Model):
             "variableCount": self.parameter_count,
             "polynomialTerms": [for_macaulay2(dict(terms)) for terms in self.polynomials],
         }
+
+
+def with_symmetries(model: Model, searched: FoundSymmetries) -> Model:
+    """Return a user-defined model with the symmetries that were searched."""
+    return replace(model, found=searched)  # type: ignore[type-var]
 
 
 class UserMap(UserModel):
@@ -119,6 +131,15 @@ class PolynomialMap(UserMap):
         return f"{self.name}, {m} polynomial{'s' * (m != 1)} in {n} variable{'s' * (n != 1)}"
 
     @cached_property
+    def user(self) -> UserDefinition:
+        return UserDefinition(
+            name=self.stated_name,
+            variables=self.variables,
+            polynomials=self.polynomials,
+            numbers=numbers_in(map(dict, self.polynomials)),
+        )
+
+    @cached_property
     def program(self) -> Program:
         return polynomial_program(self.polynomials, self.parameters)
 
@@ -156,6 +177,11 @@ class RationalMap(UserMap):
     def title(self) -> str:
         m, n = len(self.fractions), len(self.variables)
         return f"{self.name}, {m} rational function{'s' * (m != 1)} in {n} variable{'s' * (n != 1)}"
+
+    @cached_property
+    def user(self) -> UserDefinition:
+        terms = (dict(part) for fraction in self.fractions for part in fraction)
+        return UserDefinition(name=self.stated_name, variables=self.variables, numbers=numbers_in(terms))
 
     @cached_property
     def program(self) -> Program:

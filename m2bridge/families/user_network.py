@@ -16,10 +16,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from m2bridge.errors import OutOfReachError, SpecError
-from m2bridge.families.base import Shape
+from m2bridge.families.base import Model, Shape
 from m2bridge.families.polynomial_map import UserModel, read_map
 from m2bridge.families.symbolic import symbolic_map
 from m2bridge.families.symmetries import FoundSymmetries
+from m2bridge.families.user_definition import UserDefinition
 from m2bridge.frontends.polynomial_programs import polynomial_program
 from m2bridge.frontends.polynomials import Terms, terms_of
 from m2bridge.frontends.program_files import is_program_file, load_program, save_program
@@ -68,7 +69,7 @@ class UserNetwork(UserModel):
         return f"<{type(self).__name__} {self.title}>"
 
     def __str__(self) -> str:
-        return f"the network {self.own_name}" if self.own_name else "the network"
+        return f"the network {self.stated_name}" if self.stated_name else "the network"
 
     @property
     def spec(self) -> str:
@@ -78,6 +79,12 @@ class UserNetwork(UserModel):
     @property
     def title(self) -> str:
         return f"{self.name}, {self.parameter_count} weights (program {self.recorded.sha256[:12]})"
+
+    @cached_property
+    def user(self) -> UserDefinition:
+        return UserDefinition(
+            name=self.stated_name, is_program=True, numbers=self.recorded.numbers, declared=self.declared
+        )
 
     @property
     def program(self) -> Program:
@@ -138,6 +145,22 @@ class UserNetwork(UserModel):
     def save(self, path: str | Path) -> None:
         """Write the network to a TOML file that ``file:PATH`` reads again."""
         save_program(self.recorded, path, name=self.name, notes=self.notes)
+
+
+def expanded_coordinates(model: Model) -> tuple[Terms, ...]:
+    """Return the coordinates of a polynomial model as polynomials in the flat weights.
+
+    Raises OutOfReachError where they are too many to be expanded.
+    """
+    return model.polynomials if isinstance(model, UserModel) else map_of_coordinates(model).polynomials
+
+
+def map_of_coordinates(model: Model) -> UserNetwork:
+    """Return the map from the weights of a polynomial model to its coordinates, as a program without inputs.
+
+    Raises OutOfReachError where the coordinates are too many to be expanded.
+    """
+    return (model if isinstance(model, UserNetwork) else UserNetwork(recorded=model.program)).as_map
 
 
 def from_callable(

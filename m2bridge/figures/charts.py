@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from m2bridge.errors import InputError
-from m2bridge.families import DeepLightning, Model, Softmax, parse_spec
+from m2bridge.families import Model, parse_spec
 from m2bridge.figures import plotting
 from m2bridge.programs.arithmetics import FloatArithmetic
 from m2bridge.programs.jacobians import jacobian_block
@@ -99,11 +99,12 @@ def rows_of(results: Sequence[Dimension], measured: Mapping[int, int] | None = N
     by_width: dict[int, Row] = {}
     for result in results:
         model = parse_spec(result.model)
-        if not isinstance(model, (Softmax, DeepLightning)) or len(set(model.d)) != 1:
+        network = model.knowledge.attention
+        if network is None or len(set(network.widths)) != 1:
             raise InputError(
                 f"Figure 3 requires deep attention with one width in all layers, not {result.model}"
             )
-        delta = model.d[0]
+        delta = network.widths[0]
         if delta in by_width:
             raise InputError(f"two records have width {delta}; give one record per width")
         by_width[delta] = Row(

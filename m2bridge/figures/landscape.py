@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from m2bridge.errors import InputError
-from m2bridge.families import Lightning, Model, from_text, symbolic_map
+from m2bridge.families import Model, from_text, symbolic_map
 from m2bridge.families.polynomial_map import PolynomialMap
 from m2bridge.families.symbolic import rational_variables, sparse
 from m2bridge.figures import plotting
@@ -40,7 +40,7 @@ class Scene:
     `singular` holds polylines of singular functions, with True if they are in the image; `marks` holds boundary points.
     """
 
-    plane: PolynomialMap
+    plane: Model
     target: np.ndarray
     window: float
     answer: CriticalPoints
@@ -59,9 +59,9 @@ class Scene:
         return sum(end >= 0 for end in self.ends)
 
 
-def target_of(plane: PolynomialMap, seed: int) -> tuple[Fraction, ...]:
+def target_of(plane: Model, seed: int) -> tuple[Fraction, ...]:
     """Return a target near the surface: a fixed one for the slice of attention, otherwise a random one."""
-    if plane.name == "umbrella":
+    if plane.user_name == "umbrella":
         return Fraction(1, 4), Fraction(9, 10), Fraction(-1)
     rng = np.random.default_rng([seed, 72])
     point = plane.coordinates({"x": rng.uniform(-1, 1, size=2)}) + 0.3 * rng.normal(
@@ -70,14 +70,14 @@ def target_of(plane: PolynomialMap, seed: int) -> tuple[Fraction, ...]:
     return tuple(Fraction(round(10 * float(x)), 10) for x in point)
 
 
-def plane_of(model: Model, seed: int) -> tuple[PolynomialMap, str]:
+def plane_of(model: Model, seed: int) -> tuple[Model, str]:
     """Return a map with two weights and its title: the model itself, a slice of attention, or a random plane of weights."""
-    if isinstance(model, PolynomialMap) and len(model.variables) == 2:
+    if model.user is not None and model.user.polynomials is not None and len(model.user.variables) == 2:
         return model, model.title
-    if isinstance(model, Lightning) and (model.d, model.dp, model.attention_rank) == (2, 1, 2):
+    layer = model.knowledge.layer
+    if layer is not None and (layer.d, layer.dp, layer.attention_rank) == (2, 1, 2):
         # a = (1, 0, z), b = (0, y, x): A = [[1, 0], [s, r]], V = (1, -s)
         umbrella = from_text("umbrella", ["r", "s"], ["-r*s", "r", "-s^2"])
-        assert isinstance(umbrella, PolynomialMap)
         return umbrella, "slice of one attention layer, A = [[1, 0], [s, r]], V = (1, -s)"
     if not model.polynomial or model.parameter_count < 2:
         raise InputError(
@@ -97,9 +97,7 @@ def _random_plane(model: Model, seed: int) -> PolynomialMap:
     )
 
 
-def scene(
-    plane: PolynomialMap, target: Sequence[Any], answer: CriticalPoints, *, window: float = 1.4
-) -> Scene:
+def scene(plane: Model, target: Sequence[Any], answer: CriticalPoints, *, window: float = 1.4) -> Scene:
     """Compute the data of the figure for a map with two weights; `answer` holds its real critical points."""
     goal = np.array([float(x) for x in target])
     functions = np.array([[float(low) for low, _ in point.coordinates] for point in answer.real_points])
@@ -119,11 +117,11 @@ def scene(
     )  # fmt: skip
 
 
-def _values(plane: PolynomialMap, weights: np.ndarray) -> np.ndarray:
+def _values(plane: Model, weights: np.ndarray) -> np.ndarray:
     return np.asarray(plane.coordinates({"x": np.asarray(weights, dtype=np.float64)}))
 
 
-def _gradients(plane: PolynomialMap, goal: np.ndarray, weights: np.ndarray) -> np.ndarray:
+def _gradients(plane: Model, goal: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """Return half of the gradient of the loss at weights (rows)."""
     jacobian = np.asarray(plane.coordinate_jacobian({"x": weights}))
     return np.asarray(np.einsum("nc,ncw->nw", _values(plane, weights) - goal, jacobian))
@@ -134,7 +132,7 @@ def _starts(window: float) -> np.ndarray:
     return np.array([[a, b] for a in ticks for b in ticks])
 
 
-def _flows(plane: PolynomialMap, goal: np.ndarray, window: float) -> list[np.ndarray]:
+def _flows(plane: Model, goal: np.ndarray, window: float) -> list[np.ndarray]:
     """Return lines of steepest descent, parametrized by arc length, from a grid of starts until they stop or leave the window."""
     step = 0.006 * window
     here = _starts(window)
@@ -157,7 +155,7 @@ def _flows(plane: PolynomialMap, goal: np.ndarray, window: float) -> list[np.nda
     return [np.array(line) for line in lines]
 
 
-def _preimages(plane: PolynomialMap, function: np.ndarray, window: float) -> np.ndarray:
+def _preimages(plane: Model, function: np.ndarray, window: float) -> np.ndarray:
     """Return all real weights of a function in the window, computed by least squares from a grid of starts."""
 
     def residuals(weights: np.ndarray) -> np.ndarray:
@@ -176,11 +174,9 @@ def _preimages(plane: PolynomialMap, function: np.ndarray, window: float) -> np.
     return np.array(preimages).reshape(-1, 2)
 
 
-def _umbrella_axis(
-    plane: PolynomialMap, window: float
-) -> tuple[tuple[tuple[np.ndarray, bool], ...], np.ndarray]:
+def _umbrella_axis(plane: Model, window: float) -> tuple[tuple[tuple[np.ndarray, bool], ...], np.ndarray]:
     """Return the singular curve of the slice of attention (True in the image, False outside) and the pinch point."""
-    if plane.name != "umbrella":
+    if plane.user_name != "umbrella":
         return (), np.zeros((0, 3))
     deep = window**2
     solid = np.array([[0.0, 0.0, -deep], [0.0, 0.0, 0.0]])
@@ -188,7 +184,7 @@ def _umbrella_axis(
     return ((solid, True), (dotted, False)), np.zeros((1, 3))
 
 
-def _axes_of(plane: PolynomialMap, window: float) -> np.ndarray:
+def _axes_of(plane: Model, window: float) -> np.ndarray:
     """Return three directions of the function space (rows) for drawing: the coordinate axes, or the principal directions."""
     if plane.coordinate_count == 3:
         return np.eye(3)

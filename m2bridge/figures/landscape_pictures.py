@@ -54,9 +54,8 @@ def _paint_weights(axes: Any, scene: Scene) -> None:
     for kind, preimages in zip(scene.kinds, scene.weights, strict=True):
         axes.plot(*preimages.T, **_marker(kind))
     side = (-scene.window, scene.window)
-    axes.set(
-        xlim=side, ylim=side, xlabel=f"${scene.plane.variables[0]}$", ylabel=f"${scene.plane.variables[1]}$"
-    )
+    first, second = scene.plane.user.variables if scene.plane.user else ("r", "s")
+    axes.set(xlim=side, ylim=side, xlabel=f"${first}$", ylabel=f"${second}$")
     axes.set_aspect("equal")
     axes.tick_params(length=2)
 

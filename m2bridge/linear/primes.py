@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from itertools import islice
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from flint import fmpz
@@ -81,23 +81,18 @@ def numbers_in(polynomials: Iterable[Mapping[tuple[int, ...], int | Fraction]]) 
     return GivenNumbers(numbers)
 
 
-def given_numbers(model: Any = None, weights: Mapping[str, Any] | None = None) -> GivenNumbers:
-    """Collect the numbers in a model (coefficients and exponents of its polynomials) and in weights (entries of arrays).
+class HasNumbers(Protocol):
+    """What is defined with numbers, such as a polynomial map with its coefficients."""
 
-    Built-in families contain no numbers. The numbers of a user-defined network are the constants and exponents of its program.
-    """
-    if getattr(model, "family", None) == "program":
-        model_numbers: GivenNumbers = model.program.numbers
-    else:
-        fractions = getattr(model, "fractions", None)
-        terms = (
-            getattr(model, "polynomials", ())
-            if fractions is None
-            else (f for pair in fractions for f in pair)
-        )
-        model_numbers = numbers_in(map(dict, terms))
+    @property
+    def numbers(self) -> GivenNumbers: ...
+
+
+def given_numbers(model: HasNumbers | None = None, weights: Mapping[str, Any] | None = None) -> GivenNumbers:
+    """Collect the numbers in a model (coefficients and exponents) and in weights (entries of arrays)."""
     arrays = (np.asarray(array, dtype=object).ravel() for array in (weights or {}).values())
-    return model_numbers | GivenNumbers(x for array in arrays for x in array)
+    entries = GivenNumbers(x for array in arrays for x in array)
+    return entries if model is None else model.numbers | entries
 
 
 def primes_below(start: int, *, count: int, without: int = 0, numbers: GivenNumbers = NOTHING) -> list[int]:

@@ -16,9 +16,8 @@ from typing import Annotated, Any
 import numpy as np
 
 from m2bridge.errors import InputError
-from m2bridge.families import DeepLightning, Lightning, Mod, Model
+from m2bridge.families import Lightning, Mod, Model
 from m2bridge.families.attention import AttentionNetwork
-from m2bridge.families.polynomial_map import UserMap
 from m2bridge.families.rational_cone import is_rational_map
 from m2bridge.frontends import checkpoints
 from m2bridge.linear.modular import rank_mod
@@ -145,10 +144,7 @@ def random_point(model: Model, seed: int) -> Point:
     drawn = {name: _draw(rng, shape) for name, shape in model.free.parameters.items()}
     while not _has_value(model, drawn):
         drawn = {name: _draw(rng, shape) for name, shape in model.parameters.items()}
-    if model.free is not model:
-        assert isinstance(model, AttentionNetwork)
-        drawn = model.from_weights(drawn)
-    return Point(model=model, kind="random", weights=drawn)
+    return Point(model=model, kind="random", weights=model.from_free(drawn))
 
 
 def _has_value(model: Model, weights: Mapping[str, Any]) -> bool:
@@ -174,8 +170,9 @@ def given_point(model: Model, weights: Mapping[str, Any], *, detail: str | None 
     """
     names = list(model.parameters)
     described = ", ".join(f"{name} of shape {_shape(shape)}" for name, shape in model.parameters.items())
-    if isinstance(model, UserMap):
-        names, described = list(model.variables), f"one number for each of {', '.join(model.variables)}"
+    variables = model.user.variables if model.user is not None else ()
+    if variables:
+        names, described = list(variables), f"one number for each of {', '.join(variables)}"
         listed = weights["x"] if list(weights) == ["x"] else None
         listed = listed.tolist() if isinstance(listed, np.ndarray) else listed
         if isinstance(listed, (list, tuple)):
@@ -188,10 +185,10 @@ def given_point(model: Model, weights: Mapping[str, Any], *, detail: str | None 
         said = [f"lack {', '.join(missing)}"] * bool(missing)
         said += [f"have {', '.join(unknown)} too much"] * bool(unknown)
         raise InputError(f"the weights {' and '.join(said)}; {model} has {described}")
-    if isinstance(model, UserMap):
+    if variables:
         weights = {"x": [_number(name, weights[name]) for name in names]}
     arrays = {name: exact_array(name, weights[name], shape) for name, shape in model.parameters.items()}
-    for name, bound in rank_bounds(model).items():
+    for name, bound in model.rank_bounds.items():
         matrices = arrays[name].reshape(-1, *arrays[name].shape[-2:])  # one for each head
         if (rank := max(map(over_q.rank, matrices))) > bound:
             raise InputError(f"{name} has rank {rank}; {model} bounds it by a = {bound}")
@@ -229,14 +226,6 @@ def _number(name: str, value: Any) -> Fraction:
         raise InputError(f"{name} has the entry {value!r}; {rule}") from None
 
 
-def rank_bounds(model: Model) -> dict[str, int]:
-    """Weights whose rank is bounded below their size: attention matrices with a < d."""
-    if not isinstance(model, AttentionNetwork) or model.parametrization != "attention":
-        return {}
-    sizes = zip(model.layer_numbers, model.ranks, model.widths, strict=False)
-    return {model.weight_name("A", i): a for i, a, d in sizes if a < d}
-
-
 # -- strata ----------------------------------------------------------------------------------------------------------------------
 
 
@@ -249,10 +238,11 @@ def stratum_point(model: Model, text: str, seed: int = 0) -> Point:
         if not equals or not key or not value or key in wanted:
             raise _refusal(text, "write it as rank_a=1,rank_v=1 or, for virtual weights, m1=skew")
         wanted[key] = value
-    if isinstance(model, Lightning):
-        return _one_layer_stratum(model, text, wanted)
-    if isinstance(model, DeepLightning) and model.parametrization == "virtual":
-        return _virtual_stratum(model, text, wanted, seed)
+    layer, network = model.knowledge.layer, model.knowledge.attention
+    if layer is not None:
+        return _one_layer_stratum(layer, text, wanted)
+    if network is not None and network.parametrization == "virtual":
+        return _virtual_stratum(network, text, wanted, seed)
     raise InputError(
         f"--stratum is for one layer of attention and for virtual weights; {model} is neither: use --at"
     )
@@ -287,7 +277,7 @@ def _one_layer_stratum(model: Lightning, text: str, wanted: dict[str, str]) -> P
     return Point(model=model, kind="stratum", weights=found, detail=f"rank_a={r},rank_v={s},meet={meet}")
 
 
-def _virtual_stratum(model: DeepLightning, text: str, wanted: dict[str, str], seed: int) -> Point:
+def _virtual_stratum(model: AttentionNetwork, text: str, wanted: dict[str, str], seed: int) -> Point:
     names = {name.lower(): name for name in model.parameters}
     if model.constrained:
         raise InputError(
@@ -367,8 +357,8 @@ def _objection(point: Point, p: int) -> str | None:
             if x and (x.numerator % p == 0 or x.denominator % p == 0):
                 what = "vanishes" if x.numerator % p == 0 else "does not exist"
                 entry = f"{name}{[i + 1 for i in index]}"
-                if isinstance(point.model, UserMap):
-                    entry = point.model.variables[index[0]]
+                if point.model.user is not None and point.model.user.variables:
+                    entry = point.model.user.variables[index[0]]
                 return f"the entry {entry} = {x} {what}"
         matrix = array.ndim == 2 and array.size <= 400
         if matrix and rank_mod(residues(array, p), p) != over_q.rank(array):

@@ -16,7 +16,7 @@ from m2bridge.certainty import Certainty
 from m2bridge.certificates.points import singular_point_certificate, smooth_point_certificate
 from m2bridge.errors import InputError, NotPolynomialError
 from m2bridge.evidence import Evidence, Value
-from m2bridge.families import Lightning, Model
+from m2bridge.families import Model
 from m2bridge.families.rational_cone import is_rational_map
 from m2bridge.questions import over_q
 from m2bridge.questions.closure import Closure, closure
@@ -233,9 +233,10 @@ def _free_point(point: Point) -> Point:
     model = point.model
     if model.free is model:
         return point
-    if not isinstance(model, Lightning):
+    layer = model.knowledge.layer
+    if layer is None:
         raise InputError(f"{model} has constrained weights; give the weights of {model.free.spec}")
-    Q, K = over_q.factors(point.weights["A"], model.a)
+    Q, K = over_q.factors(point.weights["A"], layer.a)
     return replace(point, model=model.free, weights={"Q": Q, "K": K, "V": point.weights["V"]})
 
 

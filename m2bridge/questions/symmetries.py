@@ -12,7 +12,7 @@ from m2bridge.certificates.points import found_symmetries
 from m2bridge.errors import InputError, NotPolynomialError
 from m2bridge.evidence import Evidence, Value
 from m2bridge.families import Model
-from m2bridge.families.polynomial_map import PolynomialMap, in_variables, variables_in
+from m2bridge.families.polynomial_map import in_variables, variables_in
 from m2bridge.linear.primes import LARGE_PRIME, given_numbers, prime_for
 from m2bridge.programs.ranks import generic_rank
 from m2bridge.programs.work import OF_SYMMETRIES, WorkBudget
@@ -239,7 +239,9 @@ def symmetries(
         all_affine=True,
     )
     searched = 0
-    stated = _declared(model, found, declared if declared is not None else getattr(model, "declared", ()))
+    stated = _declared(
+        model, found, declared if declared is not None else (model.user.declared if model.user else ())
+    )
     with context.keep_partial("the search for vector fields"):
         for highest in range(1, degree + 1):
             context.clock.check()
@@ -307,8 +309,8 @@ def symmetries(
 def _in_words(model: Model, found: Sequence[FiniteSymmetry]) -> tuple[FiniteSymmetry, ...]:
     """Finite groups by the names that the user gave, and those that exchange some variables of a map where not all can be."""
     told = [replace(item, acts_on=tuple(in_variables(model.spec, w) for w in item.acts_on)) for item in found]
-    if isinstance(model, PolynomialMap) and not any("x axis 0" in item.acts_on for item in found):
-        told += groups_of_swaps(exchanged_variables(model))
+    if model.user is not None and not any("x axis 0" in item.acts_on for item in found):
+        told += groups_of_swaps(exchanged_variables(model.user))
     return tuple(told)
 
 

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from m2bridge.errors import OutOfReachError
-from m2bridge.families.polynomial_map import PolynomialMap
 from m2bridge.families.symbolic import symbolic_weights
+from m2bridge.families.user_definition import UserDefinition
 from m2bridge.families.user_network import UserNetwork
 from m2bridge.frontends.polynomial_programs import polynomial_program
 from m2bridge.linear.modular import echelon_mod
@@ -59,9 +59,11 @@ def exchanges(
     return tuple(found)
 
 
-def exchanged_variables(model: PolynomialMap) -> list[Pairs]:
-    """Variables of a map that change places, in one pair or in several at once, without changing the map."""
-    return verified_swaps(polynomial_program(model.polynomials, dict.fromkeys(model.variables, ())))
+def exchanged_variables(user: UserDefinition) -> list[Pairs]:
+    """Variables of a polynomial map that change places, in one pair or in several at once, without changing the map."""
+    if user.polynomials is None:
+        return []
+    return verified_swaps(polynomial_program(user.polynomials, dict.fromkeys(user.variables, ())))
 
 
 def verified_swaps(program: Program, *, p: int = LARGE_PRIME) -> list[Pairs]:

@@ -340,7 +340,7 @@ def test_a_model_of_ones_own_is_called_by_its_name(tmp_path: Path) -> None:
     file = tmp_path / "moments.toml"
     file.write_text('name = "two moments"\nvariables = ["m", "s"]\npolynomials = ["m", "m^2+s"]\n')
     model = read_map(file)
-    assert model.own_name == "two moments"
-    assert parse_spec(model.spec).own_name is None
-    assert parse_spec("lightning(d=2,dp=1)").own_name is None
-    assert from_callable(lambda w: w**2, {"w": (2,)}, name="squares").own_name == "squares"
+    assert model.user_name == "two moments"
+    assert parse_spec(model.spec).user_name is None
+    assert parse_spec("lightning(d=2,dp=1)").user_name is None
+    assert from_callable(lambda w: w**2, {"w": (2,)}, name="squares").user_name == "squares"

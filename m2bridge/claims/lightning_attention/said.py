@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from m2bridge.families import DeepLightning, Lightning, Model
+from m2bridge.families import Lightning, Model
+from m2bridge.families.attention import AttentionNetwork
 from m2bridge.programs.arithmetics import elementwise
 from m2bridge.questions import over_q
 from m2bridge.questions.orbits import Orbit, orbit_of
@@ -47,11 +48,11 @@ def predicts_singular(orbit: Stratum) -> bool:
 
 def singular_points(model: Model, answer: SingularLocus) -> dict[str, Any]:
     """Theorem 3.4 on singular points beside the verdicts that were decided."""
-    if not isinstance(model, Lightning):
+    if model.knowledge.layer is None:
         return {}
     decided = [s for s in answer.strata if s.verdict != "undecided"]
     failure = next((s for s in decided if (s.verdict == "singular") != predicts_singular(s)), None)
-    holds = applies(model)
+    holds = applies(model.knowledge.layer)
     agrees = failure is None if holds and (failure or len(decided) == len(answer.strata)) else None
     check = TheoremCheck(
         name="Theorem 3.4 (singular points)",
@@ -86,16 +87,17 @@ def written_stratum(stratum: Stratum, image_dim: int) -> dict[str, Any]:
 
 def boundary_points(model: Model, answer: Boundary) -> dict[str, Any]:
     """Theorem 3.4 and Corollary A.6 on boundary points beside the place of every orbit."""
-    assert isinstance(model, Lightning)
+    layer = model.knowledge.layer
+    assert layer is not None
     return {
         "theorem": _about_boundary(
-            model, answer.orbits, "Theorem 3.4 (boundary points)",
+            layer, answer.orbits, "Theorem 3.4 (boundary points)",
             "boundary points are exactly those with A = k (x) q and V = h (x) k",
             # k, q, h may be zero, so the zero function is of this form whatever weights represent it
             lambda p: p.rank_a * p.rank_v == 0 or (p.rank_a, p.rank_v, p.meet) == (1, 1, 1),
         ),
         "corollary": _about_boundary(
-            model, answer.orbits, "Corollary A.6",
+            layer, answer.orbits, "Corollary A.6",
             "a point is on the boundary exactly when its weights are critical for (A, V) -> network",
             lambda p: p.critical,
         ),
@@ -130,10 +132,11 @@ def _ranks(orbit: Any) -> dict[str, int]:
 
 def fibers(model: Model, answer: Fiber) -> dict[str, Any]:
     """Theorem 3.2 or 3.7 beside the components and orbits that Macaulay2 found."""
-    if isinstance(model, Lightning):
-        return {"theorem": _theorem_32(model, _weights(answer), answer)}
-    if isinstance(model, DeepLightning) and model.parametrization == "virtual" and model.layers > 1:
-        return _theorem_37(model, answer)
+    layer, network = model.knowledge.layer, model.knowledge.attention
+    if layer is not None:
+        return {"theorem": _theorem_32(layer, _weights(answer), answer)}
+    if network is not None and network.parametrization == "virtual" and network.layers > 1:
+        return _theorem_37(network, answer)
     return {}
 
 
@@ -178,7 +181,7 @@ def _theorem_32(model: Lightning, weights: Weights, answer: Fiber) -> TheoremChe
     )
 
 
-def hypotheses_37(model: DeepLightning, weights: Weights) -> dict[str, bool]:
+def hypotheses_37(model: AttentionNetwork, weights: Weights) -> dict[str, bool]:
     """The printed hypotheses at a point in virtual weights, and the one that is missing."""
     M = [weights[f"M{i}"] for i in range(1, model.layers + 1)]
     return {
@@ -196,7 +199,7 @@ def macaulay2_orbits(answer: Fiber) -> int | None:
     return found.pop() if len(found) == 1 and answer.components is not None else None
 
 
-def _theorem_37(model: DeepLightning, answer: Fiber) -> dict[str, Any]:
+def _theorem_37(model: AttentionNetwork, answer: Fiber) -> dict[str, Any]:
     held, counter = hypotheses_37(model, _weights(answer)), answer.counterexample
     orbits = macaulay2_orbits(answer)
     missing = "M_1 not skew"

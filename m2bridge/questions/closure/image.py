@@ -119,8 +119,9 @@ class Image:
     @cached_property
     def weight_degrees(self) -> tuple[int, int]:
         """Upper bounds of the degree of the coordinates in a single weight, and in all weights together."""
-        if isinstance(self.source, PolynomialMap):
-            exponents = [m for f in self.source.polynomials for m in dict(f)]
+        user = self.source.user
+        if user is not None and user.polynomials is not None:
+            exponents = [m for f in user.polynomials for m in dict(f)]
             return max((max(m, default=0) for m in exponents), default=0), max(map(sum, exponents), default=0)
         program = self.source.program
         each = (degree_in(program, "weight", only=name) for name in self.source.parameters)

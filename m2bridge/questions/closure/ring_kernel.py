@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from m2bridge.certainty import Certainty
 from m2bridge.evidence import Evidence
 from m2bridge.families.base import Model
-from m2bridge.families.lightning import Lightning
 from m2bridge.linear.residues import reduce_polynomial
 from m2bridge.protocol import Values
 from m2bridge.questions.closure.completeness import MONOMIAL_RANKS, cone_series, fresh_points_evidence
@@ -57,9 +56,10 @@ def generator_counts(values: Values) -> dict[int, int]:
 
 def best_source(model: Model) -> Model:
     """Return the parametrization that makes `ker` fastest: (A, V), in R/minors(a+1, A) when 1 < a < d; (Q, K, V) for a = 1."""
-    if isinstance(model, Lightning):
-        return replace(model, parametrization="weights" if model.a == 1 and model.d > 1 else "attention")
-    return model
+    layer = model.knowledge.layer
+    if layer is None:
+        return model
+    return layer.by_weights if layer.a == 1 and layer.d > 1 else layer.by_attention
 
 
 def ring_kernel(

@@ -213,12 +213,13 @@ def _rows(matrix: Matrix) -> tuple[tuple[int, ...], ...]:
 
 def known_strata(model: Model) -> tuple[tuple[str, Model], ...] | None:
     """Names and maps of the closures of the strata but the origin, largest first; None where none are known."""
-    if isinstance(model, Lightning) and model.coordinate_system == "segre" and model.d >= 2:
-        return _attention(model)
-    if isinstance(model, Linear):
-        ends, narrow = (model.widths[0], model.widths[-1]), min(model.widths)
+    layer, widths = model.knowledge.layer, model.knowledge.matrix_product
+    if layer is not None and layer.coordinate_system == "segre" and layer.d >= 2:
+        return _attention(layer)
+    if widths is not None:
+        ends, narrow = (widths[0], widths[-1]), min(widths)
         ranks = range(narrow - 1, 0, -1) if narrow < min(ends) else range(0)
-        return tuple((f"rank {s}", replace(model, widths=(ends[0], s, ends[1]))) for s in ranks)
+        return tuple((f"rank {s}", Linear(widths=(ends[0], s, ends[1]))) for s in ranks)
     return None
 
 
@@ -228,9 +229,10 @@ def orbit_pairs_dim(model: Model, p: int) -> int | None:
     On an orbit of dimension o in the product where the differential of the cone loses k >= 1 there are o + k - 1 dimensions of
     them; -1 when it never loses. There are finitely many orbits, so this settles every size. None for other models.
     """
-    if not isinstance(model, Lightning) or model.parametrization != "attention" or model.a < model.d:
+    layer = model.knowledge.layer
+    if layer is None or layer.parametrization != "attention" or layer.a < layer.d:
         return None
-    d, dp, full = model.d, model.dp, model.d**2 + model.d * model.dp - 1
+    d, dp, full = layer.d, layer.dp, layer.d**2 + layer.d * layer.dp - 1
     found = -1
     for orbit in all_orbits(d, dp, d):
         if orbit.is_zero:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from math import factorial, isfinite, prod
 from pathlib import Path
@@ -19,8 +19,7 @@ from zipfile import BadZipFile
 import numpy as np
 
 from m2bridge.errors import InputError
-from m2bridge.families import DeepLightning, Lightning, Model
-from m2bridge.families.base import NetworkModel
+from m2bridge.families import Model
 from m2bridge.frontends.checkpoints import exact_number
 from m2bridge.linear.modular import kernel_mod
 from m2bridge.linear.primes import LARGE_PRIME, GivenNumbers
@@ -226,9 +225,8 @@ def metric_loss(
 
 def _bombieri(model: Model) -> tuple[np.ndarray, np.ndarray]:
     """The norm that rotations of the inputs preserve: the square of each coefficient, divided by the multinomial coefficient."""
-    whole = isinstance(model, (Lightning, DeepLightning))
-    full = replace(model, coordinate_system="full") if whole else model  # type: ignore[type-var]
-    if not isinstance(full, NetworkModel):
+    full = model.with_all_coefficients
+    if full.input_shape is None:
         raise InputError(
             f"--metric bombieri needs the monomials of a network's inputs, and {model} is given by its coordinates; "
             "use --metric euclidean or generic"
@@ -237,7 +235,8 @@ def _bombieri(model: Model) -> tuple[np.ndarray, np.ndarray]:
         Fraction(prod(factorial(int(e)) for e in row), factorial(int(row.sum()))) for row in full.monomials
     ]
     weights = multinomials * full.program.output_count
-    matrix = linear_in_coordinates(model, full.coordinates) if whole else _identity(full.coordinate_count)
+    same = full is model
+    matrix = _identity(full.coordinate_count) if same else linear_in_coordinates(model, full.coordinates)
     return matrix, object_array(weights, (len(weights),))
 
 

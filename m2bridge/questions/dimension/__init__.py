@@ -14,7 +14,8 @@ from m2bridge.certainty import Certainty
 from m2bridge.certificates.produce import certificate_for
 from m2bridge.errors import InputError
 from m2bridge.evidence import Evidence, settle
-from m2bridge.families import Model, Softmax
+from m2bridge.families import Model
+from m2bridge.families.attention import AttentionNetwork
 from m2bridge.limits import LimitReached
 from m2bridge.linear.primes import LARGE_PRIME, given_numbers, prime_for
 from m2bridge.programs.program import degrees
@@ -77,7 +78,8 @@ def dimension(
     """
     p = _large_enough(prime_for(given_numbers(model), chosen=context.prime, default=LARGE_PRIME), model)
     uppers = upper_bounds(model, p=p, seed=context.seed)
-    virtual = virtual_evidence(model, p=p, seed=context.seed) if isinstance(model, Softmax) else ()
+    softmax = _softmax(model)
+    virtual = () if softmax is None else virtual_evidence(softmax, p=p, seed=context.seed)
     above = [e for e in (*uppers, *virtual) if e.relation == "<=" and _exact(e)]
     upper = min(e.value for e in above)
     found: LowerBounds | None = None
@@ -222,13 +224,20 @@ def _theorems(evidence: Sequence[Evidence], answer: int) -> list[str]:
     return found
 
 
+def _softmax(model: Model) -> AttentionNetwork | None:
+    """The network itself where it is one of softmax attention with one head in each layer and no skip connections."""
+    network = model.knowledge.attention
+    return network if network is not None and network.softmax else None
+
+
 def _statement(
     model: Model, *, lower: int, upper: int, answer: int, theorems: Sequence[str], certified: bool
 ) -> str:
     """What is shown and what is not, in a sentence or two; `theorems` are those that the bounds need."""
     if lower > upper:
         return f"The bounds contradict each other: at least {lower}, at most {upper}. Do not use this answer."
-    if lower < upper and isinstance(model, Softmax):
+    softmax = _softmax(model)
+    if lower < upper and softmax is not None:
         return (
             f"The dimension is at most {upper}; {answer} rests on a heuristic (random units in place of "
             "exponentials over F_p), and balls did not show it at this size."
@@ -239,7 +248,7 @@ def _statement(
     if theorems:
         return f"{text} They rest on a theorem: {'; '.join(theorems)}. There is no certificate."
     text += " Both are in the certificate." if certified else " There is no certificate."
-    if isinstance(model, Softmax) and model.layers > 1 and model.t > 1:
+    if softmax is not None and softmax.layers > 1 and softmax.t > 1:
         text += (
             " So the virtual weights (M, L) have finite generic fibers; that these are single points for t >= 2 "
             "(Conjecture 3.10) is not proved by this, but in docs/conjecture-3.10.md."

@@ -17,8 +17,6 @@ from m2bridge.certainty import Certainty
 from m2bridge.errors import EngineError, NoEngineError, NotPolynomialError
 from m2bridge.evidence import Ancestry, Evidence
 from m2bridge.families import Model
-from m2bridge.families.polynomial_map import PolynomialMap
-from m2bridge.families.user_network import UserNetwork
 from m2bridge.programs.points import draw_inputs
 from m2bridge.programs.program import Instruction, Program, multiplications
 from m2bridge.programs.proofs import Probe
@@ -70,9 +68,9 @@ def _script(free: Model, probe: Probe) -> Script:
     inputs: list[object] = [
         np.concatenate([array[k].reshape(-1) for array in drawn]) for k in range(samples) if drawn
     ]
-    own = isinstance(free, UserNetwork)
-    partial = "_program" if own else free.m2_partial
-    sizes = _for_macaulay2(program) if own else free.m2_parameters
+    by_program = _is_program(free)
+    partial = "_program" if by_program else free.m2_partial
+    sizes = _for_macaulay2(program) if by_program else free.m2_parameters
     values = {
         "p": probe.p,
         "point": free.flatten(probe.weights),
@@ -82,6 +80,11 @@ def _script(free: Model, probe: Probe) -> Script:
         "wholeJacobian": whole,
     }
     return render(TEMPLATE, {**sizes, **values}, partial=partial)
+
+
+def _is_program(free: Model) -> bool:
+    """Whether Macaulay2 interprets the program, because the model has no other definition."""
+    return free.user is not None and free.user.is_program
 
 
 def _whole_jacobian(free: Model) -> bool:
@@ -98,10 +101,10 @@ def _reason_not_to_ask(free: Model) -> str | None:
         return "no second definition in Macaulay2: the network is not polynomial"
     if free.parameter_count > MOST_WEIGHTS:
         return f"not used: more than {MOST_WEIGHTS} weights"
-    if isinstance(free, UserNetwork) and multiplications(free.program) > MOST_INTERPRETED:
+    if _is_program(free) and multiplications(free.program) > MOST_INTERPRETED:
         return f"not used: more than {MOST_INTERPRETED} multiplications to interpret"
-    if isinstance(free, PolynomialMap):
-        exponents = len(free.variables) * sum(map(len, free.polynomials))
+    if free.user is not None and free.user.polynomials is not None:
+        exponents = len(free.user.variables) * sum(map(len, free.user.polynomials))
         if exponents > MOST_EXPONENTS:
             return f"not used: more than {MOST_EXPONENTS} exponents to send"
     return None
@@ -125,7 +128,7 @@ def ask_macaulay2(context: Context, model: Model, p: int) -> list[Evidence]:
         if context.engine_required:
             raise
         return [_nothing(f"Macaulay2 failed: {error}")]
-    ancestry: Ancestry = "program" if isinstance(free, UserNetwork) else "template"
+    ancestry: Ancestry = "program" if _is_program(free) else "template"
     return [
         *_ranks(values, p, context.last_seconds, ancestry, stopped=stopped is not None),
         *_meetings(values, probe, ancestry),

@@ -20,7 +20,7 @@ import numpy as np
 
 from m2bridge.certainty import Certainty
 from m2bridge.evidence import Evidence
-from m2bridge.families import Softmax
+from m2bridge.families.attention import AttentionNetwork
 from m2bridge.families.attention_knowledge import attention_dim
 from m2bridge.linear.modular import rank_mod
 
@@ -29,12 +29,12 @@ THEOREM = "for t >= 2 normalised attention determines its virtual weights (M, L)
 EQUATION = "the network is a function of its virtual weights (M, L) (Henry, Marchetti, Kohn, Equation 8)"
 
 
-def virtual_evidence(model: Softmax, *, p: int, seed: int) -> tuple[Evidence, ...]:
+def virtual_evidence(model: AttentionNetwork, *, p: int, seed: int) -> tuple[Evidence, ...]:
     """The dimension of the virtual weights from both sides, as bounds of the network's dimension; nothing for one token."""
     if model.t < 2:
         return ()
     start = time.perf_counter()
-    lower = virtual_dim_lower(model.d, model.a, p=p, seed=seed)
+    lower = virtual_dim_lower(model.widths, model.ranks, p=p, seed=seed)
     ranked, counted = (
         "rank of (Q, K, V) -> (M, L) at a point modulo p",
         "virtual weights (M, L) counted by the flag of their row spaces",
@@ -45,7 +45,7 @@ def virtual_evidence(model: Softmax, *, p: int, seed: int) -> tuple[Evidence, ..
             certainty=Certainty.THEOREM, ancestry="construction", detail={"theorem": THEOREM},
         ),
         Evidence(
-            "image_dim", virtual_dim_upper(model.d, model.a), "flags", counted, relation="<=", ancestry="formula",
+            "image_dim", virtual_dim_upper(model.widths, model.ranks), "flags", counted, relation="<=", ancestry="formula",
             certainty=Certainty.THEOREM, detail={"theorem": EQUATION},
         ),
     )  # fmt: skip

@@ -25,9 +25,10 @@ from numpy.typing import NDArray
 from m2bridge.certainty import Certainty
 from m2bridge.errors import NotPolynomialError, OutOfReachError
 from m2bridge.evidence import Evidence
-from m2bridge.families import MLP, DeepLightning, Linear, Mod, Model
+from m2bridge.families import Mod, Model
 from m2bridge.families.attention import AttentionNetwork
 from m2bridge.families.attention_knowledge import attention_dim
+from m2bridge.families.mlp import Perceptron
 from m2bridge.families.rational_cone import cone_map, is_rational_map
 from m2bridge.families.symbolic import symbolic_map
 from m2bridge.linear.modular import rank_mod
@@ -66,8 +67,8 @@ def upper_bounds(model: Model, *, p: int, seed: int) -> list[Evidence]:
         found.append(_bound("layers", closed.argument, closed.value))
     if (ambient := ambient_dim(model)) is not None:
         found.append(_bound("ambient", "number of target coordinates", ambient))
-    if isinstance(model, (Linear, MLP)):
-        found += _by_widths(model, p=p, seed=seed)
+    if model.knowledge.perceptron is not None:
+        found += _by_widths(model.knowledge.perceptron, p=p, seed=seed)
     if closed is not None and closed.value is not None and closed.value < min(item.value for item in found):
         found.append(_by_theorem("closed upper bound", closed.value, closed.citation))
     return found
@@ -84,7 +85,7 @@ def _by_theorem(method: str, value: int, theorem: str) -> Evidence:
 def _parameters(model: Model) -> Evidence:
     found = _bound("parameters", "dimension of the space of weights", model.parameter_dim)
     # a dimension seen at one point: another component might be larger
-    return found if model.parameter_dim_proved else replace(found, certainty=Certainty.PROBABLE)
+    return found if model.parameter_equations else replace(found, certainty=Certainty.PROBABLE)
 
 
 def ambient_dim(model: Model) -> int | None:
@@ -114,9 +115,9 @@ def span_bound(model: Model) -> Evidence | None:
     return replace(found, seconds=time.perf_counter() - start, ancestry="program")
 
 
-def _by_widths(model: Linear | MLP, *, p: int, seed: int) -> Iterator[Evidence]:
+def _by_widths(network: Perceptron, *, p: int, seed: int) -> Iterator[Evidence]:
     """What the widths alone say: matrices of bounded rank, or sums of few powers; the program is not looked at."""
-    widths, r = model.widths, model.r if isinstance(model, MLP) else 1
+    widths, r = network.widths, network.r
     if r == 1:
         rank = min(widths)
         value = rank * (widths[0] + widths[-1] - rank)
@@ -177,12 +178,15 @@ def symmetry_bounds(model: Model, *, p: int, seed: int) -> Iterator[Evidence]:
     mixing of heads); then it is used too.
     """
     sources: list[Model] = [model.free]
+    network = model.knowledge.attention
     if (
-        isinstance(model, DeepLightning)
-        and model.parametrization == "weights"
-        and all(rank >= width for rank, width in zip(model.a, model.d[:-1], strict=True))
+        network is not None
+        and network.numbered
+        and network.polynomial
+        and network.parametrization == "weights"
     ):
-        sources.append(replace(model, parametrization="attention"))
+        by_matrices = network.by_attention
+        sources += [] if by_matrices.constrained else [by_matrices]
     for source in sources:
         start = time.perf_counter()
         rank = symmetry_rank(source, p=p, seed=seed)
@@ -252,7 +256,9 @@ def found_bound(
     else:
         work = WorkBudget(share * OF_DIMENSION, check)
         search = Search(program, p=p, seed=seed, work=work, corank=program.parameter_count - lower)
-        declared = [f for item in getattr(model, "declared", ()) for f in declared_fields(model, item)]
+        declared = [
+            f for item in (model.user.declared if model.user else ()) for f in declared_fields(model, item)
+        ]
         for field in [*declared, *(field for _, field in known_fields(model.free))]:
             search.take(field)
         found = []

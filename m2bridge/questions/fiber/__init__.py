@@ -15,9 +15,9 @@ from typing import Any
 from m2bridge.certainty import Certainty
 from m2bridge.errors import OutOfReachError
 from m2bridge.evidence import Evidence
-from m2bridge.families import MLP, DeepLightning, Lightning, Model
-from m2bridge.families.polynomial_map import PolynomialMap, UserModel
-from m2bridge.families.user_network import UserNetwork
+from m2bridge.families import Model
+from m2bridge.families.polynomial_map import with_symmetries
+from m2bridge.families.user_network import map_of_coordinates
 from m2bridge.linear.primes import MACAULAY2_PRIME
 from m2bridge.questions.fiber.arguments import Orbits, all_orbits, coarsest
 from m2bridge.questions.fiber.computed import ComputedFiber, here, lifted, plain
@@ -87,8 +87,8 @@ def fiber(
     """
     prime = MACAULAY2_PRIME if context.prime is None else context.prime
     asked, model = model, _by_coordinates(model)
-    if isinstance(model, UserNetwork | PolynomialMap) and model.polynomial:
-        model = replace(model, found=found_symmetries(context, model, asked.program))
+    if model.user is not None and model.polynomial:
+        model = with_symmetries(model, found_symmetries(context, model, asked.program))
     point = resolve(model, one_of(at, stratum, rationalize), context.seed)
     p, note = good_prime(point, prime)
     context.require_engine()
@@ -100,7 +100,7 @@ def fiber(
         computed = _compute(context, point, p, force=force)
     context.add_evidence(*dims.evidence, *computed.evidence, *_argued(point, argument, computed))
     verdict = judged(model, computed, argument, dims)
-    if isinstance(model, UserModel) and verdict.word == "not-identifiable":
+    if model.knowledge.searched is not None and verdict.word == "not-identifiable":
         verdict = _up_to_linear_symmetries(context, model, verdict, dims.generic_orbit_dim)
     _say_verdict(context, model, verdict, computed, argument, dims)
     at_weights = point.document(p if model.polynomial else None)
@@ -121,17 +121,16 @@ def fiber(
 
 def _by_coordinates(model: Model) -> Model:
     """One's own network, which has no partial, by its coordinates, which have the same fibers; as it is if these are too many."""
-    if model.polynomial and isinstance(model, UserNetwork):
+    if model.polynomial and model.user is not None and model.user.is_program:
         with suppress(OutOfReachError):
-            return model.as_map
+            return map_of_coordinates(model)
     return model
 
 
-def _up_to_linear_symmetries(
-    context: Context, model: UserModel, verdict: Judgement, orbit_dim: int
-) -> Judgement:
+def _up_to_linear_symmetries(context: Context, model: Model, verdict: Judgement, orbit_dim: int) -> Judgement:
     """The verdict that weights are not identifiable, with what stands in the way of taking it for the last word."""
-    if not (model.polynomial and model.found.complete):
+    searched = model.knowledge.searched
+    if not (model.polynomial and searched is not None and searched.complete):
         missing = "was not finished" if model.polynomial else "is for polynomial networks"
         reason = f"{verdict.reason}; but the search for symmetries {missing}"
         return replace(verdict, word="undecided", reason=reason)
@@ -234,7 +233,8 @@ def _say_verdict(
 
 def in_reach(model: Model, p: int, seed: int) -> bool:
     """Whether one Groebner basis of all equations is worth trying."""
-    most = _MULTI_HEAD_WEIGHTS if isinstance(model, DeepLightning) and model.multi_head else _MOST_WEIGHTS
+    network = model.knowledge.attention
+    most = _MULTI_HEAD_WEIGHTS if network is not None and network.multi_head else _MOST_WEIGHTS
     if model.parameter_count > most or (terms := estimated_terms(model)) > _MOST_TERMS_EACH:
         return False
     span, _ = equation_span(model, p, seed)
@@ -244,20 +244,22 @@ def in_reach(model: Model, p: int, seed: int) -> bool:
 def _compute(context: Context, point: Point, p: int, *, force: bool) -> ComputedFiber:
     """The fiber from coarser weights or by one Groebner basis; dimensions only out of reach or where an argument decides."""
     model, coarse = point.model, coarsest(point)
-    large = getattr(model, "layers", 1) > 1 or model.parameter_count > _PLAIN_LIGHTNING_WEIGHTS
+    network = model.knowledge.attention
+    deep = network is not None and network.layers > 1
+    large = deep or model.parameter_count > _PLAIN_LIGHTNING_WEIGHTS
     if coarse is not None and coarse.lemmas and large and list(coarse.point.weights.values())[-1].any():
         found = _compute(context, coarse.point, p, force=force)
         if found.method == "argument":
             return found
-        return lifted(found, coarse, orbits_only=not isinstance(model, Lightning))
+        return lifted(found, coarse, orbits_only=model.knowledge.layer is None)
     argument = all_orbits(point)
     if not force and _groebner_basis_is_slow(model) and argument is not None and argument.count is not None:
         note = "an argument counts all orbits, so no Groebner basis was computed (--force computes one)"
         return ComputedFiber(method="argument", notes=(note,))
     reason = None
-    if isinstance(model, DeepLightning) and model.parametrization == "virtual" and model.constrained:
+    if not model.parameter_equations:
         reason = f"{model}: virtual weights through narrow layers have no simple equations"
-    elif isinstance(model, UserNetwork) and model.input_shape is not None:
+    elif model.user is not None and model.input_shape is not None:
         reason = "its coordinates are too many to be expanded: dimensions only"
     elif not force and not in_reach(model, p, context.seed):
         reason = f"a Groebner basis in {model.parameter_count} weights is out of reach here: dimensions only (--force tries it)"
@@ -269,16 +271,19 @@ def _compute(context: Context, point: Point, p: int, *, force: bool) -> Computed
 
 def _groebner_basis_is_slow(model: Model) -> bool:
     """Whether one Groebner basis takes minutes or more: deep attention beyond two layers of width 2."""
-    return isinstance(model, DeepLightning) and (model.d[0] >= 3 or model.layers >= 3)
+    network = model.knowledge.attention
+    if network is None or not network.numbered:
+        return False
+    return network.widths[0] >= 3 or network.layers >= 3
 
 
 def _wants_slice(point: Point, seed: int) -> bool:
     """Whether to cut the scalings away: there are many weights, and every block that a slice cuts is non-zero at the point."""
     model = point.model
-    many = model.parameter_count > _PLAIN_WEIGHTS_BEFORE_SLICE or (
-        isinstance(model, MLP) and model.layers > 2
-    )
-    if isinstance(model, Lightning) or not many:
+    perceptron = model.knowledge.perceptron
+    deep = perceptron is not None and perceptron.layers > 2
+    many = deep or model.parameter_count > _PLAIN_WEIGHTS_BEFORE_SLICE
+    if model.knowledge.layer is not None or not many:
         return False
     return slice_of(model, seed) is not None and all(array.any() for array in point.weights.values())
 

@@ -13,8 +13,6 @@ from math import prod
 
 import numpy as np
 
-from m2bridge.families import MLP, DeepLightning, Lightning, Linear
-from m2bridge.families.softmax import Softmax
 from m2bridge.families.virtual import virtual_weights
 from m2bridge.linear.modular import rank_mod
 from m2bridge.questions import over_q
@@ -50,14 +48,14 @@ def all_orbits(point: Point, p: int = 0) -> Orbits | None:
     def rank_of(matrix: np.ndarray) -> int:
         return rank_mod(residues(matrix, p), p) if p else over_q.rank(matrix)
 
-    if isinstance(model, Linear) or (isinstance(model, MLP) and model.r == 1):
-        return _linear(point, model.widths, rank_of)
+    if (widths := model.knowledge.matrix_product) is not None:
+        return _linear(point, widths, rank_of)
     coarse = coarsest(point)
     if coarse is None or coarse.tokens < 2:
         return None
     if len(coarse.point.weights) > 2:
         return None if p else _several_layers(coarse)
-    if isinstance(model, Softmax):
+    if not model.polynomial:
         return None if p else _softmax(coarse)
     return _one_layer(coarse, rank_of)
 
@@ -236,11 +234,11 @@ class Coarser:
 
 def coarsest(point: Point) -> Coarser | None:
     """The coarsest weights of a network of attention with one head in each layer; None for other networks."""
-    model, weights = point.model, point.weights
-    if not isinstance(model, (Lightning, DeepLightning, Softmax)) or model.multi_head:
+    model, weights = point.model.knowledge.attention, point.weights
+    if model is None or model.multi_head:
         return None
     several = model.layers > 1
-    if several and (model.skip or isinstance(model, Softmax)):
+    if several and (model.skip or model.softmax):
         return None
     if model.parametrization == "virtual":
         return Coarser(point=point, tokens=model.t)
@@ -257,7 +255,7 @@ def coarsest(point: Point) -> Coarser | None:
         below = {f"M{i}": matrix for i, matrix in enumerate(M, start=1)} | {"L": L}
         if set(model.widths[1:-1]) == {over_q.rank(L)}:
             bases = sum(n * n for n in model.widths[1:-1])
-    coarse = replace(model, parametrization="virtual" if several else "attention")
+    coarse = model.by_virtual_weights if several else model.by_attention
     found = replace(point, model=coarse, weights={name: np.asarray(below[name]) for name in below})
     return Coarser(point=found, tokens=model.t, bases=bases, products=products)
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from m2bridge.certainty import Certainty
 from m2bridge.evidence import Evidence
-from m2bridge.families import Lightning, Mod
+from m2bridge.families import Mod
 from m2bridge.protocol import Values
 from m2bridge.questions.fiber.arguments import Coarser
 from m2bridge.questions.fiber.known import TorusSlice, slice_of, symmetry_rank_mod
@@ -21,7 +21,7 @@ from m2bridge.questions.fiber.ranks import draw_inputs, kernel_dim, outputs_at
 from m2bridge.questions.fiber.request import equation_span, script_values
 from m2bridge.questions.fiber.result import FiberComponent, Method
 from m2bridge.questions.kernel import Context
-from m2bridge.questions.point import Point, other_primes, rank_bounds
+from m2bridge.questions.point import Point, other_primes
 
 TEMPLATE = "fiber"
 _HOW = "Groebner basis of the fiber's equations"
@@ -216,7 +216,7 @@ def _dims_at_point(dim_at_point: int | None, request: _Request) -> list[Evidence
 
 def _equations(request: _Request, rank: int, span: int) -> list[Evidence]:
     p, quantity = request.p, "independent equations"
-    bounded = bool(rank_bounds(request.point.model))
+    bounded = bool(request.point.model.rank_bounds)
     method = "rank of differences of random networks"
     return [
         _by_macaulay2(quantity, rank, "the script's network on symbolic weights", p),
@@ -340,8 +340,8 @@ def _again(
 ) -> tuple[ComputedFiber, bool]:
     """Compute the same over QQ where that is quick, else over a second prime; False where the two fibers are different."""
     point, model, p = request.point, request.point.model, request.p
-    layer = isinstance(model, Lightning) and model.parametrization == "attention"
-    rational = layer and model.parameter_count <= _RATIONAL_WEIGHTS
+    by_matrices = model.knowledge.layer is not None and "A" in model.parameters
+    rational = by_matrices and model.parameter_count <= _RATIONAL_WEIGHTS
     others = [0] if rational else [q for q in other_primes(point, p, 2) if q != avoided]
     if not others:
         return found, True
@@ -353,7 +353,7 @@ def _again(
         found = found.with_note(f"the second computation ({_field(other)}) was cut off")
     if "degree" not in second:
         return found, True
-    complete = isinstance(model, Lightning) and second.integer("equation_rank") == model.coordinate_count
+    complete = second.integer("equation_rank") == model.coordinate_count
     evidence = _second_evidence(values, second, (p, other), complete=complete, seconds=context.last_seconds)
     found = replace(found, evidence=(*found.evidence, *evidence))
     shapes = [_shapes(v) for v in (values, second)]

@@ -15,7 +15,6 @@ import numpy as np
 
 from m2bridge.errors import InputError
 from m2bridge.families import Mod, Model
-from m2bridge.families.polynomial_map import PolynomialMap, UserModel
 from m2bridge.families.symmetries import FoundSymmetries, SignedPermutation
 from m2bridge.linear.modular import rank_mod
 from m2bridge.programs.program import Program
@@ -61,12 +60,13 @@ def found_symmetries(context: Context, model: Model, written: Program) -> FoundS
 
 def _exchanges(model: Model) -> list[SignedPermutation]:
     """Variables of a map that change places."""
-    if not isinstance(model, PolynomialMap):
+    user = model.user
+    if user is None:
         return []
     found = []
-    for pairs in exchanged_variables(model):
+    for pairs in exchanged_variables(user):
         turned = {a: b for pair in pairs for a, b in (pair, pair[::-1])}
-        order = tuple(model.variables.index(turned.get(name, name)) for name in model.variables)
+        order = tuple(user.variables.index(turned.get(name, name)) for name in user.variables)
         found.append(SignedPermutation(order, (1,) * len(order)))
     return found
 
@@ -77,8 +77,8 @@ def _exchanges(model: Model) -> list[SignedPermutation]:
 def symmetry_moves(model: Model, weights: Mapping[str, Any]) -> list[Any]:
     """The infinitesimal action of the known symmetries, named or found, at a point: tables with one row a generator."""
     tables = [symmetry.generators(weights) for symmetry in model.knowledge.symmetries]
-    if isinstance(model, UserModel):
-        tables += [field.generators(weights) for field in model.found.fields]
+    if model.knowledge.searched is not None:
+        tables += [field.generators(weights) for field in model.knowledge.searched.fields]
     return tables
 
 
@@ -167,14 +167,15 @@ def slice_of(model: Model, seed: int) -> TorusSlice | None:
 
 def finite_symmetries(model: Model) -> tuple[SignedPermutation, ...]:
     """Elements of the known finite group, the identity first: those that were found, or the permutations of neurons and heads."""
-    if isinstance(model, UserModel) and model.found.finite:
-        return model.found.finite
+    searched = model.knowledge.searched
+    if searched is not None and searched.finite:
+        return searched.finite
     return permuting_elements(model.program, _permuted(model), most=_MOST_PERMUTATIONS)
 
 
 def _permuted(model: Model) -> list[tuple[int, list[tuple[str, int]]]]:
     """Axes of weights along which slices are permuted by no connected group: how many slices, and which axes."""
-    if isinstance(model, UserModel):
+    if model.knowledge.searched is not None:
         return []
     moved = {
         (name, k)
@@ -189,11 +190,19 @@ def _permuted(model: Model) -> list[tuple[int, list[tuple[str, int]]]]:
 
 def why_so_many(model: Model, orbits: int) -> str:
     """Why there are that many orbits, when finite symmetries explain them."""
-    if isinstance(model, UserModel):
-        return ", related by permutations and signs of weights" if len(model.found.finite) > 1 else ""
-    lengths = [n for n, _ in _permuted(model)]
-    parts = "hidden neurons" if model.input_shape is not None else "summands"
-    words = f"permutations of the {'heads' if getattr(model, 'multi_head', False) else parts}"
+    if (searched := model.knowledge.searched) is not None:
+        return ", related by permutations and signs of weights" if len(searched.finite) > 1 else ""
+    permuted = _permuted(model)
+    lengths = [n for n, _ in permuted]
+    words = f"permutations of the {_summands(model, permuted)}"
     if orbits == prod(map(factorial, lengths)):
         return f": {orbits} = {' * '.join(f'{n}!' for n in lengths)} {words}, each with its scalings"
     return f", related by {words}" if lengths else ""
+
+
+def _summands(model: Model, permuted: list[tuple[int, list[tuple[str, int]]]]) -> str:
+    """What is permuted; matrices behind a further axis are those of heads."""
+    if model.input_shape is None:
+        return "summands"
+    heads = any(len(model.parameters[name]) > 2 for _, axes in permuted for name, _ in axes)
+    return "heads" if heads else "hidden neurons"

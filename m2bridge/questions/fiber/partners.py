@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from m2bridge.families import DeepLightning, Lightning
 from m2bridge.programs.arithmetics import elementwise
 from m2bridge.questions.equal import comparison
 from m2bridge.questions.orbits import exchanged
@@ -26,7 +25,7 @@ from m2bridge.questions.point import Point
 def partners(point: Point) -> list[tuple[str, np.ndarray]]:
     """Weights of other orbits with the same function: where they come from, and flattened Fractions."""
     model, found = point.model, []
-    if isinstance(model, Lightning) and model.parametrization == "attention":
+    if model.knowledge.layer is not None and "A" in model.parameters:
         swapped = exchanged(point.weights["A"], point.weights["V"])
         if swapped is not None:
             vector = model.flatten(dict(zip("AV", swapped, strict=True)))
@@ -43,8 +42,8 @@ def skew_partner(point: Point) -> dict[str, np.ndarray] | None:
     M1 = c (u w^T - w u^T) lives on a plane. When M2 vanishes off the same two coordinates (always for d_0 = 2) and is invertible
     there and not skew, the partner exchanges the two and divides L by det(M2) / det(M1).
     """
-    model = point.model
-    if not (isinstance(model, DeepLightning) and model.parametrization == "virtual" and model.layers == 2):
+    model = point.model.knowledge.attention
+    if model is None or model.parametrization != "virtual" or model.layers != 2:
         return None
     M1, M2, L = (point.weights[name] for name in ("M1", "M2", "L"))
     support = np.flatnonzero(M1.any(axis=1))

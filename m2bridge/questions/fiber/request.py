@@ -12,16 +12,15 @@ from typing import Any
 import numpy as np
 
 from m2bridge.errors import OutOfReachError
-from m2bridge.families import MLP, Convolution, DeepLightning, Lightning, Linear, Mod, Model
-from m2bridge.families.polynomial_map import UserModel
-from m2bridge.families.user_network import UserNetwork
+from m2bridge.families import Mod, Model
+from m2bridge.families.user_network import expanded_coordinates
 from m2bridge.linear.modular import rank_mod
 from m2bridge.linear.residues import residue
 from m2bridge.programs.program import degree_in, degrees
 from m2bridge.questions.fiber.known import TorusSlice, finite_symmetries, independent_moves, symmetry_dim
 from m2bridge.questions.fiber.partners import partners
 from m2bridge.questions.fiber.ranks import draw_inputs, outputs_at
-from m2bridge.questions.point import Point, rank_bounds
+from m2bridge.questions.point import Point
 
 _SPARE_INPUTS = 8
 _MOST_INPUTS = 400
@@ -36,15 +35,15 @@ _MOST_VARIABLES = 16
 
 def estimated_terms(model: Model) -> int:
     """An upper bound of the number of terms of one equation."""
-    if isinstance(model, (Lightning, DeepLightning, MLP, Linear, Convolution)):  # homogeneous in each weight
+    if model.knowledge.homogeneous:
         powers = {name: degree_in(model.program, "weight", only=name) for name in model.parameters}
         return prod(comb(prod(model.parameters[name]) + k - 1, k) for name, k in powers.items())
     with suppress(OutOfReachError):
-        own = model if isinstance(model, UserModel) else UserNetwork(recorded=model.program).as_map
+        coordinates = expanded_coordinates(model)
         if model.input_shape is None:
-            return max((len(terms) for terms in own.polynomials), default=1)
+            return max((len(terms) for terms in coordinates), default=1)
         # an equation at a random input has the monomials of all coordinates
-        return len({exponents for terms in own.polynomials for exponents, _ in terms})
+        return len({exponents for terms in coordinates for exponents, _ in terms})
     k = degrees(model.program)[1]
     return comb(model.parameter_count + k, k)
 
@@ -80,7 +79,7 @@ def equation_span(model: Model, p: int, seed: int) -> tuple[int, int]:
 
 def rank_places(model: Model) -> list[list[int]]:
     """The matrices of weights, counted head by head, whose rank is bounded, and the bounds."""
-    bounds, places, place = rank_bounds(model), [], 0
+    bounds, places, place = model.rank_bounds, [], 0
     for name, shape in model.parameters.items():
         heads = prod(shape[:-2])
         places += [[place + h, bounds[name]] for h in range(heads) if name in bounds]
