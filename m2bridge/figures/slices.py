@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -14,14 +13,13 @@ import flint
 import numpy as np
 
 from m2bridge.errors import DisagreementError, InputError
+from m2bridge.exact_numbers import exact_json, exact_number
 from m2bridge.families import Lightning, Model
 from m2bridge.families.symbolic import rational_variables, sparse
-from m2bridge.frontends.checkpoints import exact_number
 from m2bridge.frontends.polynomials import parse_polynomial, polynomial_text
 from m2bridge.programs.arithmetics import elementwise, object_array
 from m2bridge.questions import over_q
 from m2bridge.questions.boundary.points import as_point
-from m2bridge.questions.membership.points import number
 
 MODEL = Lightning(d=2, dp=1, a=2, t=2, parametrization="attention", coordinate_system="segre")
 AXES = ("x", "y", "z")
@@ -152,9 +150,10 @@ def slice_file(path: Path, model: Model) -> Slice:
     """Read a slice from a JSON file with ``origin`` and two or three ``directions`` in the coordinates of the model."""
     source = f"--slice {path}"
     try:
-        value = json.loads(path.read_text(encoding="utf-8"), parse_float=exact_number)
-    except (OSError, ValueError, RecursionError) as error:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, ValueError) as error:
         raise InputError(f"{source} is not JSON: {error}") from None
+    value = exact_json(text, source)
     if not isinstance(value, Mapping) or not {"origin", "directions"} <= set(value):
         raise InputError(f"{source} should be an object with origin and directions")
     if not isinstance(value["directions"], list) or len(value["directions"]) not in (2, 3):
@@ -172,8 +171,8 @@ def slice_file(path: Path, model: Model) -> Slice:
         directions=tuple(
             _vector(model, u, f"{source}, direction {i + 1}") for i, u in enumerate(value["directions"])
         ),
-        box=tuple(tuple(number(c, source) for c in side) for side in box),  # type: ignore[misc]
-        view=(float(number(view[0], source)), float(number(view[1], source))),
+        box=tuple(tuple(exact_number(c, source) for c in side) for side in box),  # type: ignore[misc]
+        view=(float(exact_number(view[0], source)), float(exact_number(view[1], source))),
     )
 
 
@@ -182,7 +181,7 @@ def _vector(model: Model, value: Any, source: str) -> Vector:
         return as_point(MODEL, value, source)
     if not isinstance(value, list) or len(value) != model.coordinate_count:
         raise InputError(f"{source} should be a list of the {model.coordinate_count} coordinates of {model}")
-    return tuple(number(entry, source) for entry in value)
+    return tuple(exact_number(entry, source) for entry in value)
 
 
 def random_slice(seed: int, model: Model = MODEL) -> Slice:

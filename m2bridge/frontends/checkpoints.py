@@ -13,12 +13,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 from zipfile import BadZipFile
 
 import numpy as np
 
 from m2bridge.errors import InputError
+from m2bridge.exact_numbers import exact_json
 from m2bridge.programs.arithmetics import object_array
 from m2bridge.programs.instructions import Shape
 
@@ -164,28 +165,13 @@ def _pt(path: Path) -> dict[str, np.ndarray]:
     return {str(k): (v.double() if v.is_floating_point() else v).detach().numpy() for k, v in state.items()}
 
 
-def exact_number(text: str) -> Fraction:
-    """An integer, decimal or fraction as it is written; a ValueError where it is none of these, or out of all proportion."""
-    _, _, exponent = text.lower().partition("e")
-    if len(text) > 4000 or abs(int(exponent or 0)) > 4000:
-        raise ValueError(f"{text[:40]} is out of all proportion")
-    return Fraction(text)
-
-
 def _json(path: Path) -> dict[str, Any]:
     return read_json(path.read_bytes(), str(path))
 
 
 def read_json(document: str | bytes, name: str) -> dict[str, Any]:
-    """Weights by name from the text of a JSON object, decimals exactly as they are written; `name` is its name in errors."""
-
-    def constant(text: str) -> NoReturn:
-        raise InputError(f"{name} has the entry {text}; weights are finite numbers")
-
-    try:
-        found = json.loads(document, parse_float=exact_number, parse_constant=constant)
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{name} is not JSON: {error}") from None
+    """Read weights by name from a JSON object, decimals exactly as they are written; `name` is its name in errors."""
+    found = exact_json(document, name)
     if not isinstance(found, dict):
         raise InputError(
             f"{name} should hold an object that maps weights to matrices, not a {type(found).__name__}"

@@ -16,6 +16,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from m2bridge.errors import InputError
+from m2bridge.exact_numbers import exact_number
 from m2bridge.families import Lightning, Mod, Model
 from m2bridge.families.attention import AttentionNetwork
 from m2bridge.families.rational_cone import is_rational_map
@@ -164,7 +165,7 @@ def _draw(rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
 
 
 def given_point(model: Model, weights: Mapping[str, Any], *, detail: str | None = None) -> Point:
-    """A point from matrices of integers, Fractions or fraction strings; shapes, names and ranks are checked.
+    """Make a point from matrices of numbers, which are read exactly; shapes, names and ranks are checked.
 
     The weights of a polynomial map are a list ``x``, or one number for each variable under its own name.
     """
@@ -186,7 +187,7 @@ def given_point(model: Model, weights: Mapping[str, Any], *, detail: str | None 
         said += [f"have {', '.join(unknown)} too much"] * bool(unknown)
         raise InputError(f"the weights {' and '.join(said)}; {model} has {described}")
     if variables:
-        weights = {"x": [_number(name, weights[name]) for name in names]}
+        weights = {"x": [exact_number(weights[name], name) for name in names]}
     arrays = {name: exact_array(name, weights[name], shape) for name, shape in model.parameters.items()}
     for name, bound in model.rank_bounds.items():
         matrices = arrays[name].reshape(-1, *arrays[name].shape[-2:])  # one for each head
@@ -202,28 +203,14 @@ def _shape(shape: tuple[int, ...]) -> str:
 
 
 def exact_array(name: str, value: Any, shape: tuple[int, ...] | None = None) -> np.ndarray:
-    """An array of Fractions from integers, Fractions or strings such as ``"2/3"``; floats and other shapes are refused."""
+    """Convert to an array of Fractions (:func:`m2bridge.exact_numbers.exact_number`); other shapes are refused."""
     found = np.array(value, dtype=object)
     ragged = any(isinstance(entry, (list, tuple)) for entry in found.flat)
     if ragged or shape not in (None, found.shape):
         given = "rows of different lengths" if ragged else _shape(found.shape) if found.ndim else "no list"
         wanted = "be a matrix" if shape is None else f"have shape {_shape(shape)}"
         raise InputError(f"{name} should {wanted}; the weights give {given}")
-    return elementwise(lambda entry: _number(name, entry), found)
-
-
-def _number(name: str, value: Any) -> Fraction:
-    """An exact number; decimals and exponents are refused, because they hide a rounded number."""
-    rule = 'write an integer or a fraction such as "1/2"'
-    if isinstance(value, (float, np.floating)):
-        raise InputError(f"{name} has the entry {value!r}; weights are exact: {rule}")
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, str, Fraction, np.integer)):
-        raise InputError(f"{name} has the entry {value!r}; weights are integers or fractions as strings")
-    hidden = isinstance(value, str) and ("." in value or "e" in value.lower() or len(value) > 4000)
-    try:
-        return Fraction("" if hidden else value if isinstance(value, (str, Fraction)) else int(value))
-    except (ValueError, ZeroDivisionError):
-        raise InputError(f"{name} has the entry {value!r}; {rule}") from None
+    return elementwise(lambda entry: exact_number(entry, name), found)
 
 
 # -- strata ----------------------------------------------------------------------------------------------------------------------

@@ -142,6 +142,6 @@ def test_weights_of_too_high_rank_are_refused() -> None:
         as_point(layer(2, 1, 1), {"A": [[1, 0], [0, 1]], "V": [[1, 2]]})
 
 
-def test_floats_are_refused() -> None:
+def test_floats_that_are_no_numbers_are_refused() -> None:
     with pytest.raises(InputError, match="no exact number"):
-        as_point(layer(2, 1, 2), [0.1, 0, 0, 0, 0, 0])
+        as_point(layer(2, 1, 2), [float("inf"), 0, 0, 0, 0, 0])

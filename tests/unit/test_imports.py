@@ -27,6 +27,7 @@ FOUNDATION = {
     "alarm",
     "certainty",
     "evidence",
+    "exact_numbers",
     "_version",
 }
 """Importable from everywhere; they import nothing but each other."""
@@ -40,6 +41,7 @@ LEFT_OF = {
     "limits": {"errors"},
     "alarm": set(),
     "certainty": set(),
+    "exact_numbers": {"errors"},
     "evidence": {"certainty"},
     "literals": {"errors"},
     "linear": FOUNDATION,

@@ -213,7 +213,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
         ("1,2,3", "has 3 coordinates"),
         ("0.1e,2", "no exact number"),
         ("nothing.json", "no such file"),
-        ([1.5, 2], "no exact number"),
+        ([float("nan"), 2], "no exact number"),
         ('{"inputs": [1]}', "no point"),
     ],
 )

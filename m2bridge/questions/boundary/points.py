@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 
 from m2bridge.errors import InputError
+from m2bridge.exact_numbers import exact_number
 from m2bridge.families import Lightning
 from m2bridge.questions import over_q
 from m2bridge.questions.boundary.criterion import Where
 from m2bridge.questions.critical_points.losses import linear_in_coordinates
-from m2bridge.questions.membership.points import number, written_point
+from m2bridge.questions.membership.points import written_point
 from m2bridge.questions.point import given_point
 
 Coordinates = tuple[Fraction, ...]
@@ -42,7 +43,7 @@ def as_point(model: Lightning, value: Any, source: str = "the point") -> Coordin
         value = value.tolist()
     if not isinstance(value, Sequence) or isinstance(value, str):
         raise InputError(f"{source} is no list; {_HOW}")
-    numbers = tuple(number(entry, source) for entry in value)
+    numbers = tuple(exact_number(entry, source) for entry in value)
     if len(numbers) == model.coordinate_count:
         return numbers
     if len(numbers) == model.ambient_dim:

@@ -19,8 +19,8 @@ from zipfile import BadZipFile
 import numpy as np
 
 from m2bridge.errors import InputError
+from m2bridge.exact_numbers import exact_number
 from m2bridge.families import Model
-from m2bridge.frontends.checkpoints import exact_number
 from m2bridge.linear.modular import kernel_mod
 from m2bridge.linear.primes import LARGE_PRIME, GivenNumbers
 from m2bridge.programs.arithmetics import elementwise, object_array
@@ -143,8 +143,8 @@ class GivenLoss:
 def read_target(text: str) -> tuple[Fraction, ...]:
     """Numbers with commas between them: 1/2,3,-0.25."""
     try:
-        return tuple(exact_number(part.strip()) for part in text.split(","))
-    except (ValueError, ZeroDivisionError):
+        return tuple(exact_number(part.strip(), "--target") for part in text.split(","))
+    except InputError:
         raise InputError(
             f"--target {text!r}: write numbers with commas between them, such as 1/2,3,-0.25"
         ) from None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,9 +13,9 @@ import flint
 import numpy as np
 
 from m2bridge.errors import InputError
+from m2bridge.exact_numbers import exact_json, exact_number
 from m2bridge.families import Model, PolynomialMap
 from m2bridge.families.symbolic import rational_variables, sparse
-from m2bridge.frontends.checkpoints import exact_number
 from m2bridge.frontends.polynomials import terms_of
 from m2bridge.programs.arithmetics import elementwise, object_array
 from m2bridge.questions import over_q
@@ -63,7 +62,7 @@ def target_of(model: Model, point: Any) -> Target:
         value = value.tolist()
     if not isinstance(value, Sequence) or isinstance(value, str):
         raise InputError(f"{source} is no point; {_HOW}")
-    numbers = tuple(number(entry, source) for entry in value)
+    numbers = tuple(exact_number(entry, source) for entry in value)
     if len(numbers) != model.coordinate_count:
         raise InputError(
             f"{source} has {len(numbers)} coordinates; {model} has {model.coordinate_count}, in the order that "
@@ -98,25 +97,9 @@ def written_point(text: str, how: str) -> tuple[Any, str]:
     if stripped[:1] not in ("[", "{"):
         return [part.strip() for part in stripped.split(",")], source
     try:
-        return json.loads(stripped, parse_float=exact_number, parse_constant=_no_constant), source
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{source} is not JSON: {error}; {how}") from None
-
-
-def _no_constant(name: str) -> Any:
-    raise ValueError(f"{name} is not a number")
-
-
-def number(entry: Any, source: str) -> Fraction:
-    """An exact number from an integer, a Fraction or a text; a float is refused."""
-    if isinstance(entry, bool) or not isinstance(entry, (int, Fraction, str, np.integer)):
-        raise InputError(f"{source}: {entry!r} is no exact number; write 3, 0.25 or 1/3 (quoted in JSON)")
-    try:
-        if isinstance(entry, str):
-            return exact_number(entry)
-        return Fraction(int(entry) if isinstance(entry, np.integer) else entry)
-    except (ValueError, ZeroDivisionError):
-        raise InputError(f"{source}: {entry!r} is no exact number; write 3, 0.25 or 1/3") from None
+        return exact_json(stripped, source), source
+    except InputError as error:
+        raise InputError(f"{error}; {how}") from None
 
 
 def _pairs(model: Model, inputs: Any, outputs: Any, source: str) -> Target:
@@ -144,7 +127,7 @@ def _array(value: Any, shape: tuple[int, ...], source: str) -> np.ndarray:
     found = np.array(value, dtype=object)
     if found.shape[1:] != shape:
         raise InputError(f"{source}: each should have shape {list(shape)}, in a list of them")
-    return elementwise(lambda entry: number(entry, source), found)
+    return elementwise(lambda entry: exact_number(entry, source), found)
 
 
 def fiber_equations(model: Model, weights: Mapping[str, Any], values: Sequence[Fraction]) -> list[Any]:
