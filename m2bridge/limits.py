@@ -1,10 +1,15 @@
-"""Limits of time and memory, and the clock of a question."""
+"""Limits of time and memory, and the clock of a question or job.
+
+There is one clock in a process: the command, the job of a batch or the call in Python that begins makes it and hands it down.
+Scripts and inner questions get parts of it. The supervisor of Macaulay2 and the runner of a batch are other processes, which end
+what outlasts its limit.
+"""
 
 from __future__ import annotations
 
 import re
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from m2bridge.errors import InputError
@@ -16,13 +21,23 @@ class Limits:
 
     `memory_bytes` is address space on top of what an idle Macaulay2 has mapped (not enforced on macOS);
     `cpu_seconds` is rounded up to whole seconds; `output_bytes` counts standard output and standard error
-    together.
+    together. `deadline` is the latest end on the monotonic clock: unlike `wall_seconds`, it includes the time in which a
+    Macaulay2 starts that is kept for later scripts.
     """
 
     wall_seconds: float | None = 600.0
     cpu_seconds: float | None = None
     memory_bytes: int | None = 6 * 2**30
     output_bytes: int = 64 * 2**20
+    deadline: float | None = None
+
+    @property
+    def seconds_left(self) -> float | None:
+        """Return the seconds that a script may take which begins now."""
+        if self.deadline is None:
+            return self.wall_seconds
+        left = max(0.0, self.deadline - time.monotonic())
+        return left if self.wall_seconds is None else min(left, self.wall_seconds)
 
 
 _SECONDS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
@@ -73,20 +88,42 @@ class LimitReached(BaseException):
         self.reason, self.option = reason, option
 
 
+OVERTIME_SHARE, MOST_OVERTIME = 0.05, 1.0
+"""Scripts that begin when the time is over have this share of the limit together, and at most so many seconds."""
+
+
 @dataclass(slots=True)
 class Clock:
-    """A deadline and a memory budget that long computations ask about."""
+    """The time and memory of a question or job.
+
+    Attributes
+    ----------
+    seconds: how long it may take; None without limit.
+    memory_bytes: the memory of a Python computation; None without limit.
+    started: when it began, on the monotonic clock.
+    allowed_seconds: the user's limit where `seconds` are a part of it (:meth:`part`).
+    """
 
     seconds: float | None = None
     memory_bytes: int | None = None
     started: float = field(default_factory=time.monotonic)
-    whole: float | None = None
-    """The seconds that the user allowed, where `seconds` are a part of them."""
+    allowed_seconds: float | None = None
+
+    @classmethod
+    def of(cls, limits: Limits, started: float | None = None) -> Clock:
+        """Start a clock with these limits, now or at an earlier time."""
+        started = time.monotonic() if started is None else started
+        return cls(limits.wall_seconds, limits.memory_bytes, started)
+
+    @property
+    def is_part(self) -> bool:
+        """Tell whether it ends before the user's limit."""
+        return self.allowed_seconds not in (None, self.seconds)
 
     @property
     def limit_text(self) -> str:
-        """The time limit as the user knows it."""
-        return f"the time limit of {self.whole or self.seconds or 0:g} s"
+        """Describe the time limit as the user stated it."""
+        return f"the time limit of {self.allowed_seconds or self.seconds or 0:g} s"
 
     @property
     def elapsed(self) -> float:
@@ -95,6 +132,28 @@ class Clock:
     @property
     def remaining(self) -> float | None:
         return None if self.seconds is None else self.seconds - self.elapsed
+
+    @property
+    def overtime(self) -> float:
+        """Return the seconds after the end in which a script may still run."""
+        allowed = self.allowed_seconds or self.seconds
+        return 0.0 if allowed is None else min(MOST_OVERTIME, OVERTIME_SHARE * allowed)
+
+    def part(self, share: float | None = None) -> Clock:
+        """Start a clock for a share of the remaining time, or all of it; after the end, for what is left of the overtime."""
+        remaining = self.remaining
+        if remaining is None:
+            return Clock(None, self.memory_bytes)
+        least = max(0.001, min(self.overtime, remaining + self.overtime))
+        seconds = max(least, remaining if share is None else share * remaining)
+        return Clock(seconds, self.memory_bytes, allowed_seconds=self.allowed_seconds or self.seconds)
+
+    def limits(self, limits: Limits, share: float | None = None) -> Limits:
+        """Return `limits` with a share of the remaining time, or all of it, for a script."""
+        if self.seconds is None:
+            return replace(limits, wall_seconds=None)
+        deadline = self.started + self.seconds + self.overtime
+        return replace(limits, wall_seconds=self.part(share).seconds, deadline=deadline)
 
     def check(self) -> None:
         """Raise :class:`LimitReached` when the time is over."""

@@ -8,12 +8,10 @@ import os
 import resource
 import signal
 import sys
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 from m2bridge import records
 from m2bridge.alarm import alarm
@@ -33,12 +31,10 @@ from m2bridge.errors import (
     TimeLimitError,
 )
 from m2bridge.families import parse_spec
-from m2bridge.limits import Limits
+from m2bridge.limits import Clock, LimitReached, Limits
 from m2bridge.scripts import Script
 
 LINUX = sys.platform == "linux"
-_GRACE = 1.0
-"""Seconds after its limit at which a job's Python code is interrupted."""
 _STOPPED = (Outcome.TIMED_OUT, Outcome.OUT_OF_MEMORY, Outcome.TOO_MUCH_OUTPUT)
 _LONGEST_MESSAGE = 2000
 _peak_files: list[int] = []
@@ -49,9 +45,8 @@ class JobEngine(Engine):
     which has its own, is at work. It remembers runs that were stopped or never began, whatever the analysis makes of them.
     """
 
-    def __init__(self, engine: Engine, limits: Limits, memory: MemoryLimit) -> None:
-        self._engine, self._memory = engine, memory
-        self._end = None if limits.wall_seconds is None else time.monotonic() + limits.wall_seconds
+    def __init__(self, engine: Engine, clock: Clock, memory: MemoryLimit) -> None:
+        self._engine, self._clock, self._memory = engine, clock, memory
         self.stopped: Run | None = None
         self.lost: str | None = None
         self.peak_memory_bytes = 0
@@ -62,8 +57,8 @@ class JobEngine(Engine):
 
     def run(self, script: Script, limits: Limits | None = None, listener: Listener | None = None) -> Run:
         limits = limits or Limits()
-        if self._end is not None:
-            left = max(0.001, self._end - time.monotonic())
+        if (remaining := self._clock.remaining) is not None:
+            left = max(0.001, remaining)
             limits = replace(limits, wall_seconds=min(left, limits.wall_seconds or left))
         with self._memory.lifted():
             run = self._engine.run(script, limits, listener)
@@ -111,15 +106,15 @@ def attempt(job: dict[str, Any], engine: Engine, progress: Callable[[str], None]
     engine is never taken for a property of a job.
     """
     limits = limits_of(job.get("limits", {}))
-    start = time.monotonic()
+    clock = Clock.of(limits)
     kills = oom_kills()
     _forget_peak()
     memory = MemoryLimit(limits.memory_bytes)
-    job_engine = JobEngine(engine, limits, memory)
+    job_engine = JobEngine(engine, clock, memory)
     try:
-        with alarm(limits.wall_seconds, partial(_ring, limits), _GRACE):
+        with alarm(clock.remaining, clock.check):
             memory.begin()
-            answer = _answer(job, job_engine, limits, progress)
+            answer = _answer(job, job_engine, limits, clock, progress)
     except (SystemExit, KeyboardInterrupt):
         raise
     except BaseException as error:
@@ -132,7 +127,7 @@ def attempt(job: dict[str, Any], engine: Engine, progress: Callable[[str], None]
         memory.end()
     if job_engine.lost is not None or answer["outcome"] == JobOutcome.CRASHED:
         answer = _after_a_probe(answer, job_engine)
-    answer["seconds"] = time.monotonic() - start
+    answer["seconds"] = clock.elapsed
     answer["peak_memory_bytes"] = max(job_engine.peak_memory_bytes, _peak()) or None
     return answer
 
@@ -154,12 +149,12 @@ def _after_a_probe(answer: dict[str, Any], engine: JobEngine) -> dict[str, Any]:
 
 
 def _answer(
-    job: dict[str, Any], engine: JobEngine, limits: Limits, progress: Callable[[str], None]
+    job: dict[str, Any], engine: JobEngine, limits: Limits, clock: Clock, progress: Callable[[str], None]
 ) -> dict[str, Any]:
     question = registry.job(job["analysis"])
     result = question(
         parse_spec(job["model"]), **registry.parameters_of(question, job.get("parameters", {})), engine=engine,
-        limits=limits, progress=progress,
+        limits=limits, clock=clock, progress=progress,
     )  # fmt: skip
     document = json.loads(json.dumps(records.to_document(result), allow_nan=False))
     if result.agreement is False:
@@ -172,10 +167,6 @@ def _answer(
     return {"outcome": outcome, "message": limit, "result": document}
 
 
-def _ring(limits: Limits) -> NoReturn:
-    raise TimeLimitError(f"stopped after {limits.wall_seconds:g} s by the time limit")
-
-
 _OUTCOMES: tuple[tuple[tuple[type[M2BridgeError], ...], JobOutcome], ...] = (
     ((MemoryLimitError,), JobOutcome.OUT_OF_MEMORY),
     ((LimitError,), JobOutcome.TIMED_OUT),
@@ -186,6 +177,8 @@ _OUTCOMES: tuple[tuple[tuple[type[M2BridgeError], ...], JobOutcome], ...] = (
 
 
 def _failure(error: BaseException) -> dict[str, Any]:
+    if isinstance(error, LimitReached):  # outside of the question: while its answer was written
+        error = TimeLimitError(error.reason)
     if not isinstance(error, (TimeLimitError, MemoryLimitError)) and _python_lacked_memory(error):
         # what Python did not give back is better left behind with the process
         return {"outcome": JobOutcome.OUT_OF_MEMORY, "message": "Python ran out of memory", "retire": True}

@@ -19,7 +19,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -31,6 +30,7 @@ from m2bridge.batch.policy import Task, limits_document
 from m2bridge.batch.worker import PROTOCOL
 from m2bridge.engine import machine
 from m2bridge.errors import InputError, M2BridgeError, NoEngineError
+from m2bridge.limits import Clock
 
 _CHUNK = 1 << 18
 _ONE_THREAD = dict.fromkeys(
@@ -131,7 +131,7 @@ class WorkerHandle(ABC):
 
     def give(self, task: Task) -> None:
         """Send a job; the worker reads at once, whatever it is doing."""
-        task.started, task.step, task.oom_kills = time.monotonic(), "starting", machine.oom_kills()
+        task.clock, task.step, task.oom_kills = Clock.of(task.limits), "starting", machine.oom_kills()
         self.task = task
         self.send({**task.job.document(), "limits": limits_document(task.limits), "id": task.key})
 

@@ -9,17 +9,16 @@ from __future__ import annotations
 import contextlib
 import math
 import threading
-import time
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from m2bridge._version import __version__
 from m2bridge.errors import RecordError
-from m2bridge.limits import Limits
+from m2bridge.limits import Clock, Limits
 
 if TYPE_CHECKING:
     from m2bridge.batch.job import Job
@@ -137,13 +136,13 @@ class Attempt:
 
 @dataclass(slots=True, eq=False)
 class Task:
-    """A job on its way: its key, the limits and the number of this attempt, since when, at which step."""
+    """A job that runs: its key, the limits and the number of this attempt, its clock and the current step."""
 
     job: Job
     key: str
     limits: Limits
     attempt: int = 1
-    started: float = 0.0
+    clock: Clock = field(default_factory=Clock)
     step: str = "starting"
     previous: dict[str, Any] | None = None
     oom_kills: int = 0
@@ -151,13 +150,9 @@ class Task:
     """Handed over, but not known to be begun: its time does not run yet."""
 
     @property
-    def elapsed(self) -> float:
-        return time.monotonic() - self.started
-
-    @property
     def overdue(self) -> bool:
-        wall = self.limits.wall_seconds
-        return wall is not None and not self.queued and self.elapsed > wall + GRACE
+        remaining = self.clock.remaining
+        return remaining is not None and not self.queued and remaining < -GRACE
 
 
 @dataclass(slots=True, kw_only=True)

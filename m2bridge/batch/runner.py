@@ -245,14 +245,18 @@ class Runner:
         outcome, killed = JobOutcome.CRASHED, status == -signal.SIGKILL
         message = f"the worker died with status {status}" + (f": {last}" if last else "")
         if worker.killed_for == "time":
-            outcome, message, killed = JobOutcome.TIMED_OUT, f"stopped after {task.elapsed:.0f} s", False
+            outcome, message, killed = (
+                JobOutcome.TIMED_OUT,
+                f"stopped after {task.clock.elapsed:.0f} s",
+                False,
+            )
         elif not killed and _NO_MEMORY.search(words):
             outcome, message, killed = JobOutcome.OUT_OF_MEMORY, "Python used more memory than allowed", False
         elif killed and machine.oom_kills() > task.oom_kills:
             outcome, killed = JobOutcome.OUT_OF_MEMORY, False
             message = "the machine or its control group ran out of memory and the kernel killed Python"
         attempt = Attempt(
-            outcome=outcome, seconds=task.elapsed, limits=task.limits, message=message, killed=killed
+            outcome=outcome, seconds=task.clock.elapsed, limits=task.limits, message=message, killed=killed
         )
         self._finish(task, attempt, worker.engine)
 
@@ -291,7 +295,7 @@ class Runner:
         state = self.state
         state.seconds = time.monotonic() - self._begun
         state.running = [
-            Running(w.task.job.title, round(w.task.elapsed, 1), w.task.step, w.task.attempt)
+            Running(w.task.job.title, round(w.task.clock.elapsed, 1), w.task.step, w.task.attempt)
             for w in self.workers
             if w.task
         ]
@@ -308,7 +312,7 @@ class Runner:
             return None
         median = statistics.median(self.finished_seconds)
         running = [worker.task for worker in self.workers if worker.task]
-        left = median * len(self.queue) + sum(max(0.0, median - task.elapsed) for task in running)
+        left = median * len(self.queue) + sum(max(0.0, median - task.clock.elapsed) for task in running)
         return left / max(self.settings.workers, 1)
 
     def _end_workers(self) -> None:

@@ -11,6 +11,7 @@ import io
 import os
 import signal
 import sys
+import time
 from collections.abc import Iterable
 from pathlib import Path
 from types import FrameType
@@ -163,6 +164,7 @@ def build_app(names: Iterable[str] | None = None) -> typer.Typer:
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line and return its exit code, which is 141 if the reader of the output closed the pipe."""
+    started = time.monotonic()
     null = open(os.devnull, "r+")  # noqa: SIM115 # replaces a closed standard stream until the process ends
     sys.stdin = sys.stdin or null
     sys.stdout = sys.stdout or null
@@ -173,7 +175,7 @@ def main(arguments: list[str] | None = None) -> int:
         if isinstance(stream, io.TextIOWrapper) and stream.errors in ("strict", "backslashreplace"):
             stream.reconfigure(errors="m2bridge")
     try:
-        code = _run(list(sys.argv[1:] if arguments is None else arguments))
+        code = _run(list(sys.argv[1:] if arguments is None else arguments), started)
         for stream in streams:
             stream.flush()
         return code
@@ -194,10 +196,10 @@ def _redirect_if_closed(stream: TextIO) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
-def _run(arguments: list[str]) -> int:
-    """Run a command. Report every error as one line on standard error and return its exit code."""
+def _run(arguments: list[str], started: float) -> int:
+    """Run a command that began at `started`. Report every error as one line on standard error and return its exit code."""
     try:
-        return _dispatch(arguments)
+        return _dispatch(arguments, started)
     except M2BridgeError as error:
         _report_error(str(error))
         if isinstance(error, DisagreementError):
@@ -227,7 +229,7 @@ def _run(arguments: list[str]) -> int:
         return 1
 
 
-def _dispatch(arguments: list[str]) -> int:
+def _dispatch(arguments: list[str], started: float) -> int:
     """Print a help text without the option parser if that suffices; otherwise build the named command and run it."""
     from m2bridge.questions import QUESTIONS, sentences
 
@@ -254,7 +256,7 @@ def _dispatch(arguments: list[str]) -> int:
     import typer
 
     command = typer.main.get_command(build_app(None if completing else names))
-    code = command.main(args=arguments, prog_name="m2bridge", standalone_mode=False)
+    code = command.main(args=arguments, prog_name="m2bridge", standalone_mode=False, obj=started)
     if code == 130:  # the option parser returns this code after an interrupt, without a message
         _report_error("interrupted")
     return code if isinstance(code, int) else 0

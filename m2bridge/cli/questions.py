@@ -15,6 +15,7 @@ import typer
 
 from m2bridge.cli import common
 from m2bridge.errors import InputError, visible
+from m2bridge.limits import Clock
 from m2bridge.questions import SPEC, OwnOption, find
 from m2bridge.results import Result
 from m2bridge.views import cut
@@ -30,14 +31,15 @@ def register(app: typer.Typer, name: str) -> None:
     """Add the command of the question `name` to `app`."""
     question = find(name)
 
-    def command(**arguments: Any) -> None:
-        _run(question, arguments)
+    def command(context: typer.Context, **arguments: Any) -> None:
+        _run(question, arguments, started=context.obj)
 
     keyword = inspect.Parameter.KEYWORD_ONLY
     parameters = [
         inspect.Parameter(name, keyword, annotation=kind, default=default)
         for name, (kind, default) in _parameters(question).items()
     ]
+    parameters.insert(0, inspect.Parameter("context", keyword, annotation=typer.Context))
     command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     example = f"\n\nExample: {question.example}" if question.example else ""
@@ -86,15 +88,14 @@ def _plain(kind: Any) -> type | None:
     return kind if kind in (int, bool, float, str, Path) else None
 
 
-def _run(question: Question[Any, Any], arguments: dict[str, Any]) -> None:
+def _run(question: Question[Any, Any], arguments: dict[str, Any], *, started: float) -> None:
+    """Answer a question and print the answer; the command began at `started`, and loading it counts."""
     from m2bridge.families import Model
 
     subject = _subject(question, arguments)
     options = {name: _value(own, arguments[name]) for name, own in question.options.items()}
-    options |= {
-        "seed": arguments["seed"],
-        "limits": common.parse_limits(arguments["timeout"], arguments["memory"]),
-    }
+    limits = common.parse_limits(arguments["timeout"], arguments["memory"])
+    options |= {"seed": arguments["seed"], "limits": limits, "clock": Clock.of(limits, started)}
     if arguments.get("prime") is not None:
         options["prime"] = arguments["prime"]
     common.check_directories(save=arguments["save"], keep=arguments["keep"])

@@ -205,9 +205,9 @@ class JobExchange:
             self.buffers[1].clear()
         self.supervisor.job_pid = pid
         self.script_began = True
-        wall_seconds = self.limits.wall_seconds
+        wall_seconds = self.limits.seconds_left
         self.deadline = float("inf") if wall_seconds is None else time.monotonic() + wall_seconds + _GRACE
-        self.supervisor.send(request="go")
+        self.supervisor.send(request="go", wall_seconds=wall_seconds)
 
     def lost(self, reason: str) -> SupervisorLostError:
         """Make an error from `reason` and the last line on standard error, which may contain the cause."""

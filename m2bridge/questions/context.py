@@ -30,8 +30,6 @@ R = TypeVar("R", bound=Result)
 S = TypeVar("S")
 Progress = Callable[[str], None]
 """Called with the name of each step of a computation as it begins."""
-_LEAST_SECONDS, _LEAST_SHARE = 1.0, 0.05
-"""A run gets this much of the user's time limit at least, and at most so many seconds, also where the limit is over."""
 _LONGEST_RECORDED_VALUE = 200
 """Characters; longer values of a script, such as its equations, are not recorded with it."""
 
@@ -62,10 +60,10 @@ class Context:
     def __init__(
         self, *, engine: Engine | bool | None, prime: int | None, seed: int, limits: Limits, keep: Path | None,
         progress: Progress | None, warm: bool = False, opener: Callable[..., Any] = open_engine,
-        whole_seconds: float | None = None,
+        clock: Clock | None = None,
     ) -> None:  # fmt: skip
         self.seed, self.prime, self.limits, self.keep, self.progress = seed, prime, limits, keep, progress
-        self.clock = Clock(limits.wall_seconds, limits.memory_bytes, whole=whole_seconds)
+        self.clock = clock or Clock.of(limits)
         self._evidence: list[Evidence] = []
         self.scripts: list[ScriptUse] = []
         self.limit: str | None = None
@@ -125,7 +123,8 @@ class Context:
     ) -> tuple[Values, str | None]:
         """Run a rendered script; see :meth:`run_template`."""
         with suspended_alarm():
-            run = self.engine.run(script, self._limits_left(share), self._report_step)
+            engine = self.engine
+            run = engine.run(script, self.clock.limits(self.limits, share), self._report_step)
         self._remember(run)
         try:
             values, stopped = protocol.read(run), None
@@ -145,20 +144,10 @@ class Context:
         if not isinstance(error, TimeLimitError) or self.clock.remaining is None:
             return str(error)
         over = f"when {self.clock.limit_text} was over"
-        if self.clock.remaining > _LEAST_SECONDS or self.clock.whole not in (None, self.clock.seconds):
+        if self.clock.remaining > self.clock.overtime or self.clock.is_part:
             over = f"its part of {self.clock.limit_text}"
         name, seconds = error.run.script.name, error.run.seconds
         return f"script {name} was stopped after {seconds:.1f} s, {over}; allow more with --timeout"
-
-    def _limits_left(self, share: float | None) -> Limits:
-        """Return the limits with a share of the remaining time, or all of it."""
-        remaining, whole = self.clock.remaining, self.clock.whole or self.clock.seconds
-        if remaining is None or whole is None:
-            return replace(self.limits, wall_seconds=None)
-        least = min(_LEAST_SECONDS, _LEAST_SHARE * whole)
-        return replace(
-            self.limits, wall_seconds=max(least, remaining if share is None else share * remaining)
-        )
 
     def note_limit(self, reason: str) -> None:
         """Record that a limit left something out of the answer; the first one is kept."""
@@ -211,9 +200,8 @@ class Context:
         Its scripts are recorded, and its limit if it is `decisive`; see :meth:`run_template`. Of its evidence only contradictions
         are added: an answer that contradicts itself makes this one contradictory.
         """
-        limits = self._limits_left(share)
-        given = {"seed": self.seed, "limits": limits, "keep": self.keep, "progress": self.progress, **options}
-        given["whole_seconds"] = self.clock.whole or self.clock.seconds
+        given = {"seed": self.seed, "keep": self.keep, "progress": self.progress, **options}
+        given |= {"limits": self.limits, "clock": self.clock.part(share)}
         if given.get("engine") is None:
             given["engine"] = self.engine
         try:

@@ -27,7 +27,7 @@ from m2bridge.claims import said_about
 from m2bridge.engine import Engine, open_engine
 from m2bridge.errors import InputError, LimitError, suggestion
 from m2bridge.families import Model, parse_spec
-from m2bridge.limits import LimitReached, Limits, parse_bytes, parse_seconds
+from m2bridge.limits import Clock, LimitReached, Limits, parse_bytes, parse_seconds
 from m2bridge.linear.primes import LARGE_PRIME
 from m2bridge.questions import SPEC, ForceOption, Option, OwnOption, Subject, check_number
 from m2bridge.questions.context import Context, Progress, prime_between
@@ -119,7 +119,7 @@ class Question(Generic[S, R]):
     def __call__(
         self, subject: S | str, *given: Any, engine: Engine | bool | None = None, prime: int | None = None, seed: int = 0,
         limits: Limits | None = None, timeout: float | str | None = None, memory: int | str | None = None,
-        keep: Path | None = None, progress: Progress | None = None, whole_seconds: float | None = None, **options: Any,
+        keep: Path | None = None, progress: Progress | None = None, clock: Clock | None = None, **options: Any,
     ) -> R:  # fmt: skip
         """The answer about `subject`, a model or its spec; `given` are own options that the question takes without their names.
 
@@ -127,8 +127,8 @@ class Question(Generic[S, R]):
         characteristic of finite fields, by default one that divides nothing in the subject; `seed` that of every random choice.
         `limits` are time and memory of the whole question; `timeout` and `memory` say the same: ``"10m"``, ``"4G"``. `keep` is a
         directory in which to leave every script with its raw output. `progress` is told each step as it begins; without one,
-        notebooks and interactive terminals show the step themselves. `whole_seconds` is for a question that another one asks: the
-        time that the user allowed, of which `limits` are a part.
+        notebooks and interactive terminals show the step themselves. `clock` is that of the command, job or question of which
+        this one is a part; by default a new one is started.
         """
         places = [p.name for p in self._own_parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
         if len(given) > len(places) or set(places[: len(given)]) & set(options):
@@ -145,10 +145,10 @@ class Question(Generic[S, R]):
         steps = suitable_steps() if progress is None else None
         context = Context(
             engine=engine, prime=prime, seed=seed, limits=allowed, keep=keep, progress=progress or steps, warm=self.warm,
-            opener=open_engine, whole_seconds=whole_seconds,
+            opener=open_engine, clock=clock,
         )  # fmt: skip
         try:
-            with alarm(allowed.wall_seconds, context.clock.check):
+            with alarm(context.clock.remaining, context.clock.check):
                 about = self.subject.of(subject)
                 answer = self.function(context, about, **options)
                 return replace(answer, **self._envelope(about, answer, options))

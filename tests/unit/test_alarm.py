@@ -80,8 +80,8 @@ def test_nothing_rings_without_a_limit_or_before_it() -> None:
 
 
 def test_the_outer_alarm_goes_on_after_the_inner_one() -> None:
-    with pytest.raises(LimitReached, match="1 s"), alarm(0.1, Clock(0.1, whole=1).check):  # noqa: PT012
-        with pytest.raises(LimitReached, match="2 s"), alarm(0.05, Clock(0.05, whole=2).check):
+    with pytest.raises(LimitReached, match="1 s"), alarm(0.1, Clock(0.1, allowed_seconds=1).check):  # noqa: PT012
+        with pytest.raises(LimitReached, match="2 s"), alarm(0.05, Clock(0.05, allowed_seconds=2).check):
             endless()
         endless()
 

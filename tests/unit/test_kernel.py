@@ -15,7 +15,7 @@ from m2bridge.engine.base import Outcome
 from m2bridge.errors import InputError, LimitError, M2BridgeError, NoEngineError
 from m2bridge.evidence import Evidence
 from m2bridge.families import Model
-from m2bridge.limits import LimitReached, Limits
+from m2bridge.limits import Clock, LimitReached, Limits
 from m2bridge.questions import QUESTIONS, find, kernel, questions, sentences
 from m2bridge.questions.kernel import Context, Option, question
 from m2bridge.results import RESULT_TYPES, Result
@@ -157,7 +157,8 @@ def test_a_part_of_the_time_is_named_as_a_part() -> None:
     """What the user gave is named, also by a question that another one asks within what is left of the time."""
     stopped = ReplayEngine([Transcript(script="double", stdout="", outcome=Outcome.TIMED_OUT)])
     words = {"prime": None, "seed": 0, "keep": None, "progress": None}
-    context = Context(engine=stopped, limits=Limits(wall_seconds=40.0), whole_seconds=60.0, **words)  # type: ignore[arg-type]
+    clock = Clock(40.0, allowed_seconds=60.0)
+    context = Context(engine=stopped, limits=Limits(), clock=clock, **words)  # type: ignore[arg-type]
     values, limit = context.run_script(Script(name="double", text="<< 1;"), share=0.05)
     assert not values.complete
     assert limit is not None

@@ -21,7 +21,7 @@ from m2bridge.symmetry.search import Search
 ROOT = Path(__file__).parents[2]
 SKIPS = "attention(d=[2,2,2],a=[3,4],t=3,heads=[2,2],tied=true,skip=true)"
 """Ranks take a moment, the search for symmetries half a minute."""
-_WORDS = "SECONDS?|PATIENCE|GRACE|PAUSE|TICK|HEARTBEAT|EVERY|LOOK|SILENCE|TIMEOUT|INTERVAL"
+_WORDS = "SECONDS?|PATIENCE|GRACE|PAUSE|TICK|HEARTBEAT|EVERY|LOOK|SILENCE|TIMEOUT|INTERVAL|OVERTIME"
 _ASSIGNED = re.compile(r"^ *([A-Z_, ]+)(?:: [a-z]+)? = (?=.*[0-9]|\")", re.MULTILINE)
 _ONE_NAME = re.compile(rf"\b[A-Z_]*(?:{_WORDS})\b")
 _LIMITS = re.compile(r"wall_seconds(?:: float \| None)? ?= ?[0-9]")
@@ -54,7 +54,6 @@ def test_every_constant_in_seconds_is_in_the_table() -> None:
     assert constants() - listed() == set()
     deciding = ("questions/", "symmetry/", "programs/", "linear/", "frontends/", "families/")
     assert {c for c in listed() if c[0].startswith(deciding)} == {
-        ("questions/context.py", "_LEAST_SECONDS"),
         ("questions/kernel.py", "_PATIENCE"),
     }
 
@@ -166,3 +165,41 @@ def test_a_limit_is_never_dropped() -> None:
     values = {f.name: getattr(found, f.name) for f in fields(found) if f.name not in left_out}
     assert context.build_result(type(found), **values).limit == context.limit
     assert context.build_result(type(found), **{**values, "limit": "mine"}).limit == "mine"
+
+
+def test_parts_of_a_clock_end_within_it() -> None:
+    clock = limits.Clock(100.0, started=time.monotonic() - 60)
+    half = clock.part(0.5)
+    assert (clock.is_part, half.is_part) == (False, True)
+    assert half.seconds == pytest.approx(20, abs=1)
+    assert half.part().seconds == pytest.approx(20, abs=1)
+    assert half.limit_text == clock.limit_text == "the time limit of 100 s"
+    assert limits.Clock().part(0.5).seconds is None
+
+
+def test_scripts_after_the_end_share_one_overtime() -> None:
+    """Each script that begins late has what the ones before have left of a twentieth of the limit, or of one second."""
+    begin = time.monotonic()
+    for late, left in ((0.0, 0.1), (0.06, 0.04), (0.2, 0.001)):
+        clock = limits.Clock(2.0, started=begin - 2 - late)
+        allowed = clock.limits(limits.Limits())
+        assert allowed.wall_seconds == pytest.approx(left, abs=0.02)
+        assert allowed.deadline == pytest.approx(begin + 0.1 - late)
+    assert limits.Clock(600.0).overtime == 1.0
+
+
+def test_the_start_of_macaulay2_counts() -> None:
+    """A script that begins later than it was sent has what is left until the deadline, never more than its share."""
+    now = time.monotonic()
+    assert limits.Limits(wall_seconds=5.0, deadline=now + 60).seconds_left == 5.0
+    assert limits.Limits(wall_seconds=5.0, deadline=now + 2).seconds_left == pytest.approx(2, abs=0.5)
+    assert limits.Limits(wall_seconds=5.0, deadline=now - 2).seconds_left == 0.0
+
+
+def test_loading_a_command_counts(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The clock of a command starts when it begins, not when its modules are loaded."""
+    monkeypatch.setattr("m2bridge.cli.time", SimpleNamespace(monotonic=lambda: time.monotonic() - 1000))
+    assert main(["dimension", "lightning(d=2,dp=1)", "--no-engine", "--timeout", "600"]) == 5
+    assert "the time limit of 600 s was reached" in capsys.readouterr().err

@@ -266,7 +266,7 @@ def test_what_is_not_asked_is_said(monkeypatch: pytest.MonkeyPatch, engine: Engi
 
 
 def test_a_stopped_run_keeps_what_it_had_said(monkeypatch: pytest.MonkeyPatch, engine: Engine) -> None:
-    monkeypatch.setattr("m2bridge.questions.context._LEAST_SECONDS", 0.01)
+    monkeypatch.setattr("m2bridge.limits.MOST_OVERTIME", 0.01)
     found = asked("lightning(d=64,dp=64,t=64)", engine, limits=Limits(wall_seconds=0.01))
     assert found[0].value is None
     assert "limit" in found[0].method

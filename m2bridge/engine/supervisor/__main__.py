@@ -12,7 +12,8 @@ Both directions of the socket carry JSON objects, one per line. The client sends
 2. request ``job``: script, command, environment and limits. The supervisor starts a Macaulay2, or the warm one forks a child.
    Macaulay2 opens a FIFO, the gate, and blocks. While it is blocked, the supervisor sets the limits of the process.
 3. event ``ready``: the process is blocked at the gate and has its limits. The client reads what Macaulay2 has printed so far.
-4. request ``go``: the supervisor writes the name of the script to the gate. Macaulay2 reads the name and loads the script.
+4. request ``go``, with the seconds that are left: the supervisor writes the name of the script to the gate. Macaulay2 reads the
+   name and loads the script.
 5. event ``done``: wait status, times and peak memory of the process; or event ``lost``: the warm Macaulay2 has ended.
 
 At any time the client may send ``kill``, which ends the job, or ``crashing``, which shortens the time limit because Macaulay2 has
@@ -111,6 +112,10 @@ class Supervisor:
                 self.kill_requested = True
             elif kind == "go":
                 self.go_requested = True
+                if (
+                    request["wall_seconds"] is not None
+                ):  # less than the job was sent with, if the start took long
+                    self.deadline = min(self.deadline, time.monotonic() + request["wall_seconds"])
             elif kind == "crashing":
                 self.deadline = min(self.deadline, time.monotonic() + CRASH_TRACE_TIMEOUT)
             else:
