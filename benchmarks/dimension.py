@@ -33,7 +33,7 @@ from m2bridge.programs.proofs import BallProof, prove_rank
 from m2bridge.programs.ranks import GenericRank, generic_rank
 from m2bridge.programs.run import Lettered
 from m2bridge.questions.dimension import dimension
-from m2bridge.questions.dimension.lower import float_witness
+from m2bridge.questions.dimension.checks import float_witness
 
 FIGURE_3 = tuple(range(3, 11))
 LARGE = (

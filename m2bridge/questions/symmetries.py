@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar
 
+from m2bridge.bounds.program_upper import UpperBounds
 from m2bridge.certainty import Certainty
 from m2bridge.certificates.points import found_symmetries
 from m2bridge.errors import InputError, NotPolynomialError
@@ -18,7 +19,6 @@ from m2bridge.programs.ranks import generic_rank
 from m2bridge.programs.work import OF_SYMMETRIES, WorkBudget
 from m2bridge.questions.kernel import Context, Option, question
 from m2bridge.results import Result, register_result
-from m2bridge.symmetry.bounds import Bounds
 from m2bridge.symmetry.exchanges import exchanged_variables, exchanges, groups_of_swaps
 from m2bridge.symmetry.fields import VectorField, in_span
 from m2bridge.symmetry.finite import FiniteSymmetry, permutations, signs
@@ -248,10 +248,10 @@ def symmetries(
             found.run(highest, first=highest)
             searched = highest if found.complete else searched
     found.complete = found.complete and context.limit is None
-    bounds = Bounds(p=p, seed=seed, work=WorkBudget(0.0))
+    bounds = UpperBounds(p=p, seed=seed, work=WorkBudget(0.0))
     with context.keep_partial("cuts of the program"):
         context.clock.check()
-        bounds = Bounds(p=p, seed=seed, work=WorkBudget(OF_SYMMETRIES, context.clock.check))
+        bounds = UpperBounds(p=p, seed=seed, work=WorkBudget(OF_SYMMETRIES, context.clock.check))
         bounds.best(program, found.fields, rank)
     bound = bounds.best(program, found.fields, rank)
     fields = list(found.fields)
@@ -301,7 +301,7 @@ def symmetries(
             proved=bound.value == rank,
         ),
         certificate=found_symmetries(
-            model, [field.document for field in fields], minor, bound.document, bound.value
+            model, [field.document for field in fields], minor, bound.argument, bound.value
         ),
     )
 

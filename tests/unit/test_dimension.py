@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from m2bridge import records
+from m2bridge.bounds import model_upper
 from m2bridge.certainty import Certainty
 from m2bridge.checker import verify
 from m2bridge.cli import main
@@ -26,7 +27,7 @@ from m2bridge.programs.jacobians import free_columns, jacobian_block, last_layer
 from m2bridge.programs.points import draw_inputs, draw_weights
 from m2bridge.programs.ranks import generic_rank
 from m2bridge.programs.run import Lettered
-from m2bridge.questions.dimension import Dimension, dimension, upper
+from m2bridge.questions.dimension import Dimension, dimension
 
 
 def answer(spec: str, **options: object) -> Dimension:
@@ -136,9 +137,9 @@ def test_disagreement_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_wrong_slice_is_caught_by_the_other_witnesses(monkeypatch: pytest.MonkeyPatch) -> None:
     """An upper bound that is one too small contradicts the exact rank: exit 3."""
-    original = upper.slice_bound
+    original = model_upper.slice_bound
     monkeypatch.setattr(
-        upper,
+        model_upper,
         "slice_bound",
         lambda model: replace(original(model), value=model.parameter_count - model.knowledge.gauge.count - 1),
     )

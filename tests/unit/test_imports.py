@@ -49,6 +49,7 @@ LEFT_OF = {
     "frontends": FOUNDATION | {"linear", "programs"},
     "families": FOUNDATION | {"linear", "programs", "frontends"},
     "symmetry": FOUNDATION | {"linear", "programs", "frontends", "families", "results"},
+    "bounds": FOUNDATION | {"linear", "programs", "frontends", "families", "symmetry"},
     "scripts": FOUNDATION | {"families"},
     "results": FOUNDATION,
     "engine": FOUNDATION | {"families", "scripts"},

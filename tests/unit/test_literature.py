@@ -20,7 +20,7 @@ SPECS = (
 )  # fmt: skip
 NAMES = ("formula", "closure_degree", "dimension_bound")
 COUNTS = (
-    "m2bridge.questions.dimension.upper.attention_dim",
+    "m2bridge.bounds.model_upper.attention_dim",
     "m2bridge.questions.dimension.softmax.attention_dim",
     "m2bridge.questions.dimension.softmax.virtual_dim_upper",
 )

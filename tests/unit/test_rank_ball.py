@@ -14,7 +14,7 @@ from m2bridge.programs.arithmetics import BallArithmetic
 from m2bridge.programs.jacobians import free_columns, last_layer
 from m2bridge.programs.proofs import enclosure, prove_rank
 from m2bridge.programs.ranks import generic_rank
-from m2bridge.questions.dimension.lower import float_witness
+from m2bridge.questions.dimension.checks import float_witness
 
 
 def contains(ball: Ball, index: tuple[int, ...], value: Fraction) -> bool:

@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 
 from m2bridge import checker, dimension
+from m2bridge.bounds.compositions import compositions
+from m2bridge.bounds.equations import equations
+from m2bridge.bounds.program_upper import UpperBounds, coordinate_count
 from m2bridge.errors import InputError
 from m2bridge.families import MLP, parse_spec
 from m2bridge.families.user_network import from_callable
 from m2bridge.programs.layers import one_hidden_layer
 from m2bridge.programs.ranks import generic_rank
-from m2bridge.symmetry.bounds import Bounds, coordinate_count
-from m2bridge.symmetry.equations import equations
-from m2bridge.symmetry.parts import cuts
 from m2bridge.symmetry.search import Search
 from tests.networks import NETWORKS
 
@@ -118,9 +118,9 @@ def test_the_checker_rejects_a_composition_that_claims_too_much() -> None:
 def test_no_bound_is_below_the_rank(widths: tuple[int, ...], r: int) -> None:
     """Every upper bound, of the whole and of its parts, is at least the rank of the Jacobian, a lower bound."""
     program = MLP(widths=widths, r=r).program
-    bounds = Bounds(p=P)
+    bounds = UpperBounds(p=P)
     bounds.best(program, Search(program, p=P).run(1).fields)
-    parts = [part.program for cut in cuts(program) for part in (cut.first, cut.second)]
+    parts = [part.program for cut in compositions(program) for part in (cut.first, cut.second)]
     for part in [program, *parts]:
         fields = Search(part, p=P).run().fields
         assert bounds.best(part, fields).value >= generic_rank(part, p=P).rank
@@ -156,8 +156,8 @@ def test_no_weight_passes_a_cut() -> None:
     def skip(A: Any, B: Any, x: Any) -> Any:
         return x + B @ (A @ x) ** 2
 
-    assert cuts(from_callable(tied, {"W": (2, 2)}, inputs={"x": (2,)}).program) == []
-    between, after = cuts(from_callable(skip, {"A": (2, 2), "B": (2, 2)}, inputs={"x": (2,)}).program)
+    assert compositions(from_callable(tied, {"W": (2, 2)}, inputs={"x": (2,)}).program) == []
+    between, after = compositions(from_callable(skip, {"A": (2, 2), "B": (2, 2)}, inputs={"x": (2,)}).program)
     assert [list(part.program.parameters) for part in (between.first, between.second)] == [["A"], ["B"]]
     assert len(between.second.program.inputs) == 2
     assert [list(part.program.parameters) for part in (after.first, after.second)] == [["A", "B"], []]

@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 
 from m2bridge import dimension, from_callable
+from m2bridge.bounds.analytic import relaxed, relaxed_bound
 from m2bridge.families import parse_spec
 from m2bridge.programs.program import check_program
 from m2bridge.programs.work import WorkBudget
-from m2bridge.symmetry.bounds import relaxed_bound
-from m2bridge.symmetry.parts import relaxed
 
 P = 8388593
 

@@ -10,6 +10,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Annotated
 
+from m2bridge.bounds.lower import MOST_BALL_COLUMNS, LowerBounds, lower_bounds
+from m2bridge.bounds.model_upper import ambient_dim, span_bound, symmetry_rank, upper_bounds
+from m2bridge.bounds.searched import found_bound
 from m2bridge.certainty import Certainty
 from m2bridge.certificates.produce import certificate_for
 from m2bridge.errors import InputError
@@ -19,23 +22,10 @@ from m2bridge.families.attention import AttentionNetwork
 from m2bridge.limits import LimitReached
 from m2bridge.linear.primes import LARGE_PRIME, given_numbers, prime_for
 from m2bridge.programs.program import degrees
-from m2bridge.questions.dimension.lower import (
-    MOST_BALL_COLUMNS,
-    LowerBounds,
-    checked,
-    float_witness,
-    lower_bounds,
-)
+from m2bridge.questions.dimension.checks import checked, float_witness
 from m2bridge.questions.dimension.macaulay2 import ask_macaulay2
 from m2bridge.questions.dimension.result import Dimension, FormulaCheck, NumericWitness, rank_at
 from m2bridge.questions.dimension.softmax import virtual_evidence
-from m2bridge.questions.dimension.upper import (
-    ambient_dim,
-    found_bound,
-    span_bound,
-    symmetry_rank,
-    upper_bounds,
-)
 from m2bridge.questions.kernel import Context, Option, question
 from m2bridge.questions.point import AtOption, RationalizeOption
 

@@ -7,21 +7,23 @@
 * layers: what each layer's function can depend on, for several heads and skip connections, up to changes of basis between layers;
 * ambient: the number of target coordinates;
 * span: the dimension of the linear span of the coordinates, expanded over QQ, where that is cheap and a gap is left;
-* found: vector fields and cuts that are searched in the program (:mod:`m2bridge.symmetry`), when the others leave a gap.
+* found: vector fields and compositions that are searched in the program (:mod:`m2bridge.bounds.searched`), when the others leave
+  a gap.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import replace
-from math import comb
-from typing import Any, NamedTuple
+from fractions import Fraction
+from math import comb, lcm
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from m2bridge.bounds.equations import flattening_bound
 from m2bridge.certainty import Certainty
 from m2bridge.errors import NotPolynomialError, OutOfReachError
 from m2bridge.evidence import Evidence
@@ -29,26 +31,17 @@ from m2bridge.families import Mod, Model
 from m2bridge.families.attention import AttentionNetwork
 from m2bridge.families.attention_knowledge import attention_dim
 from m2bridge.families.mlp import Perceptron
-from m2bridge.families.rational_cone import cone_map, is_rational_map
 from m2bridge.families.symbolic import symbolic_map
-from m2bridge.linear.modular import rank_mod
+from m2bridge.linear.modular import rank_mod, rank_over_q
 from m2bridge.programs.points import Held
 from m2bridge.programs.program import degrees
-from m2bridge.programs.work import OF_ANALYTIC, OF_DIMENSION, WorkBudget
-from m2bridge.questions import over_q
-from m2bridge.questions.kernel import Context
-from m2bridge.symmetry.bounds import Bounds, relaxed_bound
-from m2bridge.symmetry.equations import flattening_bound
-from m2bridge.symmetry.names import declared_fields, known_fields
-from m2bridge.symmetry.search import Search
 
 MOST_SYMMETRY_ENTRIES = 10_000_000
-MOST_SEARCHED_WEIGHTS = 1500
 _MOST_EXPANDED, _MOST_MONOMIALS = 100, 20_000
 """So many coordinates are expanded, with at most so many monomials: a second or so."""
 
 
-def _bound(witness: str, method: str, value: int, **detail: Any) -> Evidence:
+def proved_bound(witness: str, method: str, value: int, **detail: Any) -> Evidence:
     return Evidence(
         "image_dim", value, witness, method, certainty=Certainty.PROVED, relation="<=", detail=detail
     )
@@ -64,9 +57,9 @@ def upper_bounds(model: Model, *, p: int, seed: int) -> list[Evidence]:
     found += symmetry_bounds(model, p=p, seed=seed)
     closed = model.knowledge.dimension_bound
     if closed is not None and closed.value is not None and closed.argument is not None:
-        found.append(_bound("layers", closed.argument, closed.value))
+        found.append(proved_bound("layers", closed.argument, closed.value))
     if (ambient := ambient_dim(model)) is not None:
-        found.append(_bound("ambient", "number of target coordinates", ambient))
+        found.append(proved_bound("ambient", "number of target coordinates", ambient))
     if model.knowledge.perceptron is not None:
         found += _by_widths(model.knowledge.perceptron, p=p, seed=seed)
     if closed is not None and closed.value is not None and closed.value < min(item.value for item in found):
@@ -76,14 +69,14 @@ def upper_bounds(model: Model, *, p: int, seed: int) -> list[Evidence]:
 
 def _by_theorem(method: str, value: int, theorem: str) -> Evidence:
     """An upper bound that rests on a theorem for which certificates have no words; it never counts as a second witness."""
-    return replace(_bound("literature", method, value, theorem=theorem), certainty=Certainty.THEOREM)
+    return replace(proved_bound("literature", method, value, theorem=theorem), certainty=Certainty.THEOREM)
 
 
 # -- counts ----------------------------------------------------------------------------------------------
 
 
 def _parameters(model: Model) -> Evidence:
-    found = _bound("parameters", "dimension of the space of weights", model.parameter_dim)
+    found = proved_bound("parameters", "dimension of the space of weights", model.parameter_dim)
     # a dimension seen at one point: another component might be larger
     return found if model.parameter_equations else replace(found, certainty=Certainty.PROBABLE)
 
@@ -108,10 +101,11 @@ def span_bound(model: Model) -> Evidence | None:
     columns = {e: i for i, e in enumerate({e for f in expanded for e in f})}
     table = np.zeros((len(expanded), len(columns)), dtype=object)
     for row, f in zip(table, expanded, strict=True):
+        common = lcm(*(Fraction(c).denominator for c in f.values()))  # a multiple of a row keeps the rank
         for e, c in f.items():
-            row[columns[e]] = c
+            row[columns[e]] = int(c * common)
     method = "linearly independent coordinates, expanded over QQ"
-    found = _bound("span", method, over_q.rank(table) if columns else 0)
+    found = proved_bound("span", method, rank_over_q(table) if columns else 0)
     return replace(found, seconds=time.perf_counter() - start, ancestry="program")
 
 
@@ -134,7 +128,7 @@ def slice_bound(model: Model) -> Evidence:
     if any(name.startswith("V") for name in model.knowledge.gauge.masks):
         fixed += ", V_1 = [I | *], V_2, ..., V_(l-1) = I"
     free = model.parameter_count - model.knowledge.gauge.count
-    return _bound("slice", "free weights of the gauge slice", free, fixed=fixed)
+    return proved_bound("slice", "free weights of the gauge slice", free, fixed=fixed)
 
 
 def virtual_bound(sizes: AttentionNetwork, held: Held, *, analytic: bool) -> Evidence:
@@ -151,7 +145,7 @@ def virtual_bound(sizes: AttentionNetwork, held: Held, *, analytic: bool) -> Evi
     least = min(widths)
     last = least * (widths[0] + widths[-1] - least)
     if analytic and t == 1:
-        return _bound("virtual", "one token: the network is the linear map L", last)
+        return proved_bound("virtual", "one token: the network is the linear map L", last)
     on_virtual = last - (0 if analytic else len(ranks))
     saved = 0
     seen_symmetric = False
@@ -165,7 +159,7 @@ def virtual_bound(sizes: AttentionNetwork, held: Held, *, analytic: bool) -> Evi
     if seen_symmetric:
         text += "; symmetric parts where tokens have rank one"
     free = sizes.parameter_count - held.count
-    return _bound("virtual", text, min(on_virtual, free - saved))
+    return proved_bound("virtual", text, min(on_virtual, free - saved))
 
 
 # -- symmetries ------------------------------------------------------------------------------------------
@@ -196,7 +190,7 @@ def symmetry_bounds(model: Model, *, p: int, seed: int) -> Iterator[Evidence]:
         names = [f"{item.group}: {item.name}" for item in source.knowledge.symmetries]
         text = "weights minus rank of the infinitesimal symmetries"
         method = text if source is model.free else f"{text} of (A, V)"
-        bound = _bound(
+        bound = proved_bound(
             "symmetry", method, source.parameter_count - rank, symmetries=names, source=source.spec, orbit_dim=rank,
             parameters=source.parameter_count, weights={name: value.tolist() for name, value in point.items()},
         )  # fmt: skip
@@ -219,79 +213,3 @@ def symmetry_rank(model: Model, *, p: int, seed: int) -> int | None:
 def symmetry_point(model: Model, *, p: int, seed: int) -> dict[str, NDArray[np.int64]]:
     """The point at which the symmetries of a model are ranked."""
     return model.draw_weights(np.random.default_rng([seed, 5]), p)
-
-
-class FoundBound(NamedTuple):
-    """The best upper bound from symmetries that were searched, its argument for a certificate, and the rank of the fields."""
-
-    evidence: Evidence
-    argument: dict[str, Any] | None
-    orbit_dim: int
-
-
-def found_bound(
-    context: Context, model: Model, *, p: int, lower: int, share: float = 1.0
-) -> FoundBound | None:
-    """The least upper bound from vector fields and cuts of the program, cheap arguments first, until `lower` is met.
-
-    The search ends after counted work (:mod:`m2bridge.programs.work`), of which `share` can be less than all. Where the user's
-    limit comes first, what was found before is used. None where nothing can be searched: too many weights. An analytic program
-    is searched through a polynomial one (:mod:`m2bridge.symmetry.parts`), for which certificates have no words.
-    """
-    program, start, seed, check = model.free.program, time.perf_counter(), context.seed, context.clock.check
-    detail: dict[str, Any] = {}
-    if is_rational_map(model):
-        with suppress(OutOfReachError):
-            return _found_on_cone(context, model, p=p, lower=lower, share=share)
-    if not program.polynomial:
-        best = None
-        with context.keep_partial("bounds of the pieces of an analytic network"):
-            context.clock.check()
-            best = relaxed_bound(program, lower=lower, p=p, seed=seed, work=WorkBudget(OF_ANALYTIC, check))
-        if best is None:
-            return None
-        orbit = program.parameter_count - best.value
-    elif program.parameter_count > MOST_SEARCHED_WEIGHTS:
-        return None
-    else:
-        work = WorkBudget(share * OF_DIMENSION, check)
-        search = Search(program, p=p, seed=seed, work=work, corank=program.parameter_count - lower)
-        declared = [
-            f for item in (model.user.declared if model.user else ()) for f in declared_fields(model, item)
-        ]
-        for field in [*declared, *(field for _, field in known_fields(model.free))]:
-            search.take(field)
-        found = []
-        for degree in (0, 1, 2) if model.knowledge.symmetries else (1, 2):
-            with context.keep_partial(f"symmetries of degree {degree}"):
-                context.clock.check()
-                search.run(degree, degree or 1).guess()
-            cuts = WorkBudget(share * OF_DIMENSION, check)
-            with context.keep_partial("cuts of the program"):
-                context.clock.check()
-                found.append(Bounds(p=p, seed=seed, work=cuts).best(program, search.fields, lower))
-            if context.limit or found[-1].value <= lower or work.left <= 0:
-                break
-        if context.limit:  # what the fields show without cuts takes a moment
-            found.append(Bounds(p=p, seed=seed, work=WorkBudget(0.0)).best(program, search.fields, lower))
-        best, orbit = min(found, key=lambda bound: bound.value), search.rank
-        detail = {"fields": len(search.fields), "orbit_dim": orbit, "unverified": search.unverified}
-    # of the same ancestry as the rank: both prove something about the program that was recorded
-    evidence = replace(
-        _bound("found", best.method, best.value, **detail),
-        prime=p,
-        seconds=time.perf_counter() - start,
-        ancestry="program",
-    )
-    return FoundBound(evidence, best.document, orbit)
-
-
-def _found_on_cone(context: Context, model: Model, *, p: int, lower: int, share: float) -> FoundBound | None:
-    """The bound of a rational map by the polynomial map onto the cone over its image, for which certificates have no words."""
-    found = found_bound(context, cone_map(model), p=p, lower=lower + 1, share=share)
-    if found is None:
-        return None
-    method = f"cone over the image: {found.evidence.method}"
-    return FoundBound(
-        replace(found.evidence, value=found.evidence.value - 1, method=method), None, found.orbit_dim
-    )

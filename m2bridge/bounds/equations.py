@@ -19,7 +19,6 @@ and for three quadrics Strassen's block matrix, by which eight terms in six vari
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations, combinations_with_replacement, permutations
 from math import comb, factorial, prod
@@ -29,6 +28,7 @@ import numpy as np
 from flint import fmpq
 from numpy.typing import NDArray
 
+from m2bridge.bounds.upper_bound import UpperBound
 from m2bridge.families.symbolic import rational_variables, variable_array
 from m2bridge.linear.modular import kernel_mod, rank_mod, rank_over_q
 from m2bridge.programs.coefficients import monomials
@@ -49,25 +49,13 @@ Flattening = NDArray[np.int64]
 """Shape (coordinates, rows, columns): the matrix of each coordinate function, entries integers."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Bound:
-    """An upper bound of the dimension: its value, how it was found in words, and the argument for a certificate.
-
-    `document` is None where certificates have no words for an argument.
-    """
-
-    value: int
-    method: str
-    document: dict[str, Any] | None
-
-
 # -- equations of small maps -----------------------------------------------------------------------------
 
 
-def equations_bound(program: Program, *, p: int, seed: int, lower: int) -> Bound | None:
+def equations_bound(program: Program, *, p: int, seed: int, lower: int) -> UpperBound | None:
     """Outputs of a map without inputs minus the rank of the differentials of its equations, of a degree that meets `lower`."""
     point = integers(seed, WEIGHTS, program.parameter_count, p)
-    best: Bound | None = None
+    best: UpperBound | None = None
     for degree in range(1, HIGHEST_DEGREE + 1):
         found = equations(program, p=p, seed=seed, degree=degree)
         if not found:
@@ -77,10 +65,10 @@ def equations_bound(program: Program, *, p: int, seed: int, lower: int) -> Bound
         if best is None or value < best.value:
             written = [[[c, [[i, m.count(i)] for i in sorted(set(m))]] for c, m in f] for f in found]
             where = {"seed": seed, "stream": WEIGHTS, "fixed": []}
-            best = Bound(
+            best = UpperBound(
                 value=value,
                 method=f"coordinates minus the rank of {len(found)} verified equations",
-                document={"kind": "equations", "equations": written, "prime": p, "weights": where},
+                argument={"kind": "equations", "equations": written, "prime": p, "weights": where},
             )
         if best.value <= lower:
             break
@@ -125,7 +113,7 @@ def _differential(equation: Equation, image: Integers, p: int) -> Integers:
 
 
 @lru_cache(maxsize=512)
-def flattening_bound(n: int, k: int, m: int, r: int, *, p: int, seed: int) -> Bound | None:
+def flattening_bound(n: int, k: int, m: int, r: int, *, p: int, seed: int) -> UpperBound | None:
     """The best flattening bound of x -> W_2 (W_1 x)^r with n inputs, k hidden neurons and m outputs; None when none applies."""
     count = comb(n + r - 1, r) * m
     if r < 2 or p <= r or count > MOST_COORDINATES:
@@ -136,7 +124,7 @@ def flattening_bound(n: int, k: int, m: int, r: int, *, p: int, seed: int) -> Bo
     point = product_mod(outer, powers, p).reshape(-1)
     one = np.zeros(n, dtype=np.int64)
     one[0] = 1
-    best: Bound | None = None
+    best: UpperBound | None = None
     for name, written, table in _flattenings(n, m, r):
         rho = rank_over_q(_apply(table, _power_coordinates(one, m, r)))  # exact: it bounds from above
         matrix = _apply(table, point) % p
@@ -145,10 +133,10 @@ def flattening_bound(n: int, k: int, m: int, r: int, *, p: int, seed: int) -> Bo
         independent = _conormal_rank(table, matrix, p)
         if independent and (best is None or count - independent < best.value):
             entries = {"entries": drawn.tolist()}
-            best = Bound(
+            best = UpperBound(
                 value=count - independent,
                 method=f"coordinates minus independent equations: {name} of rank <= {k * rho}",
-                document={"kind": "flattening", "flattening": written, "prime": p, "weights": entries},
+                argument={"kind": "flattening", "flattening": written, "prime": p, "weights": entries},
             )
     return best
 

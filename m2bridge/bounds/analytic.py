@@ -1,92 +1,28 @@
-"""Parts of a program as programs of their own: where it is a composition, and where it falls into pieces that share no weights.
+"""Upper bounds of analytic programs, through pieces of a polynomial one that share no weights.
 
-At a cut k the function is g(f(x), x), where f computes instruction k, and g has an input in its place. A part is numbered as the
-checker numbers it: weights, inputs (the cut comes last among them), then the other instructions, in their old order.
-
-Pieces are for analytic programs. Put a new input in the place of every analytic instruction, and let its argument be an output:
-the values of the old program are computed from those of the new one, so that the old image is no larger than the new one.
-The same may be done at any place. Done where no weight is on both sides, it leaves pieces whose dimensions add up to a bound.
+Put a new input in the place of every analytic instruction, and let its argument be an output: the values of the old program are
+computed from those of the new one, so that the old image is no larger than the new one. The same may be done at any instruction.
+Done where no weight is on both sides, it leaves pieces whose dimensions add up to a bound.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection
+from dataclasses import replace
 from functools import lru_cache
 
-from m2bridge.programs.instructions import ANALYTIC, flat_parts
-from m2bridge.programs.program import Builder, Instruction, Program, arranged, places_needed
+from m2bridge.bounds.compositions import weights_before
+from m2bridge.bounds.program_upper import UpperBounds
+from m2bridge.bounds.upper_bound import UpperBound
+from m2bridge.programs.instructions import ANALYTIC
+from m2bridge.programs.program import Builder, Program, arranged, places_needed
 from m2bridge.programs.ranks import generic_rank
-from m2bridge.programs.work import WorkBudget, of_rank
+from m2bridge.programs.work import OF_ANALYTIC, WorkBudget, of_rank
+from m2bridge.symmetry.search import Search
 
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """A part of a program: a program of its own, possibly without weights.
-
-    `flat` are its flat weights within the whole, `places` its instructions there; an input in the place of a cut has none.
-    """
-
-    program: Program
-    flat: tuple[int, ...]
-    places: tuple[int | None, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Cut:
-    """Where a program is cut: `first` ends in this place, and `second` begins with it."""
-
-    place: int
-    first: Part
-    second: Part
-
-
-def cuts(program: Program) -> list[Cut]:
-    """All cuts that no weight passes, for each split of the weights one: what inputs there are may bypass it.
-
-    Where all weights are on one side, the cut takes off what comes before or after them.
-    """
-    outputs = sorted({place for _, place in program.outputs})
-    before, weights = _weights_before(program), frozenset(program.weights.values())
-    groups: dict[frozenset[int], list[int]] = {}
-    for k, item in enumerate(program.instructions):
-        if not item.operands or k in outputs or not (before[k] or program.sees_inputs[k]):
-            continue
-        behind = part(program, outputs, k).program
-        used = {program.weights[name] for name in behind.parameters}
-        if (before[k] or len(behind.inputs) == 1) and not used & before[k]:
-            groups.setdefault(before[k], []).append(k)
-    found = []
-    for split, places in groups.items():
-        place = places[0] if split == weights else places[-1]
-        found.append(Cut(place, part(program, [place], None), part(program, outputs, place)))
-    return found
-
-
-def part(program: Program, outputs: Sequence[int], cut: int | None) -> Part:
-    """The program of what these places use, with an input in the place of the cut."""
-    items = {k: program.instructions[k] for k in sorted(places_needed(program.instructions, outputs, cut))}
-    if cut is not None and cut in items:
-        name = "cut"
-        while name in program.inputs or name in program.weights:
-            name += "_"
-        items[cut] = Instruction("input", (name,), (), items[cut].shape)
-    made, order = arranged(items, [(f"y{n}", k) for n, k in enumerate(outputs)])
-    spans = {program.weights[name]: span for name, _, span in flat_parts(program.parameters)}
-    flat = [i for k in order if k in spans for i in range(spans[k].start, spans[k].stop)]
-    return Part(made, tuple(flat), tuple(None if k == cut else k for k in order))
-
-
-def _weights_before(program: Program) -> list[frozenset[int]]:
-    """For each place, the weights from which it is computed."""
-    found: list[frozenset[int]] = []
-    for k, item in enumerate(program.instructions):
-        own = frozenset([k]) if item.operation == "weight" else frozenset[int]()
-        found.append(own.union(*(found[j] for j in item.operands)))
-    return found
-
-
-# -- pieces ----------------------------------------------------------------------------------------------
+MOST_RELAXED_WEIGHTS = 2500
+MOST_WEIGHTS_OF_A_PIECE = 700
+"""Larger pieces are not searched for symmetries: all their weights count."""
 
 
 def relaxed(program: Program, places: Collection[int]) -> Program:
@@ -155,7 +91,7 @@ def rank_of(program: Program, p: int, seed: int) -> int:
 
 def _groups(program: Program) -> list[tuple[set[int], list[int]]]:
     """Weights that outputs use together, and the places of these outputs."""
-    before = _weights_before(program)
+    before = weights_before(program)
     groups: list[tuple[set[int], list[int]]] = []
     for _, place in program.outputs:
         used, chosen = set(before[place]), [place]
@@ -176,3 +112,32 @@ def _of_outputs(program: Program, weights: set[int], outputs: list[int]) -> Prog
         named = {"weight": (f"w{number}",), "input": (f"x{number}",)}.get(item.operation, item.constants)
         items[place] = replace(item, constants=named)
     return arranged(items, [(f"y{number}", place) for number, place in enumerate(outputs)])[0]
+
+
+def relaxed_bound(
+    program: Program, *, lower: int, p: int, seed: int, work: WorkBudget | None = None
+) -> UpperBound | None:
+    """An upper bound for an analytic program, through the pieces of a polynomial one; None for large ones.
+
+    `lower` is a lower bound: where the pieces' ranks add up to it, cutting loses nothing.
+    """
+    if program.parameter_count > MOST_RELAXED_WEIGHTS:
+        return None
+    work = work or WorkBudget(OF_ANALYTIC)
+    analytic = {k for k, item in enumerate(program.instructions) if item.operation in ANALYTIC}
+    parts = pieces(relaxed(program, analytic), rank=lower, p=p, seed=seed, work=work)
+    different = list(dict.fromkeys(parts))
+    bounds: dict[Program, int] = {}
+    for number, part in enumerate(different):
+        bounds[part] = _piece_bound(part, p=p, seed=seed, work=work.share(1 / (len(different) - number)))
+    count = f"{len(parts)} pieces that share no weights, " if len(parts) > 1 else ""
+    method = f"{count}new inputs in the place of analytic steps: weights minus verified vector fields"
+    return UpperBound(value=sum(bounds[part] for part in parts), method=method, argument=None)
+
+
+def _piece_bound(part: Program, *, p: int, seed: int, work: WorkBudget) -> int:
+    if part.parameter_count > MOST_WEIGHTS_OF_A_PIECE or work.left <= 0:
+        return part.parameter_count
+    rank = rank_of(part, p, seed)
+    search = Search(part, p=p, seed=seed, work=work.share(0.9), corank=part.parameter_count - rank).run(1)
+    return UpperBounds(p=p, seed=seed, work=work).best(part, search.fields, rank).value

@@ -1,0 +1,114 @@
+"""Upper bounds from vector fields and compositions that are searched in a model's program."""
+
+from __future__ import annotations
+
+import time
+from contextlib import AbstractContextManager, suppress
+from dataclasses import replace
+from typing import Any, NamedTuple, Protocol
+
+from m2bridge.bounds.analytic import relaxed_bound
+from m2bridge.bounds.model_upper import proved_bound
+from m2bridge.bounds.program_upper import UpperBounds
+from m2bridge.bounds.upper_bound import Argument
+from m2bridge.errors import OutOfReachError
+from m2bridge.evidence import Evidence
+from m2bridge.families import Model
+from m2bridge.families.rational_cone import cone_map, is_rational_map
+from m2bridge.limits import Clock
+from m2bridge.programs.work import OF_ANALYTIC, OF_DIMENSION, WorkBudget
+from m2bridge.symmetry.names import declared_fields, known_fields
+from m2bridge.symmetry.search import Search
+
+MOST_SEARCHED_WEIGHTS = 1500
+
+
+class SearchContext(Protocol):
+    """What a search needs of the question that runs it: a seed, the clock, and steps that a limit may end."""
+
+    seed: int
+    clock: Clock
+    limit: str | None
+
+    def keep_partial(self, step: str) -> AbstractContextManager[None]:
+        """Run a step that a limit may end; `limit` says afterwards whether it did."""
+
+
+class FoundBound(NamedTuple):
+    """The best upper bound from symmetries that were searched, its argument for a certificate, and the rank of the fields."""
+
+    evidence: Evidence
+    argument: Argument | None
+    orbit_dim: int
+
+
+def found_bound(
+    context: SearchContext, model: Model, *, p: int, lower: int, share: float = 1.0
+) -> FoundBound | None:
+    """The least upper bound from vector fields and cuts of the program, cheap arguments first, until `lower` is met.
+
+    The search ends after counted work (:mod:`m2bridge.programs.work`), of which `share` can be less than all. Where the user's
+    limit comes first, what was found before is used. None where nothing can be searched: too many weights. An analytic program
+    is searched through a polynomial one (:mod:`m2bridge.bounds.analytic`), for which certificates have no words.
+    """
+    program, start, seed, check = model.free.program, time.perf_counter(), context.seed, context.clock.check
+    detail: dict[str, Any] = {}
+    if is_rational_map(model):
+        with suppress(OutOfReachError):
+            return _found_on_cone(context, model, p=p, lower=lower, share=share)
+    if not program.polynomial:
+        best = None
+        with context.keep_partial("bounds of the pieces of an analytic network"):
+            context.clock.check()
+            best = relaxed_bound(program, lower=lower, p=p, seed=seed, work=WorkBudget(OF_ANALYTIC, check))
+        if best is None:
+            return None
+        orbit = program.parameter_count - best.value
+    elif program.parameter_count > MOST_SEARCHED_WEIGHTS:
+        return None
+    else:
+        work = WorkBudget(share * OF_DIMENSION, check)
+        search = Search(program, p=p, seed=seed, work=work, corank=program.parameter_count - lower)
+        declared = [
+            f for item in (model.user.declared if model.user else ()) for f in declared_fields(model, item)
+        ]
+        for field in [*declared, *(field for _, field in known_fields(model.free))]:
+            search.take(field)
+        found = []
+        for degree in (0, 1, 2) if model.knowledge.symmetries else (1, 2):
+            with context.keep_partial(f"symmetries of degree {degree}"):
+                context.clock.check()
+                search.run(degree, degree or 1).guess()
+            cuts = WorkBudget(share * OF_DIMENSION, check)
+            with context.keep_partial("cuts of the program"):
+                context.clock.check()
+                found.append(UpperBounds(p=p, seed=seed, work=cuts).best(program, search.fields, lower))
+            if context.limit or found[-1].value <= lower or work.left <= 0:
+                break
+        if context.limit:  # what the fields show without cuts takes a moment
+            found.append(
+                UpperBounds(p=p, seed=seed, work=WorkBudget(0.0)).best(program, search.fields, lower)
+            )
+        best, orbit = min(found, key=lambda bound: bound.value), search.rank
+        detail = {"fields": len(search.fields), "orbit_dim": orbit, "unverified": search.unverified}
+    # of the same ancestry as the rank: both prove something about the program that was recorded
+    evidence = replace(
+        proved_bound("found", best.method, best.value, **detail),
+        prime=p,
+        seconds=time.perf_counter() - start,
+        ancestry="program",
+    )
+    return FoundBound(evidence, best.argument, orbit)
+
+
+def _found_on_cone(
+    context: SearchContext, model: Model, *, p: int, lower: int, share: float
+) -> FoundBound | None:
+    """The bound of a rational map by the polynomial map onto the cone over its image, for which certificates have no words."""
+    found = found_bound(context, cone_map(model), p=p, lower=lower + 1, share=share)
+    if found is None:
+        return None
+    method = f"cone over the image: {found.evidence.method}"
+    return FoundBound(
+        replace(found.evidence, value=found.evidence.value - 1, method=method), None, found.orbit_dim
+    )

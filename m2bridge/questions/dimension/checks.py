@@ -1,0 +1,113 @@
+"""Checks on every run: the rank in float64, both rules of differentiation, and the stated symmetries."""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from m2bridge.bounds.lower import Report
+from m2bridge.certainty import Certainty
+from m2bridge.evidence import Evidence
+from m2bridge.families import Model
+from m2bridge.linear.numeric import NumericRank, numeric_rank
+from m2bridge.programs.arithmetics import FloatArithmetic
+from m2bridge.programs.jacobians import free_columns, jacobian_block, last_layer
+from m2bridge.programs.proofs import Probe, more_by_rounding
+from m2bridge.programs.ranks import GenericRank
+from m2bridge.programs.run import Lettered
+from m2bridge.questions.dimension.result import NumericWitness
+
+_image_dim = partial(Evidence, "image_dim", scope="generic")
+MOST_NUMERIC_COLUMNS = 700
+_SCALES = (1.0, 0.5, 0.25)
+"""Of a real point, tried in turn until float64 sees the rank: where layers skip, parts of high degree drown the others."""
+_NOTHING = NumericRank(rank=None, gap=0.0, candidate=0)
+
+
+def float_witness(
+    model: Model, found: GenericRank, *, seed: int, report: Report | None
+) -> tuple[NumericWitness | None, tuple[Evidence, ...]]:
+    """The numerical rank in float64, or nothing when the matrix would be large."""
+    free = model.free
+    program, held = free.program, free.knowledge.gauge
+    layer = last_layer(program, held)
+    columns = free_columns(program, held, layer)
+    outputs = layer.few(not program.polynomial) if layer else 0
+    width = len(columns) + (outputs * layer.width if layer else 0)
+    if width > MOST_NUMERIC_COLUMNS:
+        return None, ()
+    if report:
+        report("float64 rank")
+    start = time.perf_counter()
+    samples = math.ceil(1.5 * found.samples) + 1
+    rest = (layer.outputs - outputs) * layer.width if layer else 0
+    entries = None
+    if not layer and program.inputs:
+        entries = _some_entries(program.output_count, found.outputs, samples, seed)
+    block: dict[str, Any] = {"layer": layer, "outputs": outputs, "entries": entries}
+    size, told, seen = (0, width), _NOTHING, set[int | None]()
+    for scale in _SCALES:
+        weights, inputs = free.sampling.real_point(samples, seed)
+        given = {name: Lettered("", scale * value) for name, value in weights.items()}
+        given |= {name: Lettered("N", scale * value) for name, value in inputs.items()}
+        try:
+            with np.errstate(over="raise", under="raise", invalid="raise", divide="raise"):
+                matrix = jacobian_block(program, FloatArithmetic(), given, columns, **block)
+            size, told = matrix.shape, numeric_rank(matrix)
+            more = told.rank is not None and told.rank + rest > found.rank
+            unsure = more and more_by_rounding(program, given, columns, **block)
+        except FloatingPointError:  # out of float64's range: no contradiction, no answer
+            unsure = True
+        if unsure or (rest and len(found.token_pivots) < (layer.width if layer else 0)):
+            told = replace(told, rank=None)
+        seen.add(told.rank)
+        if told.rank is not None and told.rank + rest >= found.rank:
+            break
+    else:  # fewer at every scale, which is no answer where they are not the same
+        told = told if len(seen) == 1 else replace(told, rank=None)
+    rank = None if told.rank is None else told.rank + rest
+    gap = told.gap if math.isfinite(told.gap) else None
+    item = _image_dim(
+        rank, "numpy", "float64 rank of the Jacobian, rows and columns scaled",
+        certainty=Certainty.NUMERIC, seconds=time.perf_counter() - start,
+        detail={"gap": gap, "candidate": told.candidate + rest, "rows": size[0], "columns": size[1]},
+    )  # fmt: skip
+    return NumericWitness(rank=rank, gap=gap, rows=size[0], columns=size[1]), (item,)
+
+
+def _some_entries(count: int, chosen: int, samples: int, seed: int) -> np.ndarray:
+    """For each sample some output entries, at random."""
+    rng = np.random.default_rng([seed, 9])
+    return np.stack([np.sort(rng.permutation(count)[:chosen]) for _ in range(samples)])
+
+
+def checked(model: Model, *, p: int, seed: int) -> tuple[Evidence, ...]:
+    """Pairs of evidence that contradict each other when a derivative or a stated symmetry is wrong."""
+    program = model.program
+    probe = Probe(program, p, seed, model.draw_weights(np.random.default_rng([seed, 13]), p))
+    rng, symmetries = np.random.default_rng([seed, 14]), model.knowledge.symmetries
+    stated = [symmetry.direction(probe.weights, rng, p) for symmetry in symmetries]
+    first, *others = probe.moved([probe.random_direction(), *stated])  # one pass for all of them
+    pushed, pulled = probe.both_ways(first)
+    found = [
+        Evidence(
+            "derivative_by_two_rules", value, "modular", f"derivative in a random direction, by the {rule} rules",
+            certainty=Certainty.PROVED, prime=p, scope="at-point", field=f"F_{p}",
+        )
+        for rule, value in (("forward", pushed), ("reverse", pulled))
+    ]  # fmt: skip
+    for symmetry, moved in zip(symmetries, others, strict=True):
+        # both of one ancestry: they may contradict, but that a symmetry holds does not support the answer
+        say = partial(
+            Evidence, f"function_changes_under: {symmetry.name}", prime=p, field=f"F_{p}", ancestry="program"
+        )
+        found += [
+            say(False, "symmetry", symmetry.citation, certainty=Certainty.PROVED),
+            say(bool(moved.any()), "modular", "derivative along a random element of its Lie algebra"),
+        ]
+    return tuple(found)
