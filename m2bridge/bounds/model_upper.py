@@ -14,7 +14,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from math import comb, lcm
@@ -24,7 +24,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from m2bridge.bounds.equations import flattening_bound
+from m2bridge.bounds.upper_bound import Argument, ModelBound
 from m2bridge.certainty import Certainty
+from m2bridge.certificates.produce import stream_point
 from m2bridge.errors import NotPolynomialError, OutOfReachError
 from m2bridge.evidence import Evidence
 from m2bridge.families import Mod, Model
@@ -33,7 +35,7 @@ from m2bridge.families.attention_knowledge import attention_dim
 from m2bridge.families.mlp import Perceptron
 from m2bridge.families.symbolic import symbolic_map
 from m2bridge.linear.modular import rank_mod, rank_over_q
-from m2bridge.programs.points import Held
+from m2bridge.programs.points import WEIGHTS, Held
 from m2bridge.programs.program import degrees
 
 MOST_SYMMETRY_ENTRIES = 10_000_000
@@ -42,43 +44,51 @@ _MOST_EXPANDED, _MOST_MONOMIALS = 100, 20_000
 
 
 def proved_bound(witness: str, method: str, value: int, **detail: Any) -> Evidence:
+    """Evidence for an upper bound that an exact argument proves."""
     return Evidence(
         "image_dim", value, witness, method, certainty=Certainty.PROVED, relation="<=", detail=detail
     )
 
 
-def upper_bounds(model: Model, *, p: int, seed: int) -> list[Evidence]:
-    """All upper bounds that are known for a model, each with its argument; nothing is searched."""
-    found = [_parameters(model)]
+def upper_bounds(model: Model, *, p: int, seed: int) -> list[ModelBound]:
+    """All upper bounds that are known for a model without a search."""
+    bounds = [_parameters(model)]
     network = model.knowledge.attention
     if network is not None and not (network.skip or network.multi_head):
-        found.append(slice_bound(model.free))
-        found.append(virtual_bound(network.by_weights, model.free.knowledge.gauge, analytic=network.softmax))
-    found += symmetry_bounds(model, p=p, seed=seed)
+        gauge = model.free.knowledge.gauge
+        bounds.append(slice_bound(model.free, p=p, seed=seed))
+        bounds.append(virtual_bound(network.by_weights, gauge, analytic=network.softmax))
+    bounds += symmetry_bounds(model, p=p, seed=seed)
     closed = model.knowledge.dimension_bound
     if closed is not None and closed.value is not None and closed.argument is not None:
-        found.append(proved_bound("layers", closed.argument, closed.value))
+        bounds.append(ModelBound(proved_bound("layers", closed.argument, closed.value), {"kind": "layers"}))
     if (ambient := ambient_dim(model)) is not None:
-        found.append(proved_bound("ambient", "number of target coordinates", ambient))
+        kind = "layers" if model.free.coordinate_system == "segre" else "coordinates"
+        evidence = proved_bound("ambient", "number of target coordinates", ambient)
+        bounds.append(ModelBound(evidence, {"kind": kind}))
     if model.knowledge.perceptron is not None:
-        found += _by_widths(model.knowledge.perceptron, p=p, seed=seed)
-    if closed is not None and closed.value is not None and closed.value < min(item.value for item in found):
-        found.append(_by_theorem("closed upper bound", closed.value, closed.citation))
-    return found
+        bounds += _by_widths(model.knowledge.perceptron, p=p, seed=seed)
+    if closed is not None and closed.value is not None and closed.value < min(b.value for b in bounds):
+        bounds.append(ModelBound(_by_theorem("closed upper bound", closed.value, closed.citation)))
+    return bounds
 
 
 def _by_theorem(method: str, value: int, theorem: str) -> Evidence:
-    """An upper bound that rests on a theorem for which certificates have no words; it never counts as a second witness."""
+    """Evidence for a bound that rests on a theorem that certificates cannot express; it never counts as a second witness."""
     return replace(proved_bound("literature", method, value, theorem=theorem), certainty=Certainty.THEOREM)
 
 
 # -- counts ----------------------------------------------------------------------------------------------
 
 
-def _parameters(model: Model) -> Evidence:
-    found = proved_bound("parameters", "dimension of the space of weights", model.parameter_dim)
+def _parameters(model: Model) -> ModelBound:
+    value = model.parameter_dim
+    evidence = proved_bound("parameters", "dimension of the space of weights", value)
+    argument = {"kind": "parameters"} if model.free.parameter_count == value else None
+    if model.parameter_equations:
+        return ModelBound(evidence, argument)
     # a dimension seen at one point: another component might be larger
-    return found if model.parameter_equations else replace(found, certainty=Certainty.PROBABLE)
+    return ModelBound(replace(evidence, certainty=Certainty.PROBABLE), argument)
 
 
 def ambient_dim(model: Model) -> int | None:
@@ -89,7 +99,7 @@ def ambient_dim(model: Model) -> int | None:
         return None
 
 
-def span_bound(model: Model) -> Evidence | None:
+def span_bound(model: Model) -> ModelBound | None:
     """The number of linearly independent coordinates, as polynomials in the weights over QQ; None where these are large."""
     n, degree = model.parameter_count, degrees(model.program)[1]
     if not model.polynomial or ambient_dim(model) is None or model.coordinate_count > _MOST_EXPANDED:
@@ -105,34 +115,35 @@ def span_bound(model: Model) -> Evidence | None:
         for e, c in f.items():
             row[columns[e]] = int(c * common)
     method = "linearly independent coordinates, expanded over QQ"
-    found = proved_bound("span", method, rank_over_q(table) if columns else 0)
-    return replace(found, seconds=time.perf_counter() - start, ancestry="program")
+    evidence = proved_bound("span", method, rank_over_q(table) if columns else 0)
+    return ModelBound(replace(evidence, seconds=time.perf_counter() - start, ancestry="program"))
 
 
-def _by_widths(network: Perceptron, *, p: int, seed: int) -> Iterator[Evidence]:
-    """What the widths alone say: matrices of bounded rank, or sums of few powers; the program is not looked at."""
+def _by_widths(network: Perceptron, *, p: int, seed: int) -> Iterator[ModelBound]:
+    """Bounds from the widths alone: matrices of bounded rank, or sums of few powers; the program is not used."""
     widths, r = network.widths, network.r
     if r == 1:
         rank = min(widths)
         value = rank * (widths[0] + widths[-1] - rank)
-        yield _by_theorem(f"matrices of rank <= {rank}", value, "dimension of determinantal varieties")
+        theorem = "dimension of determinantal varieties"
+        yield ModelBound(_by_theorem(f"matrices of rank <= {rank}", value, theorem))
     elif len(widths) == 3 and (flat := flattening_bound(*widths, r, p=p, seed=seed)) is not None:
-        yield replace(
-            _by_theorem(flat.method, flat.value, "ranks of flattenings bound sums of powers"), prime=p
-        )
+        evidence = _by_theorem(flat.method, flat.value, "ranks of flattenings bound sums of powers")
+        yield ModelBound(replace(evidence, prime=p))
 
 
-def slice_bound(model: Model) -> Evidence:
+def slice_bound(model: Model, *, p: int, seed: int) -> ModelBound:
     """The number of free entries of the gauge slice, onto which the symmetries move a dense set of weights."""
     fixed = "K = [I | *]" + (", one entry of each Q" if model.polynomial else "")
     if any(name.startswith("V") for name in model.knowledge.gauge.masks):
         fixed += ", V_1 = [I | *], V_2, ..., V_(l-1) = I"
     free = model.parameter_count - model.knowledge.gauge.count
-    return proved_bound("slice", "free weights of the gauge slice", free, fixed=fixed)
+    evidence = proved_bound("slice", "free weights of the gauge slice", free, fixed=fixed)
+    return ModelBound(evidence, _symmetry_argument(model, p, _slice_point(model, seed)))
 
 
-def virtual_bound(sizes: AttentionNetwork, held: Held, *, analytic: bool) -> Evidence:
-    """What the function can depend on at all: (M_i, L) in determinantal varieties, up to scaling.
+def virtual_bound(sizes: AttentionNetwork, held: Held, *, analytic: bool) -> ModelBound:
+    """Bound what the function can depend on: (M_i, L) in determinantal varieties, up to scaling.
 
     M_i = L_(i-1)^T A_i L_(i-1) is d_0 x d_0 of rank at most min(a_i, d_0, ..., d_(i-1)), L is d_l x d_0 of
     rank at most the least width; l scalings (Eq. 13) act on them in the lightning case. When a token matrix
@@ -145,7 +156,8 @@ def virtual_bound(sizes: AttentionNetwork, held: Held, *, analytic: bool) -> Evi
     least = min(widths)
     last = least * (widths[0] + widths[-1] - least)
     if analytic and t == 1:
-        return proved_bound("virtual", "one token: the network is the linear map L", last)
+        evidence = proved_bound("virtual", "one token: the network is the linear map L", last)
+        return ModelBound(evidence, {"kind": "virtual"})
     on_virtual = last - (0 if analytic else len(ranks))
     saved = 0
     seen_symmetric = False
@@ -159,13 +171,13 @@ def virtual_bound(sizes: AttentionNetwork, held: Held, *, analytic: bool) -> Evi
     if seen_symmetric:
         text += "; symmetric parts where tokens have rank one"
     free = sizes.parameter_count - held.count
-    return proved_bound("virtual", text, min(on_virtual, free - saved))
+    return ModelBound(proved_bound("virtual", text, min(on_virtual, free - saved)), {"kind": "virtual"})
 
 
 # -- symmetries ------------------------------------------------------------------------------------------
 
 
-def symmetry_bounds(model: Model, *, p: int, seed: int) -> Iterator[Evidence]:
+def symmetry_bounds(model: Model, *, p: int, seed: int) -> Iterator[ModelBound]:
     """Weights minus the rank of the infinitesimal symmetries at a random point over F_p.
 
     Where every a_i >= d_(i-1), the parametrization by (A, V) has the same image and may have more symmetries (the
@@ -190,11 +202,32 @@ def symmetry_bounds(model: Model, *, p: int, seed: int) -> Iterator[Evidence]:
         names = [f"{item.group}: {item.name}" for item in source.knowledge.symmetries]
         text = "weights minus rank of the infinitesimal symmetries"
         method = text if source is model.free else f"{text} of (A, V)"
-        bound = proved_bound(
+        evidence = proved_bound(
             "symmetry", method, source.parameter_count - rank, symmetries=names, source=source.spec, orbit_dim=rank,
             parameters=source.parameter_count, weights={name: value.tolist() for name, value in point.items()},
         )  # fmt: skip
-        yield replace(bound, prime=p, seconds=time.perf_counter() - start)
+        evidence = replace(evidence, prime=p, seconds=time.perf_counter() - start)
+        yield ModelBound(evidence, _ranked_at(source, p, point, rank, seed) if source is model.free else None)
+
+
+def _ranked_at(
+    model: Model, p: int, point: Mapping[str, NDArray[np.int64]], rank: int, seed: int
+) -> Argument:
+    """The argument by a rank of the symmetries; a slice that they reach is a shorter point than one entry by entry."""
+    if model.knowledge.gauge.count == rank:
+        return _symmetry_argument(model, p, _slice_point(model, seed))
+    entries = [int(entry) for name in model.parameters for entry in point[name].reshape(-1)]
+    return _symmetry_argument(model, p, {"entries": entries})
+
+
+def _symmetry_argument(model: Model, p: int, point: Argument) -> Argument:
+    """The groups and a point at which their generators have the needed rank; on the slice they are nearly triangular."""
+    groups = [symmetry.document for symmetry in model.knowledge.symmetries]
+    return {"kind": "symmetries", "groups": groups, "prime": p, "weights": point}
+
+
+def _slice_point(model: Model, seed: int) -> Argument:
+    return stream_point(model.program, seed, WEIGHTS, model.knowledge.gauge)
 
 
 def symmetry_rank(model: Model, *, p: int, seed: int) -> int | None:

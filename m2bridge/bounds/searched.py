@@ -10,9 +10,8 @@ from typing import Any, NamedTuple, Protocol
 from m2bridge.bounds.analytic import relaxed_bound
 from m2bridge.bounds.model_upper import proved_bound
 from m2bridge.bounds.program_upper import UpperBounds
-from m2bridge.bounds.upper_bound import Argument
+from m2bridge.bounds.upper_bound import ModelBound
 from m2bridge.errors import OutOfReachError
-from m2bridge.evidence import Evidence
 from m2bridge.families import Model
 from m2bridge.families.rational_cone import cone_map, is_rational_map
 from m2bridge.limits import Clock
@@ -34,28 +33,27 @@ class SearchContext(Protocol):
         """Run a step that a limit may end; `limit` says afterwards whether it did."""
 
 
-class FoundBound(NamedTuple):
-    """The best upper bound from symmetries that were searched, its argument for a certificate, and the rank of the fields."""
+class SearchedBound(NamedTuple):
+    """The best upper bound from symmetries that were searched, and the rank of the fields."""
 
-    evidence: Evidence
-    argument: Argument | None
+    bound: ModelBound
     orbit_dim: int
 
 
-def found_bound(
+def searched_bound(
     context: SearchContext, model: Model, *, p: int, lower: int, share: float = 1.0
-) -> FoundBound | None:
+) -> SearchedBound | None:
     """The least upper bound from vector fields and cuts of the program, cheap arguments first, until `lower` is met.
 
     The search ends after counted work (:mod:`m2bridge.programs.work`), of which `share` can be less than all. Where the user's
     limit comes first, what was found before is used. None where nothing can be searched: too many weights. An analytic program
-    is searched through a polynomial one (:mod:`m2bridge.bounds.analytic`), for which certificates have no words.
+    is searched through a polynomial one (:mod:`m2bridge.bounds.analytic`), which certificates cannot express.
     """
     program, start, seed, check = model.free.program, time.perf_counter(), context.seed, context.clock.check
     detail: dict[str, Any] = {}
     if is_rational_map(model):
         with suppress(OutOfReachError):
-            return _found_on_cone(context, model, p=p, lower=lower, share=share)
+            return _searched_on_cone(context, model, p=p, lower=lower, share=share)
     if not program.polynomial:
         best = None
         with context.keep_partial("bounds of the pieces of an analytic network"):
@@ -98,17 +96,18 @@ def found_bound(
         seconds=time.perf_counter() - start,
         ancestry="program",
     )
-    return FoundBound(evidence, best.argument, orbit)
+    return SearchedBound(ModelBound(evidence, best.argument), orbit)
 
 
-def _found_on_cone(
+def _searched_on_cone(
     context: SearchContext, model: Model, *, p: int, lower: int, share: float
-) -> FoundBound | None:
-    """The bound of a rational map by the polynomial map onto the cone over its image, for which certificates have no words."""
-    found = found_bound(context, cone_map(model), p=p, lower=lower + 1, share=share)
+) -> SearchedBound | None:
+    """The bound of a rational map by the polynomial map onto the cone over its image, which certificates cannot express."""
+    found = searched_bound(context, cone_map(model), p=p, lower=lower + 1, share=share)
     if found is None:
         return None
-    method = f"cone over the image: {found.evidence.method}"
-    return FoundBound(
-        replace(found.evidence, value=found.evidence.value - 1, method=method), None, found.orbit_dim
+    evidence = found.bound.evidence
+    method = f"cone over the image: {evidence.method}"
+    return SearchedBound(
+        ModelBound(replace(evidence, value=evidence.value - 1, method=method)), found.orbit_dim
     )

@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from m2bridge.evidence import Evidence
 from m2bridge.families import Model
 from m2bridge.programs import Program
 from m2bridge.programs.arithmetics import FloatArithmetic
@@ -74,26 +73,15 @@ def written(polynomial: Polynomial) -> list[Any]:
 
 
 def certificate_for(
-    model: Model,
-    rank: GenericRank,
-    ball: BallProof | None,
-    uppers: list[Evidence],
-    searched: Mapping[str, Any] | None = None,
+    model: Model, value: int, rank: GenericRank, ball: BallProof | None, upper: Document
 ) -> Document | None:
-    """The certificate of a proved dimension, or None where the format has no words for its proof.
+    """The certificate of a proved dimension, or None if the format cannot express the proof of the lower bound.
 
-    `rank` and `ball` are what the lower bound rests on, `searched` is the argument of the upper bound with the witness ``found``.
+    `rank` and `ball` prove the lower bound, `upper` is the argument of the upper bound.
     """
-    free = model.free
-    value = min(item.value for item in uppers)
-    lower = lower_by_minor(free.program, rank) if ball is None else _by_intervals(free.program, ball)
-    known = sorted(
-        (item for item in uppers if item.value == value), key=lambda item: _ORDER.index(item.witness)
-    )
-    upper = next((u for item in known if (u := _upper(free, item, rank, searched))), None)
-    if lower is None or upper is None:
-        return None
-    return dimension_document(model, value, lower, upper)
+    program = model.free.program
+    lower = lower_by_minor(program, rank) if ball is None else _by_intervals(program, ball)
+    return None if lower is None else dimension_document(model, value, lower, upper)
 
 
 def dimension_document(model: Model, value: int, lower: Document, upper: Document) -> Document:
@@ -202,39 +190,3 @@ def _minor(matrix: np.ndarray) -> list[int]:
 
 def _listed(arrays: Mapping[str, Integers], names: Mapping[str, Any]) -> list[int]:
     return [int(entry) for name in names for entry in arrays[name].reshape(-1)]
-
-
-# -- upper bounds ----------------------------------------------------------------------------------------
-
-_ORDER = ("parameters", "ambient", "symmetry", "slice", "virtual", "layers", "found", "literature", "span")
-
-
-def _upper(
-    model: Model, item: Evidence, rank: GenericRank, searched: Mapping[str, Any] | None
-) -> Document | None:
-    if item.witness == "parameters":
-        return {"kind": "parameters"} if model.parameter_count == item.value else None
-    if item.witness == "ambient":
-        return {"kind": "layers" if model.coordinate_system == "segre" else "coordinates"}
-    if item.witness in ("symmetry", "slice"):
-        return _symmetries(model, item, rank)
-    if item.witness in ("virtual", "layers"):
-        return {"kind": item.witness}
-    return dict(searched) if item.witness == "found" and searched is not None else None
-
-
-def _symmetries(model: Model, item: Evidence, rank: GenericRank) -> Document | None:
-    """The groups and a point at which their generators have the needed rank; on the slice they are nearly triangular."""
-    if item.detail.get("source") not in (None, model.spec):
-        return None
-    point: Document
-    if model.knowledge.gauge.count == model.parameter_count - item.value:
-        point = stream_point(model.program, rank.seed, WEIGHTS, model.knowledge.gauge)
-        prime = rank.p
-    elif item.witness == "symmetry":
-        weights = {name: np.array(value, dtype=np.int64) for name, value in item.detail["weights"].items()}
-        point, prime = {"entries": _listed(weights, model.parameters)}, int(item.prime or 0)
-    else:
-        return None
-    groups = [symmetry.document for symmetry in model.knowledge.symmetries]
-    return {"kind": "symmetries", "groups": groups, "prime": prime, "weights": point}

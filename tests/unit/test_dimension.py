@@ -11,6 +11,7 @@ import pytest
 
 from m2bridge import records
 from m2bridge.bounds import model_upper
+from m2bridge.bounds.upper_bound import ModelBound
 from m2bridge.certainty import Certainty
 from m2bridge.checker import verify
 from m2bridge.cli import main
@@ -138,10 +139,14 @@ def test_disagreement_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_wrong_slice_is_caught_by_the_other_witnesses(monkeypatch: pytest.MonkeyPatch) -> None:
     """An upper bound that is one too small contradicts the exact rank: exit 3."""
     original = model_upper.slice_bound
+
+    def one_less(bound: ModelBound) -> ModelBound:
+        return replace(bound, evidence=replace(bound.evidence, value=bound.value - 1))
+
     monkeypatch.setattr(
         model_upper,
         "slice_bound",
-        lambda model: replace(original(model), value=model.parameter_count - model.knowledge.gauge.count - 1),
+        lambda model, **point: one_less(original(model, **point)),
     )
     found = answer("deep-lightning(d=[3,3,3],a=[2,2],t=3)")
     assert found.agreement is False

@@ -12,7 +12,8 @@ from typing import Annotated
 
 from m2bridge.bounds.lower import MOST_BALL_COLUMNS, LowerBounds, lower_bounds
 from m2bridge.bounds.model_upper import ambient_dim, span_bound, symmetry_rank, upper_bounds
-from m2bridge.bounds.searched import found_bound
+from m2bridge.bounds.searched import searched_bound
+from m2bridge.bounds.upper_bound import least_argument
 from m2bridge.certainty import Certainty
 from m2bridge.certificates.produce import certificate_for
 from m2bridge.errors import InputError
@@ -67,10 +68,10 @@ def dimension(
     (23, 19, 'proved')
     """
     p = _large_enough(prime_for(given_numbers(model), chosen=context.prime, default=LARGE_PRIME), model)
-    uppers = upper_bounds(model, p=p, seed=context.seed)
+    bounds = upper_bounds(model, p=p, seed=context.seed)
     softmax = _softmax(model)
     virtual = () if softmax is None else virtual_evidence(softmax, p=p, seed=context.seed)
-    above = [e for e in (*uppers, *virtual) if e.relation == "<=" and _exact(e)]
+    above = [e for e in (*(bound.evidence for bound in bounds), *virtual) if e.relation == "<=" and _exact(e)]
     upper = min(e.value for e in above)
     found: LowerBounds | None = None
     numeric: NumericWitness | None = None
@@ -80,7 +81,7 @@ def dimension(
         try:
             found = lower_bounds(context, model, p=p, upper=upper)
         except LimitReached:
-            context.add_evidence(*uppers)
+            context.add_evidence(*(bound.evidence for bound in bounds))
             raise
         with context.keep_partial("the rank in float64"):
             context.clock.check()
@@ -94,17 +95,18 @@ def dimension(
         share = 1.0 if found.likely < upper else _SHARE_FOR_A_CERTIFICATE
         with context.keep_partial("the search for symmetries"):
             context.clock.check()
-            searched = found_bound(context, model, p=p, lower=found.likely, share=share)
+            searched = searched_bound(context, model, p=p, lower=found.likely, share=share)
     if searched is not None:
-        uppers.append(searched.evidence)
-        upper = min(upper, searched.evidence.value)
+        bounds.append(searched.bound)
+        upper = min(upper, searched.bound.value)
     if found and found.likely < upper:
         with context.keep_partial("the span of the coordinates"):
             context.clock.check()
             if (spanned := span_bound(model)) is not None:
-                uppers.append(spanned)
+                bounds.append(spanned)
                 upper = min(upper, spanned.value)
     below = found.evidence if found else ()
+    uppers = [bound.evidence for bound in bounds]
     others: list[Evidence] = []
     with context.keep_partial("Macaulay2's definition of the network"):
         context.clock.check()
@@ -135,11 +137,11 @@ def dimension(
     # what rests on a theorem, or on a count of virtual weights, is nothing that a certificate has words for
     shown = max((e.value for e in below if _exact_below(e)), default=0)
     certificate = None
-    if certify and found and met and lower == shown and upper == min(e.value for e in uppers):
-        argument = searched.argument if searched else None
+    argument = least_argument(bounds)
+    if certify and found and argument and met and lower == shown and upper == min(e.value for e in uppers):
         with context.keep_partial("the certificate"):
             context.clock.check()
-            certificate = certificate_for(model, found.rank, found.ball, uppers, argument)
+            certificate = certificate_for(model, upper, found.rank, found.ball, argument)
     parameters, span = model.parameter_dim, ambient_dim(model)
     symmetry = _orbit_dim(model, uppers, p=p, seed=context.seed)
     if searched is not None and not model.knowledge.symmetries:
