@@ -17,7 +17,7 @@ from m2bridge._version import __version__ as __version__
 _NAMES = {
     "m2bridge.batch.entry": ("run_batch",),
     "m2bridge.batch.store": ("Store",),
-    "m2bridge.claims.ledger": ("Ledger",),
+    "m2bridge.papers.ledger": ("Ledger",),
     "m2bridge.certainty": ("Certainty",),
     "m2bridge.engine": ("open_engine",),
     "m2bridge.evidence": ("Evidence",),

@@ -4,7 +4,6 @@ from m2bridge._version import __version__ as __version__
 from m2bridge.batch.entry import run_batch as run_batch
 from m2bridge.batch.store import Store as Store
 from m2bridge.certainty import Certainty as Certainty
-from m2bridge.claims.ledger import Ledger as Ledger
 from m2bridge.engine import open_engine as open_engine
 from m2bridge.evidence import Evidence as Evidence
 from m2bridge.families import MLP as MLP
@@ -20,6 +19,7 @@ from m2bridge.families import from_sympy as from_sympy
 from m2bridge.families import from_torch as from_torch
 from m2bridge.families import parse_spec as parse_spec
 from m2bridge.limits import Limits as Limits
+from m2bridge.papers.ledger import Ledger as Ledger
 from m2bridge.questions.boundary import Boundary as Boundary
 from m2bridge.questions.boundary import boundary as boundary
 from m2bridge.questions.closure import Closure as Closure

@@ -33,7 +33,7 @@ SCHEMA_VERSION = 3
 """The one version that is written and read; a record of another version is refused."""
 ENVELOPE = ("schema_version", "analysis", "analysis_version", "package_version")
 """Fields of every document that come before the fields of its result."""
-_OTHER_RESULTS = ("m2bridge.questions.custom_template", "m2bridge.claims.ledger")
+_OTHER_RESULTS = ("m2bridge.questions.custom_template", "m2bridge.papers.ledger")
 """Where result types are that belong to no question."""
 
 

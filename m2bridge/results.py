@@ -87,6 +87,8 @@ class Result:
     VERSION: ClassVar[int]
     HEADLINE: ClassVar[tuple[str, ...]] = ()
     """The quantities that the first line states, by their names in the evidence."""
+    COMMENT_FIELDS: ClassVar[tuple[str, ...]] = ()
+    """Fields that comments fill: what papers print about the answer (:mod:`m2bridge.questions.comments`)."""
 
     model: str
     options: Mapping[str, Value] = field(default_factory=dict)

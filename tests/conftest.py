@@ -11,9 +11,11 @@ from __future__ import annotations
 
 import os
 import signal
+import tomllib
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from dataclasses import replace
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
@@ -38,8 +40,18 @@ settings.register_profile("tests", deadline=None, suppress_health_check=[HealthC
 settings.load_profile("tests")
 
 
+def _check_entry_points() -> None:
+    """Stop if the package was installed before its entry points changed: papers and comments would be missing."""
+    project = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())["project"]
+    for group, points in project["entry-points"].items():
+        if missing := set(points) - {point.name for point in entry_points(group=group)}:
+            name = missing.pop()
+            pytest.exit(f"no entry point {name} of {group}: run pip install -e . --no-deps", returncode=2)
+
+
 def pytest_configure() -> None:
     """A shell starts what runs in its background with interrupts ignored; commands under test must hear them."""
+    _check_entry_points()
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 

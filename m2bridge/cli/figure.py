@@ -21,7 +21,8 @@ from m2bridge.cli import common
 from m2bridge.engine import open_engine
 from m2bridge.errors import DisagreementError, InputError
 from m2bridge.families import DeepLightning, Softmax, parse_spec
-from m2bridge.figures import charts, figure1, landscape, landscape_pictures, orbits, plotting, section, slices
+from m2bridge.figures import charts, figure1, landscape, landscape_pictures, plotting, section, slices
+from m2bridge.papers.lightning_attention import orbit_diagram
 from m2bridge.questions.boundary import Boundary, boundary
 from m2bridge.questions.boundary import check_model as check_boundary
 from m2bridge.questions.critical_points import critical_points
@@ -221,8 +222,8 @@ def orbits_command(
         if draw_panels
     }
     with target.file() as file:
-        orbits.draw(locus, boundary_result, file, sections)
-    target.add_data(*orbits.data(locus, boundary_result), orbits.COLUMNS)
+        orbit_diagram.draw(locus, boundary_result, file, sections)
+    target.add_data(*orbit_diagram.data(locus, boundary_result), orbit_diagram.COLUMNS)
 
 
 def slice_command(

@@ -10,12 +10,12 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from m2bridge.claims import PAPERS, claim, claims_of
-from m2bridge.claims.base import Claim, Context, Status, Verdict
-from m2bridge.claims.ledger import Ledger, describe, select_sizes, verify
 from m2bridge.cli import common
 from m2bridge.engine import open_engine
 from m2bridge.errors import InputError, suggestion
+from m2bridge.papers import DEFAULT_PAPER, claim, claims_of, papers
+from m2bridge.papers.base import CheckContext, Claim, Status, Verdict
+from m2bridge.papers.ledger import Ledger, describe, select_sizes, verify
 from m2bridge.records import write_atomically
 from m2bridge.report import ledger_html, ledger_markdown
 from m2bridge.report.ledger import duration, entries_by_claim, verdict_words
@@ -42,8 +42,8 @@ def register(app: typer.Typer) -> None:
             bool, typer.Option("--quick", help="Check a subset of the sizes, in under two minutes.")
         ] = False,
         paper: Annotated[
-            str, typer.Option("--paper", help=f"Paper whose statements are checked: {', '.join(PAPERS)}.")
-        ] = PAPERS[0],
+            str, typer.Option("--paper", help=f"Paper whose statements are checked: {', '.join(papers())}.")
+        ] = DEFAULT_PAPER,
         max_d: Annotated[
             int | None, typer.Option("--max-d", min=1, help="Skip widths larger than this.")
         ] = None,
@@ -86,7 +86,7 @@ def register(app: typer.Typer) -> None:
                 out.print(_line(item, entry))
 
         with common.shown_steps(quiet=as_json) as progress, open_engine(engine, warm=True) as opened:
-            context = Context(engine=opened, seed=seed, limits=limits)
+            context = CheckContext(engine=opened, seed=seed, limits=limits)
             ledger = verify(selected, context, quick=quick, max_d=max_d, progress=progress, finished=finished)
         if report is not None:
             text = ledger_html(ledger) if report.suffix == ".html" else ledger_markdown(ledger)

@@ -23,13 +23,13 @@ from typing import Annotated, Any, Concatenate, Generic, TypeVar
 
 from m2bridge import scripts
 from m2bridge.alarm import alarm
-from m2bridge.claims import said_about
 from m2bridge.engine import Engine, open_engine
 from m2bridge.errors import InputError, LimitError, suggestion
 from m2bridge.families import Model, parse_spec
 from m2bridge.limits import Clock, LimitReached, Limits, parse_bytes, parse_seconds
 from m2bridge.linear.primes import LARGE_PRIME
 from m2bridge.questions import SPEC, ForceOption, Option, OwnOption, Subject, check_number
+from m2bridge.questions.comments import comments_on
 from m2bridge.questions.context import Context, Progress, prime_between
 from m2bridge.results import RESULT_TYPES, Result, register_result
 from m2bridge.views import cut
@@ -167,7 +167,7 @@ class Question(Generic[S, R]):
             if isinstance(value, str | int | float) and value not in (own.default, own.unasked):
                 chosen.setdefault(option, value)
         name = about.user_name if isinstance(about, Model) else answer.name
-        return {"name": name, "options": chosen, **said_about(self.name, about, answer)}
+        return {"name": name, "options": chosen, **comments_on(self.name, about, answer)}
 
     def check(self, options: Mapping[str, Any], prime: int | None, seed: int = 0) -> None:
         """An InputError, with the field `argument`, where an option is unknown or its value is impossible."""

@@ -12,10 +12,10 @@ from typing import Any
 from m2bridge import latex
 from m2bridge._version import __version__
 from m2bridge.certainty import Certainty
-from m2bridge.claims.ledger import Ledger
 from m2bridge.errors import DisagreementError, InputError, M2BridgeError, visible
 from m2bridge.evidence import RELATION_WORDS, settle, strongest
 from m2bridge.families import parse_spec
+from m2bridge.papers.ledger import Ledger
 from m2bridge.questions import find
 from m2bridge.questions.custom_template import TemplateValues
 from m2bridge.report.templates import asset, written

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
 from m2bridge.boxes import WORDS
-from m2bridge.claims.ledger import Ledger
 from m2bridge.errors import InputError
 from m2bridge.evidence import RELATION_WORDS
+from m2bridge.papers.ledger import Ledger
 from m2bridge.questions.custom_template import TemplateValues
 from m2bridge.report.cite import title_of
 from m2bridge.report.ledger import ledger_markdown

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from m2bridge._version import __version__
-from m2bridge.claims import claim, misprints_in
-from m2bridge.claims.base import Status, Verdict
-from m2bridge.claims.ledger import Ledger, describe
+from m2bridge.papers import claim, misprints_in
+from m2bridge.papers.base import Status, Verdict
+from m2bridge.papers.ledger import Ledger, describe
 from m2bridge.report.templates import written
 
 _WORD = {

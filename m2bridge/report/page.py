@@ -17,8 +17,8 @@ from m2bridge import boxes
 from m2bridge.errors import M2BridgeError
 from m2bridge.evidence import RELATION_SIGNS, by_quantity, strongest
 from m2bridge.families import parse_spec
-from m2bridge.figures import orbits
 from m2bridge.figures.sheets import sheet
+from m2bridge.papers.lightning_attention import orbit_diagram
 from m2bridge.questions import find, sentences
 from m2bridge.questions.singular_locus.result import SingularLocus
 from m2bridge.report.cite import bibliography, sentence, title_of
@@ -142,7 +142,7 @@ def _row(
         "seconds": f"{result.seconds:.2f}",
         "body": boxes.head(view.answer, result.sure, result.agreement)
         + boxes.body(replace(view, tables=()) if brief else view),
-        "picture": orbits.svg(result) if drawn and isinstance(result, SingularLocus) else "",
+        "picture": orbit_diagram.svg(result) if drawn and isinstance(result, SingularLocus) else "",
         "evidence": _evidence(result),
         "ground": f"{entry.name}: seed {result.seed}; {options}m2bridge {entry.version}; {engine}.{limit}",
         "scripts": [(used.name, used.sha256, used.text is not None) for used in result.scripts[: 1 if brief else None]],

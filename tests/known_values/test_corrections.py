@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import pytest
 
-from m2bridge.claims import all_claims, claim
 from m2bridge.engine import Engine, Outcome
+from m2bridge.papers import all_claims, claim
 from m2bridge.scripts import Script
 
 PRINTED = {

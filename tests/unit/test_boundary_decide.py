@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 import sympy
 
-from m2bridge.claims.lightning_attention.said import boundary_points
 from m2bridge.errors import InputError
 from m2bridge.families import Lightning
+from m2bridge.papers.lightning_attention.comments import boundary_points
 from m2bridge.questions.boundary import decide, quadratic_texts
 from m2bridge.questions.boundary.parts import orbit_places
 from m2bridge.questions.boundary.points import as_point, draw_examples, span_matrix

@@ -11,10 +11,10 @@ import jsonschema
 import numpy as np
 import pytest
 
-from m2bridge.claims.lightning_attention.said import one_layer_orbit
 from m2bridge.errors import InputError
 from m2bridge.families import Lightning, parse_spec
 from m2bridge.frontends import checkpoints
+from m2bridge.papers.lightning_attention.comments import one_layer_orbit
 from m2bridge.questions.fiber.arguments import coarsest
 from m2bridge.questions.point import given_point, good_prime, other_primes, random_point, stratum_point
 

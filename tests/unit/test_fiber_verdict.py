@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from m2bridge.certainty import Certainty
-from m2bridge.claims.lightning_attention.said import hypotheses_37, one_layer_orbit, predicted_dims
 from m2bridge.families import Lightning, parse_spec
 from m2bridge.linear.primes import LARGE_PRIME
+from m2bridge.papers.lightning_attention.comments import hypotheses_37, one_layer_orbit, predicted_dims
 from m2bridge.programs.program import degree_in
 from m2bridge.questions.fiber import judged
 from m2bridge.questions.fiber.arguments import coarsest

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import pytest
 
@@ -16,8 +16,8 @@ from m2bridge.errors import InputError, LimitError, M2BridgeError, NoEngineError
 from m2bridge.evidence import Evidence
 from m2bridge.families import Model
 from m2bridge.limits import Clock, LimitReached, Limits
-from m2bridge.questions import QUESTIONS, find, kernel, questions, sentences
-from m2bridge.questions.kernel import Context, Option, question
+from m2bridge.questions import QUESTIONS, comments, find, kernel, questions, sentences
+from m2bridge.questions.kernel import Context, Option, Question, question
 from m2bridge.results import RESULT_TYPES, Result
 from m2bridge.scripts import Script
 from m2bridge.views import View
@@ -194,3 +194,34 @@ def test_a_plugin_that_is_not_there_leaves_the_others(name: str, monkeypatch: py
     assert "dimension" in sentences()
     with pytest.raises(InputError, match="M2BRIDGE_PLUGINS names"):
         questions()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Commented(Double):
+    ANALYSIS: ClassVar[str] = "commented"
+    COMMENT_FIELDS: ClassVar[tuple[str, ...]] = ("remark",)
+
+    remark: str | None = None
+
+
+def commented(context: Context, model: Model) -> Commented:
+    return context.build_result(Commented, model=model.spec, certainty=Certainty.PROVED, double=2)
+
+
+def test_comments_fill_the_fields_that_are_theirs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Packages comment on an answer through entry points; they cannot change what was computed."""
+    seen: list[str] = []
+
+    def comment(name: str, fields: dict[str, Any]) -> tuple[str, comments.Comment]:
+        return name, lambda question, subject, answer: seen.append(question) or fields
+
+    asked: Question[Model, Commented] = Question(
+        name="commented", asks="Nothing.", function=commented, result=Commented, needs_engine=False
+    )
+    two = comment("a", {"remark": "first"}), comment("b", {"remark": "second"})
+    monkeypatch.setattr(comments, "_functions", lambda: two)
+    assert asked(LAYER).remark == "first"
+    assert seen == ["commented", "commented"]
+    monkeypatch.setattr(comments, "_functions", lambda: (comment("c", {"double": 3}),))
+    with pytest.raises(InputError, match="the comment 'c' sets the field 'double' of commented"):
+        asked(LAYER)

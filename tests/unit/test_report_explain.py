@@ -13,11 +13,11 @@ import pytest
 
 from m2bridge import records
 from m2bridge.certainty import Certainty
-from m2bridge.claims import claim
-from m2bridge.claims.base import Context
-from m2bridge.claims.ledger import Ledger, verify
 from m2bridge.cli import main
 from m2bridge.evidence import Evidence
+from m2bridge.papers import claim
+from m2bridge.papers.base import CheckContext
+from m2bridge.papers.ledger import Ledger, verify
 from m2bridge.questions.dimension import Dimension, dimension
 from m2bridge.report import ledger_markdown
 from m2bridge.report.explain import explain
@@ -42,7 +42,7 @@ def record(request: pytest.FixtureRequest) -> Dimension:
 
 @pytest.fixture
 def ledger(replay: ReplayEngine) -> Ledger:
-    return verify([claim("lemma-a.3")], Context(engine=replay), quick=True)
+    return verify([claim("lemma-a.3")], CheckContext(engine=replay), quick=True)
 
 
 def unescaped(latex: str) -> str:

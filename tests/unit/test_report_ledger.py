@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from m2bridge.claims import claim
-from m2bridge.claims.base import Context, Status
-from m2bridge.claims.ledger import Ledger, verify
 from m2bridge.cli import main
+from m2bridge.papers import claim
+from m2bridge.papers.base import CheckContext, Status
+from m2bridge.papers.ledger import Ledger, verify
 from m2bridge.report import ledger_html, ledger_markdown
 from m2bridge.report.ledger import duration, verdict_words
 from tests.replay import ReplayEngine
@@ -53,7 +53,7 @@ class Page(HTMLParser):
 
 @pytest.fixture
 def ledger(replay: ReplayEngine) -> Ledger:
-    return verify([claim(name) for name in CLAIMS], Context(engine=replay), quick=True)
+    return verify([claim(name) for name in CLAIMS], CheckContext(engine=replay), quick=True)
 
 
 def rows(markdown: str) -> list[list[str]]:
@@ -97,7 +97,7 @@ def test_a_report_says_what_is_stated_checked_and_repaired(
 
 
 def test_a_statement_that_holds_has_no_correction(replay: ReplayEngine) -> None:
-    ledger = verify([claim("lemma-3.1")], Context(engine=replay), quick=True)
+    ledger = verify([claim("lemma-3.1")], CheckContext(engine=replay), quick=True)
     assert "Repaired" not in ledger_markdown(ledger)
     assert "Repaired" not in ledger_html(ledger)
 

@@ -15,7 +15,7 @@ from m2bridge.cli import main
 from m2bridge.engine import Engine
 from m2bridge.errors import InputError
 from m2bridge.families import Lightning
-from m2bridge.figures import orbits
+from m2bridge.papers.lightning_attention import orbit_diagram
 from m2bridge.questions.boundary import Boundary, boundary
 from m2bridge.questions.singular_locus import SingularLocus, singular_locus
 
@@ -67,7 +67,7 @@ def test_figure_1_needs_the_right_record(edge: Boundary, engine: Engine, tmp_pat
 
 
 def test_orbits_of_212(locus: SingularLocus, edge: Boundary, tmp_path: Path) -> None:
-    nodes = orbits.nodes(locus, edge)
+    nodes = orbit_diagram.nodes(locus, edge)
     assert [(n.orbit_dim, n.verdict, n.boundary, n.fails) for n in nodes] == [
         # dimensions by hand: the zero function, q (x) k^2 (2 + 2 - 1), q (x) S (2 + 3 - 1), the image (4 + 2 - 1)
         (0, "singular", True, False),
@@ -85,19 +85,19 @@ def test_orbits_of_212(locus: SingularLocus, edge: Boundary, tmp_path: Path) -> 
 
 def test_a_changed_verdict_is_marked(locus: SingularLocus, edge: Boundary) -> None:
     wrong = replace(locus, strata=(*locus.strata[:-1], replace(locus.strata[-1], verdict="singular")))
-    assert [n.fails for n in orbits.nodes(wrong, edge)] == [False, False, False, True]
+    assert [n.fails for n in orbit_diagram.nodes(wrong, edge)] == [False, False, False, True]
 
 
 def test_records_of_different_models_are_refused(engine: Engine, locus: SingularLocus) -> None:
     other = boundary(Lightning(d=2, dp=1, a=1), engine=engine)
     with pytest.raises(InputError, match="different models"):
-        orbits.nodes(locus, other)
+        orbit_diagram.nodes(locus, other)
 
 
 @pytest.mark.slow
 def test_where_the_printed_theorem_fails(tmp_path: Path) -> None:
     """(3,2,2): rk A = 1 < a = 2 is singular although rk A * rk V = 2 (the determinantal variety is singular there)."""
-    picture = tmp_path / "orbits.svg"
+    picture = tmp_path / "orbit_diagram.svg"
     assert main(["figure", "theorem-3.4", "--d", "3", "--dp", "2", "--a", "2", "-o", str(picture)]) == 0
     document = json.loads(picture.with_suffix(".json").read_text())
     failing = {(o["rank_a"], o["rank_v"], o["meet"]) for o in document["orbits"] if o["fails"]}

@@ -83,11 +83,12 @@ class Boundary(Result):
     parts: these three as sets, with equations and inequalities.
     examples: exact random points of each kind; point: the user's.
     orbits: where each orbit of weights goes.
-    theorem, corollary: what a paper prints about these orbits, and whether it is so (:func:`m2bridge.claims.said_about`).
+    theorem, corollary: what a paper prints about these orbits, and whether it is so (:mod:`m2bridge.questions.comments`).
     """
 
     ANALYSIS: ClassVar[str] = "boundary"
     VERSION: ClassVar[int] = 2
+    COMMENT_FIELDS: ClassVar[tuple[str, ...]] = ("theorem", "corollary")
     HEADLINE: ClassVar[tuple[str, ...]] = ("image_dim", "boundary_dim", "closure_only_dim")
 
     image_dim: int

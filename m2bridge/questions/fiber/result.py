@@ -76,12 +76,13 @@ class Fiber(Result):
         3.5), argument (all orbits counted, no Groebner basis), jacobian (dimensions only).
     inputs: number of random inputs behind the equations, the fresh ones that changed nothing included.
     counterexample: exact weights of another orbit with the same function.
-    theorem: what a paper prints about this fiber, and whether it is so (:func:`m2bridge.claims.said_about`).
+    theorem: what a paper prints about this fiber, and whether it is so (:mod:`m2bridge.questions.comments`).
     notes: what a reader should know, such as a prime that was exchanged.
     """
 
     ANALYSIS: ClassVar[str] = "fiber"
     VERSION: ClassVar[int] = 3
+    COMMENT_FIELDS: ClassVar[tuple[str, ...]] = ("theorem", "counterexample")
     HEADLINE: ClassVar[tuple[str, ...]] = ("verdict",)
 
     at: Mapping[str, Any]

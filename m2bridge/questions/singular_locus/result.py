@@ -106,7 +106,7 @@ class SingularLocus(Result):
     singular_equations, embedded: of the singular scheme, when it was computed. components: of its radical, or closures of the
         maximal singular orbits.
     strata: every orbit with its tangent bounds and verdict.
-    theorem: what a paper prints about these orbits, and whether it is so (:func:`m2bridge.claims.said_about`).
+    theorem: what a paper prints about these orbits, and whether it is so (:mod:`m2bridge.questions.comments`).
     places: declared strata of the weights, for every model but one layer of attention; completeness: of the equations used there.
     undecided: what was not decided, in sentences.
     certificate: what `m2bridge check` verifies: the dimension, and proved verdicts at representatives of strata.
@@ -114,6 +114,7 @@ class SingularLocus(Result):
 
     ANALYSIS: ClassVar[str] = "singular-locus"
     VERSION: ClassVar[int] = 3
+    COMMENT_FIELDS: ClassVar[tuple[str, ...]] = ("theorem",)
     HEADLINE: ClassVar[tuple[str, ...]] = ("singular_dim", "singular_degree")
 
     image_dim: int

@@ -10,9 +10,13 @@ from typing import Any
 import numpy as np
 
 from m2bridge.certainty import Certainty
-from m2bridge.claims.base import (
+from m2bridge.families import DeepLightning, Lightning, Softmax
+from m2bridge.families.symbolic import symbolic_map
+from m2bridge.families.virtual import virtual_weights
+from m2bridge.linear.modular import rank_over_q
+from m2bridge.papers.base import (
+    CheckContext,
     Claim,
-    Context,
     Correction,
     Kind,
     Size,
@@ -24,11 +28,7 @@ from m2bridge.claims.base import (
     out_of_reach,
     sizes,
 )
-from m2bridge.claims.dimensions import ABOUT, ONE_LAYER_WITNESSES, WITNESSES, dimension_claim
-from m2bridge.families import DeepLightning, Lightning, Softmax
-from m2bridge.families.symbolic import symbolic_map
-from m2bridge.families.virtual import virtual_weights
-from m2bridge.linear.modular import rank_over_q
+from m2bridge.papers.dimensions import ABOUT, ONE_LAYER_WITNESSES, WITNESSES, dimension_claim
 from m2bridge.questions import over_q
 from m2bridge.questions.dimension import dimension
 
@@ -70,7 +70,7 @@ def _rank(polynomials: Polynomials) -> int:
     return rank_over_q(table)
 
 
-def check_isomorphism(size: Size, _: Context) -> Verdict:
+def check_isomorphism(size: Size, _: CheckContext) -> Verdict:
     """All coefficients of the network and the Segre coordinates span the same space of polynomials in the weights."""
     segre, full = (_coefficients(Lightning(**size, coordinate_system=name)) for name in ("segre", "full"))
     ranks = {"segre": _rank(segre), "full": _rank(full), "together": _rank(segre + full)}
@@ -80,7 +80,7 @@ def check_isomorphism(size: Size, _: Context) -> Verdict:
     return holds(Certainty.PROVED, "the same linear span over QQ", **ranks, **counts)
 
 
-def check_figure_1(size: Size, context: Context) -> Verdict:
+def check_figure_1(size: Size, context: CheckContext) -> Verdict:
     """The dimension of the neuromanifold, and of the space of all cubic maps: its monomials counted, for each output entry."""
     model = Lightning(**size, coordinate_system="full")
     result = context.once(dimension, model)
@@ -93,7 +93,7 @@ def check_figure_1(size: Size, context: Context) -> Verdict:
     return decided((result.image_dim, ambient) == (5, 40), result.certainty, numbers, numbers, **computed)
 
 
-def check_only_permutations(size: Size, context: Context) -> Verdict:
+def check_only_permutations(size: Size, context: CheckContext) -> Verdict:
     """If heads could only be permuted, the dimension of several heads would be that of one head times their number."""
     d, dp, a, heads = (size[name] for name in ("d", "dp", "a", "heads"))
     one, many = (
@@ -181,7 +181,7 @@ ONE_LAYER = (
 # -- deep networks -------------------------------------------------------------------------------------------------------------
 
 
-def check_ratio(size: Size, context: Context) -> Verdict:
+def check_ratio(size: Size, context: CheckContext) -> Verdict:
     """Number of weights over dimension at d = delta, a = delta, for growing depth."""
     delta, layers = size["d"], size["layers"]
     model = DeepLightning(d=(delta,) * (layers + 1), t=3)
@@ -216,7 +216,7 @@ def another_orbit(model: DeepLightning, seed: int) -> dict[str, Any] | None:
     return {"rank": rank, "other_rank": len(pivots), **written}
 
 
-def check_three_symmetries(size: Size, context: Context) -> Verdict:
+def check_three_symmetries(size: Size, context: CheckContext) -> Verdict:
     """Whether generic fibers are as large as orbits of the three symmetries, and not larger."""
     model = DeepLightning(**size)
     result = context.once(dimension, model)

@@ -7,9 +7,9 @@ Yahl, *Activation degree thresholds and expressiveness of polynomial neural netw
 from __future__ import annotations
 
 from m2bridge.certainty import Certainty
-from m2bridge.claims.base import Claim, Context, Kind, Size, Verdict, fails, holds, out_of_reach, sizes
-from m2bridge.claims.dimensions import ABOUT, dimension_claim
 from m2bridge.families import MLP
+from m2bridge.papers.base import CheckContext, Claim, Kind, Size, Verdict, fails, holds, out_of_reach, sizes
+from m2bridge.papers.dimensions import ABOUT, dimension_claim
 from m2bridge.questions.dimension import Dimension, dimension
 
 PAPER = "Kileel, Trager, Bruna, arXiv:1905.12207; Finkel, Rodriguez, Wu, Yahl, arXiv:2408.04569"
@@ -26,7 +26,7 @@ def filling(model: MLP) -> int:
     return model.coordinate_count
 
 
-def check_recursion(size: Size, context: Context) -> Verdict:
+def check_recursion(size: Size, context: CheckContext) -> Verdict:
     """dim V_(d_0..d_h) <= dim V_(d_0..d_k) + dim V_(d_k..d_h) - d_k for every hidden layer k."""
     widths = tuple(size["widths"])
 

@@ -19,7 +19,7 @@ from m2bridge.questions.orbits import Orbit, orbit_of
 from m2bridge.questions.over_q import is_skew
 from m2bridge.results import TheoremCheck
 
-if TYPE_CHECKING:  # every question asks for what is said here about its answer
+if TYPE_CHECKING:
     from m2bridge.questions.boundary.result import Boundary, OrbitPlace
     from m2bridge.questions.fiber.result import Fiber
     from m2bridge.questions.singular_locus.result import SingularLocus, Stratum
@@ -228,6 +228,6 @@ _ABOUT: dict[str, Callable[[Model, Any], dict[str, Any]]] = {
 }
 
 
-def said_about(question: str, subject: Any, answer: Any) -> dict[str, Any]:
-    """Fields of an answer that say what the paper printed about it, and whether it is so; empty where it says nothing."""
+def comments_on(question: str, subject: Any, answer: Any) -> dict[str, Any]:
+    """Return what the paper prints about an answer and whether it agrees, as fields of the answer; empty if nothing."""
     return _ABOUT[question](subject, answer) if question in _ABOUT else {}

@@ -15,10 +15,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from m2bridge.claims import all_claims, claim
-from m2bridge.claims.base import Context, Status, Verdict
-from m2bridge.claims.lightning_attention import dimensions, fibers, singular
-from m2bridge.claims.lightning_attention import virtual as virtual_claims
 from m2bridge.engine import Engine
 from m2bridge.families import (
     MLP,
@@ -31,6 +27,10 @@ from m2bridge.families import (
     lightning,
     virtual,
 )
+from m2bridge.papers import all_claims, claim
+from m2bridge.papers.base import CheckContext, Status, Verdict
+from m2bridge.papers.lightning_attention import dimensions, fibers, singular
+from m2bridge.papers.lightning_attention import virtual as virtual_claims
 from m2bridge.programs import jacobians as reverse
 from m2bridge.questions.boundary import criterion
 from m2bridge.questions.critical_points import charts, counting, losses
@@ -440,7 +440,7 @@ MUTATIONS = {
 @pytest.fixture(scope="module")
 def verdict(engine: Engine) -> Callable[[str, int], Verdict]:
     """Verdicts of the undamaged program at quick sizes, computed once."""
-    context = Context(engine=engine)
+    context = CheckContext(engine=engine)
 
     @cache
     def found(identifier: str, place: int) -> Verdict:
@@ -467,7 +467,7 @@ def test_a_mutation_changes_the_verdict(
     before = verdict(identifier, mutation.size)
     assert before.status is mutation.before
     mutation.damage(monkeypatch)
-    after = item.check(item.quick[mutation.size], Context(engine=engine))
+    after = item.check(item.quick[mutation.size], CheckContext(engine=engine))
     assert after.status is mutation.after, after
 
 

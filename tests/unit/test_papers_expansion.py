@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from m2bridge.claims import expansion
-from m2bridge.claims.expansion import (
+from m2bridge.families import Softmax
+from m2bridge.families.virtual import virtual_weights
+from m2bridge.papers import expansion
+from m2bridge.papers.expansion import (
     KERNELS,
     NotDeterminedError,
     drawn_inputs,
@@ -21,8 +23,6 @@ from m2bridge.claims.expansion import (
     slope,
     virtual_germ,
 )
-from m2bridge.families import Softmax
-from m2bridge.families.virtual import virtual_weights
 
 SKEW = np.array([[0, 1], [-1, 0]], dtype=object)
 

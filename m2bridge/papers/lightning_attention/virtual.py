@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from m2bridge.certainty import Certainty
-from m2bridge.claims.base import Check, Claim, Context, Size, Verdict, disagreement, fails, holds, sizes
 from m2bridge.families import DeepLightning, Mod
 from m2bridge.families.symbolic import rational_variables, variable_array
 from m2bridge.families.virtual import equation_11, equation_12, virtual_weights
+from m2bridge.papers.base import Check, CheckContext, Claim, Size, Verdict, disagreement, fails, holds, sizes
 from m2bridge.programs.arithmetics import elementwise
 from m2bridge.questions import over_q
 from m2bridge.questions.over_q import inverse
@@ -43,7 +43,7 @@ def change_of_basis(first: Matrix, second: Matrix) -> Matrix:
     return solution.T
 
 
-def check_attention(size: Size, context: Context) -> Verdict:
+def check_attention(size: Size, context: CheckContext) -> Verdict:
     """Take a second factorization of A from its echelon form, solve K' = C K for C, and verify both equations."""
     rng = np.random.default_rng([context.seed, 31])
     done = 0
@@ -98,7 +98,7 @@ def carries_layers(C: list[Matrix], network: list[list[Matrix]], other: list[lis
     return values and all(np.array_equal(before[i].T @ other_A[i] @ before[i], A[i]) for i in range(len(A)))
 
 
-def check_layers(size: Size, context: Context) -> Verdict:
+def check_layers(size: Size, context: CheckContext) -> Verdict:
     """Build a second network with the same virtual weights from (M, L) alone, solve for the C_i and verify Equation 9."""
     rng = np.random.default_rng([context.seed, 35])
     d = size["d"]
@@ -139,7 +139,7 @@ def _points(model: DeepLightning, seed: int) -> Iterator[tuple[int, Any, Any, An
 def check_formula(formula: Callable[[Any, Any, Any], Any]) -> Check:
     """A check that a formula in (M, L) and X is the composed network."""
 
-    def check(size: Size, context: Context) -> Verdict:
+    def check(size: Size, context: CheckContext) -> Verdict:
         model = DeepLightning(**size, parametrization="attention")
         for p, A, V, X, composed in _points(model, context.seed):
             theirs = formula(*virtual_weights(A, V), X)
@@ -158,7 +158,7 @@ def all_columns(M: Any, L: Any, X: Any) -> Any:
     return np.concatenate([equation_12(M, L, X, k) for k in range(X.shape[-1])], axis=-1)
 
 
-def check_equation_13(size: Size, _: Context) -> Verdict:
+def check_equation_13(size: Size, _: CheckContext) -> Verdict:
     """Each M_i enters with degree 3^(l-i) and L with degree 1: an identity of polynomials in all weights, X and a factor s."""
     d, layers, t = size["d"], size["layers"], size["t"]
     model = DeepLightning(d=(d,) * (layers + 1), t=t, parametrization="virtual")

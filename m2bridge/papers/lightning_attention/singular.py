@@ -15,10 +15,13 @@ from typing import Any
 import numpy as np
 
 from m2bridge.certainty import Certainty
-from m2bridge.claims.base import (
+from m2bridge.families import Lightning
+from m2bridge.linear.modular import rank_over_q
+from m2bridge.linear.numeric import numeric_rank
+from m2bridge.papers.base import (
     Check,
+    CheckContext,
     Claim,
-    Context,
     Correction,
     Kind,
     Size,
@@ -30,11 +33,8 @@ from m2bridge.claims.base import (
     out_of_reach,
     sizes,
 )
-from m2bridge.claims.lightning_attention import fibers
-from m2bridge.claims.lightning_attention.said import predicts_singular, written_stratum
-from m2bridge.families import Lightning
-from m2bridge.linear.modular import rank_over_q
-from m2bridge.linear.numeric import numeric_rank
+from m2bridge.papers.lightning_attention import fibers
+from m2bridge.papers.lightning_attention.comments import predicts_singular, written_stratum
 from m2bridge.questions.boundary import decide, place_of
 from m2bridge.questions.boundary.points import Coordinates, separated
 from m2bridge.questions.membership import membership
@@ -88,7 +88,7 @@ def completed(ranks: Ranks) -> bool:
 
 
 def check_critical(predicts: Callable[[Ranks], bool]) -> Check:
-    def check(size: Size, context: Context) -> Verdict:
+    def check(size: Size, context: CheckContext) -> Verdict:
         d, dp = size["d"], size["dp"]
         rng = np.random.default_rng(context.seed)
         found, generic = differential_ranks(d, dp)
@@ -123,7 +123,7 @@ def repaired(model: Lightning, stratum: Stratum) -> bool:
 def check_singular(predicts: Callable[[Lightning, Stratum], bool]) -> Check:
     """Every orbit's verdict against the statement's prediction."""
 
-    def check(size: Size, context: Context) -> Verdict:
+    def check(size: Size, context: CheckContext) -> Verdict:
         model = Lightning(**size)
         result = context.once(singular_locus, model)
         computed: dict[str, Any] = {
@@ -146,7 +146,7 @@ def check_singular(predicts: Callable[[Lightning, Stratum], bool]) -> Check:
 # -- closedness and boundary: Theorem 3.4, Corollary A.6 -------------------------------------------------------------------------
 
 
-def check_closed(size: Size, context: Context) -> Verdict:
+def check_closed(size: Size, context: CheckContext) -> Verdict:
     """What the compactness argument needs: only A = 0 or V = 0 give the zero function, so there are no base points."""
     result = fibers.asked({**size, "rank_a": 0, "rank_v": 0, "meet": 0}, context)
     known, certainty = fibers.components_of(result)
@@ -186,7 +186,7 @@ def neighbour(model: Lightning, ranks: Ranks, sign: int) -> Coordinates | None:
 def check_boundary(predicts: Callable[[Lightning, Ranks], bool]) -> Check:
     """For each orbit, whether it is a limit of points that are only in the closure, against the statement's prediction."""
 
-    def check(size: Size, context: Context) -> Verdict:
+    def check(size: Size, context: CheckContext) -> Verdict:
         model = Lightning(**size, parametrization="attention")
         strata = list(orbits(model.d, model.dp, model.a))
         near = {(ranks, sign): neighbour(model, ranks, sign) for ranks in strata for sign in (1, -1)}

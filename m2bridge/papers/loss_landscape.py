@@ -18,8 +18,8 @@ from math import comb
 from typing import Any
 
 from m2bridge.certainty import Certainty
-from m2bridge.claims.base import Check, Claim, Context, Kind, Size, Verdict, by_ancestry, decided, sizes
 from m2bridge.families import Lightning, parse_spec
+from m2bridge.papers.base import Check, CheckContext, Claim, Kind, Size, Verdict, by_ancestry, decided, sizes
 from m2bridge.questions.critical_points import CriticalPoints, StratumPoints, critical_points
 
 PAPER = "code of arXiv:2608.27113 (giovanni-marchetti/LinearIndepCode); ED degrees of arXiv:1309.0049 and arXiv:1311.2376"
@@ -75,7 +75,7 @@ def kinds_of(found: CriticalPoints | StratumPoints) -> list[list[Any]]:
     return [[z, 0, n] for z, n in ((True, zero), (False, (count or 0) - zero)) if n]
 
 
-def _answered(size: Size, context: Context) -> CriticalPoints:
+def _answered(size: Size, context: CheckContext) -> CriticalPoints:
     return context.once(critical_points, Lightning(d=2, dp=1), **dict(size))
 
 
@@ -88,7 +88,7 @@ def check_table(table: Mapping[Any, Sequence[Sequence[Any]]], *about: str) -> Ch
     variety of its own.
     """
 
-    def check(size: Size, context: Context) -> Verdict:
+    def check(size: Size, context: CheckContext) -> Verdict:
         answer = _answered(size, context)
         found = kinds_of(_stratum(answer) if about == ("singular",) else answer)
         printed = [list(row) for row in table[next(iter(size.items()))]]
@@ -98,7 +98,7 @@ def check_table(table: Mapping[Any, Sequence[Sequence[Any]]], *about: str) -> Ch
     return check
 
 
-def check_in_weights(size: Size, context: Context) -> Verdict:
+def check_in_weights(size: Size, context: CheckContext) -> Verdict:
     """Whether some critical point of the singular locus is critical for the weights (A, V)."""
     stratum = _stratum(_answered(size, context))
     computed = {"on_stratum": stratum.count, "critical_in_weights": stratum.in_weights}
@@ -106,7 +106,7 @@ def check_in_weights(size: Size, context: Context) -> Verdict:
     return _verdict(bool(stratum.in_weights), "some are", otherwise, **computed)
 
 
-def check_samples_are_general(size: Size, context: Context) -> Verdict:
+def check_samples_are_general(size: Size, context: CheckContext) -> Verdict:
     """Whether s samples have the critical points of a general quadric of the same rank."""
     answers = [_answered(given, context) for given in (size, {"kernel": 6 - 2 * size["samples"]})]
     samples, general = ([kinds_of(answer), kinds_of(_stratum(answer))] for answer in answers)
@@ -166,7 +166,7 @@ PUBLIC_CODE = (
 # -- ED degrees ----------------------------------------------------------------------------------------------------------------
 
 
-def check_degree(spec: str, printed: int, context: Context, **options: object) -> Verdict:
+def check_degree(spec: str, printed: int, context: CheckContext, **options: object) -> Verdict:
     """Whether a model has the printed ED degree."""
     answer = context.once(critical_points, parse_spec(spec), **options)
     reasons = (f"{printed} critical points", f"computed {answer.ed_degree}, printed {printed}")
@@ -174,18 +174,18 @@ def check_degree(spec: str, printed: int, context: Context, **options: object) -
     return _verdict(answer.ed_degree == printed, *reasons, answer, "regular", **computed)
 
 
-def check_eckart_young(size: Size, context: Context) -> Verdict:
+def check_eckart_young(size: Size, context: CheckContext) -> Verdict:
     """Rank r in m x n matrices, m <= n, in the Frobenius norm: C(m, r)."""
     m, n, r = size["m"], size["n"], size["r"]
     return check_degree(f"linear(widths=[{n},{r},{m}])", comb(min(m, n), r), context, metric="bombieri")
 
 
-def check_rank(size: Size, context: Context) -> Verdict:
+def check_rank(size: Size, context: CheckContext) -> Verdict:
     """The printed number of critical points for rank r and a general metric."""
     return check_degree(f"linear(widths=[{size['n']},{size['r']},{size['m']}])", size["printed"], context)
 
 
-def check_rational_normal_curve(size: Size, context: Context) -> Verdict:
+def check_rational_normal_curve(size: Size, context: CheckContext) -> Verdict:
     """3n - 2 in general coordinates; n when the coordinates carry binomial weights, here as sqrt-free powers of a linear form."""
     n = size["n"]
     if size["metric"] == "bombieri":

@@ -10,7 +10,7 @@ from importlib import resources
 from typing import Any, ClassVar
 
 from m2bridge.certainty import Certainty
-from m2bridge.claims.base import Claim, Context, Size, Status, Verdict
+from m2bridge.papers.base import CheckContext, Claim, Size, Status, Verdict
 from m2bridge.results import EngineUse, Result, register_result
 
 BASELINE = "ledger.json"
@@ -48,7 +48,7 @@ def _largest_width(size: Size) -> int:
 
 def verify(
     claims: Sequence[Claim],
-    context: Context,
+    context: CheckContext,
     *,
     quick: bool = False,
     max_d: int | None = None,

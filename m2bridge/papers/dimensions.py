@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from m2bridge.certainty import Certainty
-from m2bridge.claims.base import Claim, Context, Size, Verdict, fails, holds, out_of_reach
+from m2bridge.papers.base import CheckContext, Claim, Size, Verdict, fails, holds, out_of_reach
 from m2bridge.questions.dimension import Dimension, dimension
 
 ABOUT = ("image_dim",)
@@ -25,7 +25,7 @@ def dimension_claim(
     Where `engine` is false Macaulay2 is not asked; else it is where that is cheap, for one layer of at most 60 weights.
     """
 
-    def run(size: Size, context: Context) -> Verdict:
+    def run(size: Size, context: CheckContext) -> Verdict:
         model = family(**size)
         options = {} if engine else {"engine": False}
         return verdict_on(context.once(dimension, model, **options), printed(model))

@@ -7,10 +7,10 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from m2bridge.claims.lightning_attention.said import predicts_singular
 from m2bridge.errors import InputError
 from m2bridge.families import parse_spec
 from m2bridge.figures import figure1, plotting
+from m2bridge.papers.lightning_attention.comments import predicts_singular
 from m2bridge.questions.boundary.result import Boundary
 from m2bridge.questions.singular_locus.result import SingularLocus
 

@@ -99,7 +99,7 @@ class Verdict:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Context:
+class CheckContext:
     """What a check may use: an engine, a seed, limits, and answers that other checks of the run have computed already."""
 
     engine: Engine
@@ -136,7 +136,7 @@ class Context:
         return result
 
 
-Check = Callable[[Size, Context], Verdict]
+Check = Callable[[Size, CheckContext], Verdict]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -193,7 +193,7 @@ class Claim:
         fresh: dict[str, Any] = {"quote": None, "correction": None}
         return replace(self, **fresh | ({"quick": ()} if "sizes" in changes else {}) | changes)
 
-    def check(self, size: Size, context: Context) -> Verdict:
+    def check(self, size: Size, context: CheckContext) -> Verdict:
         """Run the check at one size, timed; its answer is read for the kind of the statement."""
         context.asked.update(known=0, new=0)
         context.said.clear()

@@ -13,15 +13,15 @@ import pytest
 
 from m2bridge import records
 from m2bridge.certainty import Certainty
-from m2bridge.claims import PAPERS, all_claims, claim, claims_of
-from m2bridge.claims import ledger as ledgers
-from m2bridge.claims.base import Claim, Context, Kind, Size, Status, Verdict, by_ancestry, fails, holds
-from m2bridge.claims.ledger import Ledger, baseline, index, select_sizes, verify
-from m2bridge.claims.lightning_attention import fibers
 from m2bridge.cli import main
 from m2bridge.errors import InputError, OutOfReachError, OutputError, TimeLimitError
 from m2bridge.evidence import Evidence
 from m2bridge.families import parse_spec
+from m2bridge.papers import all_claims, claim, claims_of, papers
+from m2bridge.papers import ledger as ledgers
+from m2bridge.papers.base import CheckContext, Claim, Kind, Size, Status, Verdict, by_ancestry, fails, holds
+from m2bridge.papers.ledger import Ledger, baseline, index, select_sizes, verify
+from m2bridge.papers.lightning_attention import fibers
 from m2bridge.questions.fiber import Fiber
 from tests.replay import ReplayEngine
 
@@ -32,7 +32,7 @@ CHEAP = ("lemma-3.1", "lemma-a.3", "parameter-count")
 Verify = Callable[..., int]
 
 
-def example(run: Callable[[Size, Context], Verdict], *sizes: Size) -> Claim:
+def example(run: Callable[[Size, CheckContext], Verdict], *sizes: Size) -> Claim:
     """A claim of its own, with a known id."""
     return Claim(
         id="lemma-3.1",
@@ -48,8 +48,8 @@ def example(run: Callable[[Size, Context], Verdict], *sizes: Size) -> Claim:
 
 
 @pytest.fixture
-def context(replay: ReplayEngine) -> Context:
-    return Context(engine=replay)
+def context(replay: ReplayEngine) -> CheckContext:
+    return CheckContext(engine=replay)
 
 
 @pytest.fixture
@@ -113,8 +113,8 @@ def test_every_repaired_statement_repairs_a_printed_one() -> None:
 
 
 def test_every_paper_has_its_own_ledger(verify_command: Verify, capsys: pytest.CaptureFixture[str]) -> None:
-    assert len(PAPERS) == 3
-    for paper in PAPERS:
+    assert len(papers()) == 3
+    for paper in papers():
         assert verify_command("--list", "--paper", paper.replace("_", "-")) == 0
         listed = [line.split()[0] for line in capsys.readouterr().out.splitlines()]
         assert listed == [item.id for item in claims_of(paper)]
@@ -141,8 +141,8 @@ def test_max_d_keeps_sizes_that_have_no_width() -> None:
     assert select_sizes(item, quick=True, max_d=1) == item.quick
 
 
-def test_verify_tells_the_progress_and_the_weakest_certainty(context: Context) -> None:
-    def run(size: Size, _: Context) -> Verdict:
+def test_verify_tells_the_progress_and_the_weakest_certainty(context: CheckContext) -> None:
+    def run(size: Size, _: CheckContext) -> Verdict:
         return holds(Certainty.PROVED if size["d"] == 2 else Certainty.PROBABLE, d=size["d"])
 
     steps: list[str] = []
@@ -163,8 +163,8 @@ def test_verify_tells_the_progress_and_the_weakest_certainty(context: Context) -
 @pytest.mark.parametrize(
     "error", [TimeLimitError("no time left"), OutOfReachError("too large", estimate=1)], ids=["time", "size"]
 )
-def test_a_limit_is_a_verdict_and_not_the_end(context: Context, error: Exception) -> None:
-    def run(size: Size, _: Context) -> Verdict:
+def test_a_limit_is_a_verdict_and_not_the_end(context: CheckContext, error: Exception) -> None:
+    def run(size: Size, _: CheckContext) -> Verdict:
         if size["d"] == 2:
             raise error
         return holds(Certainty.PROVED)
@@ -174,14 +174,14 @@ def test_a_limit_is_a_verdict_and_not_the_end(context: Context, error: Exception
     assert ledger.entries[0].reason == str(error)
 
 
-def test_witnesses_that_disagree_are_no_agreement(context: Context) -> None:
+def test_witnesses_that_disagree_are_no_agreement(context: CheckContext) -> None:
     def run(*_: Any) -> Verdict:
         return Verdict(status=Status.DISAGREEMENT, certainty=Certainty.PROBABLE, reason="4 or 5")
 
     assert verify([example(run, {"d": 2})], context).agreement is False
 
 
-def test_an_analysis_is_computed_once_in_a_run(context: Context) -> None:
+def test_an_analysis_is_computed_once_in_a_run(context: CheckContext) -> None:
     calls: list[str] = []
 
     def analysis(model: Any, **_: Any) -> int:
@@ -197,14 +197,14 @@ def test_an_analysis_is_computed_once_in_a_run(context: Context) -> None:
     assert calls == ["a model", "a model"]
 
 
-def test_a_row_whose_answers_were_known_says_cached_and_others_do_not(context: Context) -> None:
+def test_a_row_whose_answers_were_known_says_cached_and_others_do_not(context: CheckContext) -> None:
     def analysis(model: Any, **_: Any) -> int:
         return 1
 
     class Spec:
         spec = "a model"
 
-    def run(size: Size, given: Context) -> Verdict:
+    def run(size: Size, given: CheckContext) -> Verdict:
         for place in range(size["d"]):
             given.once(analysis, Spec(), at=place)  # type: ignore[arg-type]
         return holds(Certainty.PROVED)
@@ -229,7 +229,7 @@ def test_a_row_whose_answers_were_known_says_cached_and_others_do_not(context: C
     ],
 )
 def test_what_an_answer_means_depends_on_whose_statement_it_is(
-    context: Context, kind: Kind, found: Status, status: Status
+    context: CheckContext, kind: Kind, found: Status, status: Status
 ) -> None:
     item = replace(example(lambda *_: Verdict(status=found, certainty=Certainty.PROVED), {"d": 2}), kind=kind)
     assert [entry.status for entry in verify([item], context).entries] == [status]
@@ -251,7 +251,7 @@ def test_witnesses_of_a_row_are_those_who_spoke() -> None:
 
 
 @pytest.fixture
-def ledger(context: Context) -> Ledger:
+def ledger(context: CheckContext) -> Ledger:
     return verify([claim(identifier) for identifier in CHEAP], context, quick=True)
 
 
@@ -274,7 +274,7 @@ def test_the_order_of_a_size_does_not_matter() -> None:
 
 
 def test_a_published_ledger_is_a_baseline(
-    ledger: Ledger, tmp_path: Path, context: Context, monkeypatch: pytest.MonkeyPatch
+    ledger: Ledger, tmp_path: Path, context: CheckContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     data = tmp_path / "data"
     data.mkdir()
@@ -287,7 +287,7 @@ def test_a_published_ledger_is_a_baseline(
 
 
 def test_without_a_baseline_nothing_is_recorded(
-    tmp_path: Path, context: Context, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, context: CheckContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(ledgers.resources, "files", lambda _: tmp_path)
     assert baseline() == {}
@@ -493,7 +493,7 @@ def test_theorem_37_rests_on_what_was_verified(
     assert (verdict.status, verdict.certainty) == (status, certainty)
 
 
-def test_what_a_limit_left_is_no_ground_for_a_verdict(context: Context) -> None:
+def test_what_a_limit_left_is_no_ground_for_a_verdict(context: CheckContext) -> None:
     def cut_off(*_: object, **__: object) -> Fiber:
         return skew_fiber(limit="stopped after 1 s")
 
@@ -503,10 +503,10 @@ def test_what_a_limit_left_is_no_ground_for_a_verdict(context: Context) -> None:
     assert (entry.status, entry.reason) == (Status.OUT_OF_REACH, "stopped after 1 s")
 
 
-def test_a_point_whose_weights_are_undecided_is_no_disagreement(context: Context) -> None:
+def test_a_point_whose_weights_are_undecided_is_no_disagreement(context: CheckContext) -> None:
     """A limit within `membership` leaves its answer open, and says nothing against ranks and e2."""
 
-    class Undecided(Context):
+    class Undecided(CheckContext):
         def once(self, *_: Any, **__: Any) -> Any:
             return SimpleNamespace(complex_image=True, real_image=None)
 
@@ -516,12 +516,12 @@ def test_a_point_whose_weights_are_undecided_is_no_disagreement(context: Context
 
 @pytest.mark.parametrize("error", [InputError("refused"), ZeroDivisionError("oops"), OutputError("no value")])
 def test_an_error_inside_a_check_is_no_verdict(
-    error: Exception, monkeypatch: pytest.MonkeyPatch, context: Context
+    error: Exception, monkeypatch: pytest.MonkeyPatch, context: CheckContext
 ) -> None:
     def broken(*_: object, **__: object) -> None:
         raise error
 
-    monkeypatch.setattr("m2bridge.claims.lightning_attention.virtual.change_of_basis", broken)
+    monkeypatch.setattr("m2bridge.papers.lightning_attention.virtual.change_of_basis", broken)
     item = claim("lemma-3.1")
     with pytest.raises(type(error)):
         verify([item], context, quick=True)

@@ -5,9 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from m2bridge.certainty import Certainty
-from m2bridge.claims.base import (
+from m2bridge.families import DeepLightning
+from m2bridge.families.symbolic import rational_variables, variable_array
+from m2bridge.families.virtual import virtual_weights
+from m2bridge.papers.base import (
+    CheckContext,
     Claim,
-    Context,
     Correction,
     Kind,
     Size,
@@ -17,12 +20,9 @@ from m2bridge.claims.base import (
     holds,
     sizes,
 )
-from m2bridge.families import DeepLightning
-from m2bridge.families.symbolic import rational_variables, variable_array
-from m2bridge.families.virtual import virtual_weights
 
 
-def check_skip(size: Size, context: Context) -> Verdict:
+def check_skip(size: Size, context: CheckContext) -> Verdict:
     """One layer: (M, L) = (A, V), and (2 A, V / 2) gives the same function. More layers: the function does not depend on (M, L) alone."""
     d, t, layers = size["d"], size["t"], size["layers"]
     model = DeepLightning(d=(d,) * (layers + 1), t=t, skip=True, parametrization="attention")
@@ -42,7 +42,7 @@ def _one_layer(model: DeepLightning) -> Verdict:
     return fails(Certainty.PROVED, witness, reason)
 
 
-def _several_layers(model: DeepLightning, context: Context) -> Verdict:
+def _several_layers(model: DeepLightning, context: CheckContext) -> Verdict:
     """Two networks with the same (M, L), related by a change of basis between layers, at integer weights and one integer input."""
     rng = np.random.default_rng([context.seed, 4])
     w = {name: rng.integers(-3, 4, shape).astype(object) for name, shape in model.parameters.items()}

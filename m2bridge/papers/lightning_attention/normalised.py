@@ -14,9 +14,11 @@ from typing import Any
 import numpy as np
 
 from m2bridge.certainty import Certainty
-from m2bridge.claims.base import (
+from m2bridge.families import Softmax
+from m2bridge.families.virtual import virtual_weights
+from m2bridge.papers.base import (
+    CheckContext,
     Claim,
-    Context,
     Correction,
     Kind,
     Size,
@@ -27,7 +29,7 @@ from m2bridge.claims.base import (
     out_of_reach,
     sizes,
 )
-from m2bridge.claims.expansion import (
+from m2bridge.papers.expansion import (
     Kernelled,
     NotDeterminedError,
     drawn_inputs,
@@ -37,8 +39,6 @@ from m2bridge.claims.expansion import (
     recovered,
     virtual_germ,
 )
-from m2bridge.families import Softmax
-from m2bridge.families.virtual import virtual_weights
 from m2bridge.programs.arithmetics import elementwise
 from m2bridge.questions import over_q
 
@@ -139,7 +139,7 @@ def _solution(matrix: np.ndarray, right: np.ndarray) -> np.ndarray:
     return found
 
 
-def check_one_layer(size: Size, context: Context) -> Verdict:
+def check_one_layer(size: Size, context: CheckContext) -> Verdict:
     d, dp, t, rank, kernel = size["d"], size["dp"], size["t"], size["rank_v"], KERNELS[size["S"]]
     model = Softmax(d=(d, dp), a=(d,), t=t, parametrization="attention")
     rng = np.random.default_rng([context.seed, d, dp, t])
@@ -178,7 +178,7 @@ def _drawn(rng: np.random.Generator, *shape: int) -> Any:
     return found if found.any() else found + 1
 
 
-def check_singleton(size: Size, context: Context) -> Verdict:
+def check_singleton(size: Size, context: CheckContext) -> Verdict:
     """(M, L) is recovered from the Taylor coefficients of the function at 0, and compared with that of the weights.
 
     With one token the function does not change with M at all, as two networks show.
@@ -205,7 +205,7 @@ def check_singleton(size: Size, context: Context) -> Verdict:
     return fails(Certainty.PROVED, {"M": [m.tolist() for m in M]}, "the recovery gives other virtual weights")
 
 
-def check_skew(size: Size, context: Context) -> Verdict:
+def check_skew(size: Size, context: CheckContext) -> Verdict:
     """Whether M_2 is still determined when M_1 is skew."""
     d, t, kernel = size["d"], size["t"], size["S"]
     rng = np.random.default_rng([context.seed, 311, d, t])

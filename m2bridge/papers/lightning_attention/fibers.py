@@ -8,10 +8,13 @@ from typing import Any
 import numpy as np
 
 from m2bridge.certainty import Certainty
-from m2bridge.claims.base import (
+from m2bridge.families import DeepLightning, Lightning
+from m2bridge.families.virtual import virtual_weights
+from m2bridge.linear.modular import rank_over_q
+from m2bridge.papers.base import (
     Check,
+    CheckContext,
     Claim,
-    Context,
     Correction,
     Kind,
     Size,
@@ -23,10 +26,7 @@ from m2bridge.claims.base import (
     out_of_reach,
     sizes,
 )
-from m2bridge.claims.lightning_attention.said import macaulay2_orbits
-from m2bridge.families import DeepLightning, Lightning
-from m2bridge.families.virtual import virtual_weights
-from m2bridge.linear.modular import rank_over_q
+from m2bridge.papers.lightning_attention.comments import macaulay2_orbits
 from m2bridge.questions.fiber import Fiber, fiber
 from m2bridge.questions.orbits import all_orbits
 
@@ -40,7 +40,7 @@ def model_of(size: Size) -> Lightning:
     return Lightning(d=size["d"], dp=size["dp"], a=size["a"], parametrization="attention")
 
 
-def asked(size: Size, context: Context) -> Fiber:
+def asked(size: Size, context: CheckContext) -> Fiber:
     """The fiber through a representative of the orbit."""
     stratum = ",".join(f"{name}={size[name]}" for name in ("rank_a", "rank_v", "meet"))
     return context.once(fiber, model_of(size), at=stratum)
@@ -95,7 +95,7 @@ def counted(dims: Any) -> list[tuple[int, int]]:
 NO_COMPONENTS = "the components over the algebraic closure were not computed"
 
 
-def check_one_layer(size: Size, context: Context) -> Verdict:
+def check_one_layer(size: Size, context: CheckContext) -> Verdict:
     """The curves of rescalings that the theorem lists lie in the fiber and are closed and irreducible: if the fiber has as many components,
     all of dimension one, then these are the curves. For the zero function the same is said of {A = 0} and {V = 0}.
     """
@@ -125,7 +125,7 @@ def check_one_layer(size: Size, context: Context) -> Verdict:
 def cardinality(expected: int) -> Check:
     """A check that the fiber has so many points up to rescaling."""
 
-    def run(size: Size, context: Context) -> Verdict:
+    def run(size: Size, context: CheckContext) -> Verdict:
         found, certainty = components_of(asked(size, context))
         if not found:
             return out_of_reach(NO_COMPONENTS)
@@ -140,7 +140,7 @@ def cardinality(expected: int) -> Check:
 # -- deep networks -------------------------------------------------------------------------------------------------------------
 
 
-def check_deep(size: Size, context: Context) -> Verdict:
+def check_deep(size: Size, context: CheckContext) -> Verdict:
     """The fiber through virtual weights that satisfy the hypotheses: is it one orbit of rescalings?
 
     What is compared is Macaulay2's count of the orbits. A second orbit that a formula gives counts only when the identity of the two
@@ -170,7 +170,7 @@ def verdict_on(result: Fiber) -> Verdict:
     return decided(orbits == 1, Certainty.PROBABLE, "", reason, **computed)
 
 
-def check_generic(size: Size, context: Context) -> Verdict:
+def check_generic(size: Size, context: CheckContext) -> Verdict:
     """The conditions are that polynomials in the weights do not all vanish: one point that satisfies them shows that they are generic."""
     model = DeepLightning(d=size["d"], a=size["a"], t=3)
     rng = np.random.default_rng([context.seed, 37])
