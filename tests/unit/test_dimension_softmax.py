@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from m2bridge.bounds import virtual_weights as by_virtual_weights
+from m2bridge.bounds.virtual_weights import virtual_dim_lower, virtual_dim_upper
 from m2bridge.families import DeepLightning
 from m2bridge.families.virtual import virtual_dim
 from m2bridge.questions.dimension import dimension
-from m2bridge.questions.dimension import softmax as by_virtual_weights
-from m2bridge.questions.dimension.softmax import virtual_dim_lower, virtual_dim_upper
 
 P = 8388593
 

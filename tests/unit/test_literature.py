@@ -21,8 +21,8 @@ SPECS = (
 NAMES = ("formula", "closure_degree", "dimension_bound")
 COUNTS = (
     "m2bridge.bounds.model_upper.attention_dim",
-    "m2bridge.questions.dimension.softmax.attention_dim",
-    "m2bridge.questions.dimension.softmax.virtual_dim_upper",
+    "m2bridge.bounds.virtual_weights.attention_dim",
+    "m2bridge.bounds.virtual_weights.virtual_dim_upper",
 )
 """Counts that upper bounds use."""
 

@@ -14,6 +14,7 @@ from m2bridge.bounds.lower import MOST_BALL_COLUMNS, LowerBounds, lower_bounds
 from m2bridge.bounds.model_upper import ambient_dim, span_bound, symmetry_rank, upper_bounds
 from m2bridge.bounds.searched import searched_bound
 from m2bridge.bounds.upper_bound import least_argument
+from m2bridge.bounds.virtual_weights import virtual_evidence
 from m2bridge.certainty import Certainty
 from m2bridge.certificates.produce import certificate_for
 from m2bridge.errors import InputError
@@ -26,7 +27,6 @@ from m2bridge.programs.program import degrees
 from m2bridge.questions.dimension.checks import checked, float_witness
 from m2bridge.questions.dimension.macaulay2 import ask_macaulay2
 from m2bridge.questions.dimension.result import Dimension, FormulaCheck, NumericWitness, rank_at
-from m2bridge.questions.dimension.softmax import virtual_evidence
 from m2bridge.questions.kernel import Context, Option, question
 from m2bridge.questions.point import AtOption, RationalizeOption
 
