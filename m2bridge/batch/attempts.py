@@ -1,4 +1,4 @@
-"""Batch, in a worker: one attempt at a job. A job document and an engine enter; how it ended, as a document, leaves."""
+"""Run one attempt at a job in a worker process, with limits of time and memory; return its outcome as a document."""
 
 from __future__ import annotations
 
@@ -37,16 +37,22 @@ from m2bridge.scripts import Script
 LINUX = sys.platform == "linux"
 _STOPPED = (Outcome.TIMED_OUT, Outcome.OUT_OF_MEMORY, Outcome.TOO_MUCH_OUTPUT)
 _LONGEST_MESSAGE = 2000
-_peak_files: list[int] = []
+_clear_refs_files: list[int] = []
+"""File descriptors of /proc/self/clear_refs; writing 5 resets the peak of the resident memory (proc(5))."""
 
 
 class JobEngine(Engine):
-    """The worker's engine as one job sees it: no run outlasts the job, and Python's memory limit is lifted while Macaulay2,
-    which has its own, is at work. It remembers runs that were stopped or never began, whatever the analysis makes of them.
+    """The engine of a worker, restricted to one job.
+
+    A run ends at the latest at the time limit of the job. Python's memory limit is lifted while Macaulay2, which has its own
+    limit, runs. The attributes `stopped` and `lost` record runs that reached a limit or never began, even if the analysis
+    ignores them.
     """
 
     def __init__(self, engine: Engine, clock: Clock, memory: MemoryLimit) -> None:
-        self._engine, self._clock, self._memory = engine, clock, memory
+        self._engine = engine
+        self._clock = clock
+        self._memory = memory
         self.stopped: Run | None = None
         self.lost: str | None = None
         self.peak_memory_bytes = 0
@@ -57,29 +63,30 @@ class JobEngine(Engine):
 
     def run(self, script: Script, limits: Limits | None = None, listener: Listener | None = None) -> Run:
         limits = limits or Limits()
-        if (remaining := self._clock.remaining) is not None:
-            left = max(0.001, remaining)
-            limits = replace(limits, wall_seconds=min(left, limits.wall_seconds or left))
+        remaining = self._clock.remaining
+        if remaining is not None:
+            seconds_left = max(0.001, remaining)
+            limits = replace(limits, wall_seconds=min(seconds_left, limits.wall_seconds or seconds_left))
         with self._memory.lifted():
             run = self._engine.run(script, limits, listener)
         self.peak_memory_bytes = max(self.peak_memory_bytes, run.peak_memory_bytes or 0)
         if run.outcome in _STOPPED:
             self.stopped = run
         if not run.began:
-            self.lost = run.stderr.strip() or "no Macaulay2 takes scripts"
+            self.lost = run.stderr.strip() or "no Macaulay2 could load the script"
         return run
 
 
 class MemoryLimit:
-    """A limit of what Python may map on top of what it has mapped (Linux)."""
+    """A limit of the address space that Python may map in addition to what it has mapped already (Linux)."""
 
-    def __init__(self, allowed: int | None) -> None:
+    def __init__(self, additional_bytes: int | None) -> None:
         _, self._hard = resource.getrlimit(resource.RLIMIT_AS)
         self._soft = self._hard
-        if LINUX and allowed is not None:
+        if LINUX and additional_bytes is not None:
             pages = int(Path("/proc/self/statm").read_text().split()[0])
-            wanted = pages * resource.getpagesize() + allowed
-            self._soft = wanted if self._hard == resource.RLIM_INFINITY else min(wanted, self._hard)
+            limit = pages * resource.getpagesize() + additional_bytes
+            self._soft = limit if self._hard == resource.RLIM_INFINITY else min(limit, self._hard)
 
     def begin(self) -> None:
         if LINUX:
@@ -91,6 +98,7 @@ class MemoryLimit:
 
     @contextlib.contextmanager
     def lifted(self) -> Iterator[None]:
+        """Lift the limit inside the ``with`` statement."""
         self.end()
         try:
             yield
@@ -99,16 +107,16 @@ class MemoryLimit:
 
 
 def attempt(job: dict[str, Any], engine: Engine, progress: Callable[[str], None]) -> dict[str, Any]:
-    """Run one job; whatever happens becomes an outcome.
+    """Run one job and return its outcome; exceptions of the analysis are converted to outcomes.
 
-    Beside the outcomes of jobs there is :data:`~m2bridge.batch.policy.NO_ENGINE`: nothing is known about the job, because
-    no Macaulay2 works here any more. After every crash a fresh Macaulay2 is asked whether it still computes, so that a broken
-    engine is never taken for a property of a job.
+    The outcome :data:`~m2bridge.batch.policy.NO_ENGINE` means that Macaulay2 does not work on this machine any more; it contains
+    no information about the job. After every crash Macaulay2 is tested, so that a broken engine is not recorded as a crash of
+    the job.
     """
     limits = limits_of(job.get("limits", {}))
     clock = Clock.of(limits)
-    kills = oom_kills()
-    _forget_peak()
+    kills_before = oom_kills()
+    _reset_peak_memory()
     memory = MemoryLimit(limits.memory_bytes)
     job_engine = JobEngine(engine, clock, memory)
     try:
@@ -120,30 +128,30 @@ def attempt(job: dict[str, Any], engine: Engine, progress: Callable[[str], None]
     except BaseException as error:
         memory.end()
         answer = _failure(error)
-        if answer.get("killed") and oom_kills() > kills:
-            message = "the machine or its control group ran out of memory and the kernel killed Macaulay2"
+        if answer.get("killed") and oom_kills() > kills_before:
+            message = "the machine or its control group ran out of memory; the kernel killed Macaulay2"
             answer = {"outcome": JobOutcome.OUT_OF_MEMORY, "message": message}
     finally:
         memory.end()
     if job_engine.lost is not None or answer["outcome"] == JobOutcome.CRASHED:
-        answer = _after_a_probe(answer, job_engine)
+        answer = _outcome_after_engine_test(answer, job_engine)
     answer["seconds"] = clock.elapsed
-    answer["peak_memory_bytes"] = max(job_engine.peak_memory_bytes, _peak()) or None
+    answer["peak_memory_bytes"] = max(job_engine.peak_memory_bytes, _peak_memory()) or None
     return answer
 
 
-def _after_a_probe(answer: dict[str, Any], engine: JobEngine) -> dict[str, Any]:
-    """What a crash means, now that a fresh Macaulay2 has been tried: something about the job, or that there is none."""
+def _outcome_after_engine_test(answer: dict[str, Any], engine: JobEngine) -> dict[str, Any]:
+    """Test Macaulay2 after a crash: return NO_ENGINE if it does not work any more, else the outcome of the job."""
     info = engine.info
     if info.path is None:  # an engine of a test
         return answer
     candidate = check_candidate(info.origin, info.path, fresh=True)
-    why = candidate.reason
+    reason = candidate.reason
     if candidate.info is not None and candidate.info.version != info.version:
-        why = f"it is of version {candidate.info.version} now, and was of version {info.version}"
-    if why is not None:
-        return {"outcome": NO_ENGINE, "message": f"the Macaulay2 at {info.path} is gone: {why}"}
-    if engine.lost is not None:  # it was away for a moment
+        reason = f"version mismatch: it is now version {candidate.info.version}, not {info.version}"
+    if reason is not None:
+        return {"outcome": NO_ENGINE, "message": f"the Macaulay2 at {info.path} cannot be used: {reason}"}
+    if engine.lost is not None:  # Macaulay2 was not available for a short time
         return {"outcome": JobOutcome.CRASHED, "message": engine.lost[:_LONGEST_MESSAGE], "killed": True}
     return answer
 
@@ -173,14 +181,15 @@ _OUTCOMES: tuple[tuple[tuple[type[M2BridgeError], ...], JobOutcome], ...] = (
     ((InputError, NotPolynomialError), JobOutcome.BAD_JOB),
     ((DisagreementError,), JobOutcome.DISAGREEMENT),
 )
-"""What an error means for the job, the first kind that fits; anything else is a crash."""
+"""The outcome for each class of errors; the first match counts. Any other error is a crash."""
 
 
 def _failure(error: BaseException) -> dict[str, Any]:
-    if isinstance(error, LimitReached):  # outside of the question: while its answer was written
+    """Convert an exception to an outcome."""
+    if isinstance(error, LimitReached):  # raised outside of the question, while its answer was written
         error = TimeLimitError(error.reason)
-    if not isinstance(error, (TimeLimitError, MemoryLimitError)) and _python_lacked_memory(error):
-        # what Python did not give back is better left behind with the process
+    if not isinstance(error, (TimeLimitError, MemoryLimitError)) and _caused_by_memory(error):
+        # Python may not have released all memory, so the worker ends after this job ("retire").
         return {"outcome": JobOutcome.OUT_OF_MEMORY, "message": "Python ran out of memory", "retire": True}
     outcome = next((outcome for kinds, outcome in _OUTCOMES if isinstance(error, kinds)), JobOutcome.CRASHED)
     message = str(error) if isinstance(error, M2BridgeError) else f"{type(error).__name__}: {error}"
@@ -191,8 +200,8 @@ def _failure(error: BaseException) -> dict[str, Any]:
     return answer
 
 
-def _python_lacked_memory(error: BaseException | None) -> bool:
-    """Whether a lack of memory is behind an error: itself, what it was raised from, or a thread that could not start."""
+def _caused_by_memory(error: BaseException | None) -> bool:
+    """Return whether an error, or an error that it was raised from, is due to a lack of memory."""
     seen: set[int] = set()
     while error is not None and id(error) not in seen:
         seen.add(id(error))
@@ -204,19 +213,20 @@ def _python_lacked_memory(error: BaseException | None) -> bool:
     return False
 
 
-def keep_peak_resettable() -> None:
-    """Open the file by which the kernel forgets our peak of memory while that is still allowed."""
+def open_clear_refs() -> None:
+    """Open the file that resets the peak of the memory, while this process is still allowed to open it."""
     with contextlib.suppress(OSError):
-        _peak_files.append(os.open("/proc/self/clear_refs", os.O_WRONLY | os.O_CLOEXEC))
+        _clear_refs_files.append(os.open("/proc/self/clear_refs", os.O_WRONLY | os.O_CLOEXEC))
 
 
-def _forget_peak() -> None:
-    for file in _peak_files:
+def _reset_peak_memory() -> None:
+    for file in _clear_refs_files:
         with contextlib.suppress(OSError):
             os.write(file, b"5")
 
 
-def _peak() -> int:
+def _peak_memory() -> int:
+    """Return the peak of the resident memory of this process in bytes; 0 without /proc."""
     with contextlib.suppress(OSError, ValueError):
         for line in Path("/proc/self/status").read_text().splitlines():
             if line.startswith("VmHWM:"):

@@ -1,8 +1,8 @@
-"""Batch: jobs on a Dask cluster: local processes, a scheduler at an address, or Slurm by dask-jobqueue.
+"""Run jobs on a Dask cluster: local processes, a scheduler at an address, or Slurm with dask-jobqueue.
 
-Each job is one task, :func:`answer`: it starts an ``m2bridge worker`` below the Dask worker, which answers this job and ends.
-Limits and kills are therefore those of m2bridge, and the process dies with its Dask worker. Whoever reaches a scheduler can run
-code as this user: the connection is TLS, or to this machine alone.
+Each job is one Dask task, :func:`answer`. The task starts an ``m2bridge worker`` as a child of the Dask worker, which answers
+this job and ends. So m2bridge enforces the limits, and the process ends with its Dask worker. Anyone who can connect to a
+scheduler can run code as its user; therefore the connection uses TLS or is local.
 """
 
 from __future__ import annotations
@@ -31,26 +31,29 @@ from m2bridge.batch.policy import GRACE
 from m2bridge.engine.machine import allowed_cores
 from m2bridge.errors import InputError, M2BridgeError
 
-PATIENCE = 120.0
-"""Seconds for which a scheduler may be away, for instance because it is started again."""
-_LOOK = 0.5
+RECONNECT_TIMEOUT = 120.0
+"""Seconds in which a lost scheduler must be available again, for instance after a restart."""
+_POLL_INTERVAL = 0.5
 
 
 def answer(request: dict[str, Any], engine: str | None, digest: str) -> dict[str, Any]:
-    """Answer one job in a process below this Dask worker: its last event, and as ``ready`` its first one.
+    """Answer one job in a child process of this Dask worker; return its last event, with its first event as ``ready``.
 
-    A process with another `digest` would answer other questions than the keys of the batch say, and is not asked. The process is
-    killed when the job outlasts its limit, or the task was cancelled, for instance because the runner is gone.
+    If the `digest` of the process is not that of the batch, its answers would not match the keys of the batch; the job is not
+    sent. The process is killed if the job exceeds its limit or the task is cancelled, for instance because the runner has ended.
     """
-    dask_worker, task = get_worker(), get_worker().get_current_task()
-    address, wall, ready = dask_worker.address, request["limits"]["wall_seconds"], None
+    dask_worker = get_worker()
+    task = dask_worker.get_current_task()
+    address = dask_worker.address
+    wall_seconds = request["limits"]["wall_seconds"]
+    ready = None
     deadline = float("inf")
     process = CommandLauncher(engine).start(0)
     try:
         with selectors.DefaultSelector() as selector:
             selector.register(process, selectors.EVENT_READ)
             while time.monotonic() < deadline:
-                selector.select(_LOOK)
+                selector.select(_POLL_INTERVAL)
                 state = dask_worker.state.tasks.get(task)
                 if state is None or state.state == "cancelled":
                     return {"event": "gone", "status": -9, "words": "cancelled"}
@@ -64,7 +67,8 @@ def answer(request: dict[str, Any], engine: str | None, digest: str) -> dict[str
                         if ready["digest"] != digest:
                             return {"event": "other", "ready": ready, "address": address}
                         process.send(request)
-                        deadline = time.monotonic() + wall + GRACE if wall is not None else deadline
+                        if wall_seconds is not None:
+                            deadline = time.monotonic() + wall_seconds + GRACE
                     elif event["event"] != "alive":
                         return {**event, "ready": ready, "address": address}
         return {"event": "late"}
@@ -74,44 +78,51 @@ def answer(request: dict[str, Any], engine: str | None, digest: str) -> dict[str
 
 
 class DaskLauncher:
-    """Gives each place of a batch one task of Dask at a time, on Dask workers that can answer."""
+    """Submits one Dask task at a time for each slot of a batch, to Dask workers that can answer.
+
+    `rejected` contains the addresses of Dask workers with another version of m2bridge or Macaulay2.
+    """
 
     def __init__(
-        self, address: str, security: Security | None, engine: str | None, places: int | None
+        self, address: str, security: Security | None, engine: str | None, slots: int | None
     ) -> None:
-        self.address, self.engine, self._security = address, engine, security
-        self.refused: set[str] = set()
-        self._client = self._connected(10.0)
-        self.places = places or max(1, sum(self._client.nthreads().values()))
+        self.address = address
+        self.engine = engine
+        self._security = security
+        self.rejected: set[str] = set()
+        self._client = self._connect(10.0)
+        self.slots = slots or max(1, sum(self._client.nthreads().values()))
 
-    def start(self, place: int) -> DaskHandle:
+    def start(self, slot: int) -> DaskHandle:
         return DaskHandle(self)
 
-    def _connected(self, patience: float) -> Client:
+    def _connect(self, timeout: float) -> Client:
         try:
-            return Client(self.address, security=self._security, timeout=patience, set_as_default=False)
+            return Client(self.address, security=self._security, timeout=timeout, set_as_default=False)
         except (OSError, TimeoutError) as error:
-            raise M2BridgeError(f"there is no Dask scheduler at {self.address}: {error}") from None
+            raise M2BridgeError(f"no Dask scheduler at {self.address}: {error}") from None
 
     def submit(self, request: dict[str, Any]) -> Future:
-        """Submit one job; after the loss of the scheduler, wait for its return."""
+        """Submit one job. If the scheduler was lost, wait until it is available again."""
         if self._client.status != "running":
             self.close()
-            self._client = self._connected(PATIENCE)
-        where: dict[str, Any] = {}
-        if self.refused and (good := set(self._client.nthreads()) - self.refused):
-            where = {"workers": sorted(good), "allow_other_workers": True}  # others when these are gone
+            self._client = self._connect(RECONNECT_TIMEOUT)
+        placement: dict[str, Any] = {}
+        accepted = set(self._client.nthreads()) - self.rejected
+        if self.rejected and accepted:
+            # allow_other_workers lets Dask use another worker if none of these is available any more.
+            placement = {"workers": sorted(accepted), "allow_other_workers": True}
         return self._client.submit(
-            answer, request, self.engine, registry.digest(), pure=False, retries=0, **where
+            answer, request, self.engine, registry.digest(), pure=False, retries=0, **placement
         )
 
     def close(self) -> None:
-        with contextlib.suppress(Exception):  # whatever Dask raises when its scheduler is gone
+        with contextlib.suppress(Exception):  # Dask may raise any exception if its scheduler has ended
             self._client.close(timeout=2)
 
 
 class DaskHandle(WorkerHandle):
-    """The runner's side of one task at a time; Dask finds a worker for each."""
+    """The runner's connection to one Dask task at a time; Dask chooses a worker for each task."""
 
     def __init__(self, launcher: DaskLauncher) -> None:
         super().__init__()
@@ -126,12 +137,13 @@ class DaskHandle(WorkerHandle):
 
     def send(self, request: dict[str, Any]) -> None:
         assert self.task is not None
-        self.task.queued = True  # its time is watched where it runs
+        self.task.queued = True  # the Dask worker enforces the time limit
         self._future = self._launcher.submit(request)
-        self._future.add_done_callback(self._wake)
+        self._future.add_done_callback(self._notify)
 
-    def _wake(self, _: Future | None = None) -> None:
-        with contextlib.suppress(OSError):  # closed since
+    def _notify(self, _: Future | None = None) -> None:
+        """Make the pipe readable, so that the runner's selector calls :meth:`events`."""
+        with contextlib.suppress(OSError):  # the pipe was closed meanwhile
             os.write(self._writer, b".")
 
     def events(self) -> list[dict[str, Any]] | None:
@@ -140,25 +152,27 @@ class DaskHandle(WorkerHandle):
             return None
         future, self._future = self._future, None
         try:
-            said = future.result(timeout=10)
-        except BaseException as error:  # KilledWorker, or cancelled with its scheduler, or no m2bridge there
-            said = {"event": "gone", "status": -9, "words": f"{type(error).__name__}: {error}"}
-        if said["event"] in ("gone", "late"):
-            self._status = said.get("status", -9), said.get("words", "")
-            self.killed_for = "time" if said["event"] == "late" else self.killed_for
+            event = future.result(timeout=10)
+        except (
+            BaseException
+        ) as error:  # KilledWorker, or cancelled with its scheduler, or no m2bridge on the worker
+            event = {"event": "gone", "status": -9, "words": f"{type(error).__name__}: {error}"}
+        if event["event"] in ("gone", "late"):
+            self._status = event.get("status", -9), event.get("words", "")
+            self.killed_for = "time" if event["event"] == "late" else self.killed_for
             return None
-        ready = [said["ready"]] if said["ready"] is not None else []
-        if said["event"] == "attempt":
-            return [*ready, said]
-        self._launcher.refused.add(said["address"])
-        return ready if said["event"] == "other" else [{**said, "exclude": True}]
+        ready = [event["ready"]] if event["ready"] is not None else []
+        if event["event"] == "attempt":
+            return [*ready, event]
+        self._launcher.rejected.add(event["address"])
+        return ready if event["event"] == "other" else [{**event, "exclude": True}]
 
     def _end(self) -> None:
-        """Lose interest: :func:`answer` sees that its task was cancelled, and kills."""
+        """Release the future. Dask then cancels the task, and :func:`answer` kills its process."""
         future, self._future = self._future, None
         if future is not None:
             future.release()
-        self._wake()
+        self._notify()
 
     def close(self) -> tuple[int, str]:
         self._end()
@@ -175,9 +189,9 @@ def opened(
     address: str | None, slurm: Path | None, certificates: Path | None, engine: str | None, workers: int | None,
     show: Callable[[str], None],
 ) -> Iterator[DaskLauncher]:  # fmt: skip
-    """Open a launcher on ``local`` processes, on the scheduler at an address, or on Slurm; close it in the end."""
+    """Open a launcher on ``local`` processes, on the scheduler at an address, or on Slurm; close it at the end."""
     for name in ("distributed", "tornado", "asyncio"):
-        logging.getLogger(name).setLevel(logging.CRITICAL)  # what matters of it is said by the batch
+        logging.getLogger(name).setLevel(logging.CRITICAL)  # the batch reports the errors that concern it
     with contextlib.ExitStack() as stack, dask.config.set({"distributed.scheduler.allowed-failures": 0}):
         if slurm is not None:
             workers = workers or 1
@@ -207,15 +221,15 @@ def security_of(address: str, certificates: Path | None) -> Security | None:
             if parts.hostname == "localhost" or ipaddress.ip_address(parts.hostname).is_loopback:
                 return None
         raise InputError(
-            f"--dask {address}: off this machine Dask needs TLS; write tls://, and --dask-tls DIR"
+            f"--dask {address}: a scheduler on another machine requires TLS; write tls://, and --dask-tls DIR"
         )
     if certificates is None:
-        raise InputError(f"--dask {address}: say where ca.pem, cert.pem and key.pem are: --dask-tls DIR")
+        raise InputError(f"--dask {address} requires ca.pem, cert.pem and key.pem: --dask-tls DIR")
     ca, cert, key = (certificates / name for name in ("ca.pem", "cert.pem", "key.pem"))
     try:
         for file in (ca, cert, key, certificates):
             if file in (key, certificates) and file.stat().st_mode & 0o077:
-                raise InputError(f"--dask-tls: {file} is open to others; chmod go= {file}")
+                raise InputError(f"--dask-tls: {file} is accessible to other users; chmod go= {file}")
             file.stat()
     except OSError as error:
         raise InputError(f"--dask-tls: {error.filename}: {error.strerror}") from None
@@ -225,10 +239,10 @@ def security_of(address: str, certificates: Path | None) -> Security | None:
 
 @contextlib.contextmanager
 def _slurm_cluster(path: Path, workers: int, show: Callable[[str], None]) -> Iterator[Any]:
-    """Open a cluster of `workers` Slurm jobs with one Dask worker each; `show` is given the job script before it is submitted.
+    """Open a cluster of `workers` Slurm jobs with one Dask worker each; `show` is called with the job script before submission.
 
-    The file holds the options of ``dask_jobqueue.SLURMCluster``. The certificates of this run are in a private directory that
-    the nodes must see, that of the file unless ``shared_directory`` names another, and are removed with it.
+    The file contains the options of ``dask_jobqueue.SLURMCluster``. The certificates of this run are written to a private
+    directory that the nodes must be able to read, in ``shared_directory`` or else beside the file; it is removed at the end.
     """
     from dask_jobqueue import SLURMCluster
 
@@ -244,17 +258,17 @@ def _slurm_cluster(path: Path, workers: int, show: Callable[[str], None]) -> Ite
             )  # fmt: skip
             stack.enter_context(cluster)
             script = cluster.job_script()
-            show(f"{workers} times by sbatch:\n{script}")
+            show(f"submitted {workers} times with sbatch:\n{script}")
             _check_accepted(script)
         except (OSError, ValueError, TypeError) as error:
             raise InputError(f"--dask-slurm {path}: {error}") from None
-        cluster.adapt(minimum_jobs=workers, maximum_jobs=workers)  # a job that ended is submitted again
+        cluster.adapt(minimum_jobs=workers, maximum_jobs=workers)  # submits a job again when it has ended
         yield cluster
 
 
 def _check_accepted(script: str) -> None:
-    """Ask Slurm whether it accepts a job, since dask-jobqueue does not report what sbatch says."""
+    """Test whether Slurm accepts a job, because dask-jobqueue does not report the errors of sbatch."""
     words = ["sbatch", "--test-only"]
     done = subprocess.run(words, input=script, capture_output=True, text=True, timeout=60, check=False)
     if done.returncode:
-        raise InputError(f"--dask-slurm: Slurm would not take this job: {done.stderr.strip()[-500:]}")
+        raise InputError(f"--dask-slurm: Slurm does not accept this job: {done.stderr.strip()[-500:]}")

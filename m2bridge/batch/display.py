@@ -1,4 +1,4 @@
-"""Batch: where a run stands, and what a person sees of it: a live picture on a terminal, plain lines elsewhere."""
+"""The state of a run, and its display: a live view on a terminal, a progress bar in a notebook, or plain lines."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _STYLES = {
 
 @dataclass(slots=True)
 class Running:
-    """One job that is at work."""
+    """A running job: its title, elapsed seconds, current step and number of the attempt."""
 
     job: str
     seconds: float
@@ -40,7 +40,7 @@ class Running:
 
 @dataclass(slots=True)
 class Host:
-    """A machine on which workers run: its Macaulay2, how many workers are there now, how many jobs they answered."""
+    """A machine on which workers run: its Macaulay2, the number of workers, and the number of jobs they have answered."""
 
     engine: str = ""
     workers: int = 0
@@ -49,13 +49,15 @@ class Host:
 
 @dataclass(slots=True)
 class RunState:
-    """Where a run stands.
+    """The state of a run.
 
     Attributes
     ----------
-    total: jobs of the plan; cached: answered from the store; done: outcomes of this run.
-    stopping: why no new job is begun, if so.
-    hosts: where workers run, by name; excluded: workers that are not used, each with the reason.
+    total: the number of jobs of the plan.
+    cached, done: the outcomes of jobs answered from the store and of jobs of this run.
+    stopping: the reason why no new job is started; None otherwise.
+    hosts: the machines on which workers run, by name.
+    excluded: for each worker that is not used, the reason.
     """
 
     source: str
@@ -93,7 +95,7 @@ class RunState:
 
 
 class Display:
-    """Shows how a run goes. This one shows nothing."""
+    """The interface of displays of a run. This class displays nothing."""
 
     @contextlib.contextmanager
     def shown(self, state: RunState) -> Iterator[None]:
@@ -107,7 +109,7 @@ class Display:
 
 
 class Lines(Display):
-    """One line for each finished job, for logs and pipes."""
+    """Prints one line for each finished job, for logs and pipes."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
@@ -128,8 +130,8 @@ class Lines(Display):
         for name in sorted(state.hosts.keys() - self._hosts):
             self._hosts.add(name)
             self._print(f"workers on {name}: {state.hosts[name].engine}")
-        for why in state.excluded[self._excluded :]:
-            self._print(f"a worker is not used: {why}")
+        for reason in state.excluded[self._excluded :]:
+            self._print(f"worker excluded: {reason}")
         self._excluded = len(state.excluded)
 
     def finished(self, job: Job, record: dict[str, Any], state: RunState) -> None:
@@ -142,7 +144,7 @@ class Lines(Display):
 
 
 class Picture(Display):
-    """A live picture: done, running with elapsed time and step, failed, cached, memory, time left."""
+    """A live view on a terminal: counts, running jobs with elapsed time and step, memory, estimated time left."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
@@ -151,14 +153,14 @@ class Picture(Display):
 
     @contextlib.contextmanager
     def shown(self, state: RunState) -> Iterator[None]:
-        with Live(picture(state), console=self._console, auto_refresh=False, transient=True) as self._live:
+        with Live(live_view(state), console=self._console, auto_refresh=False, transient=True) as self._live:
             yield
         self._live = None
 
     def update(self, state: RunState) -> None:
         if self._live is not None and time.monotonic() - self._last > 0.2:
             self._last = time.monotonic()
-            self._live.update(picture(state), refresh=True)
+            self._live.update(live_view(state), refresh=True)
 
     def finished(self, job: Job, record: dict[str, Any], state: RunState) -> None:
         if record["outcome"] != "complete":
@@ -171,15 +173,17 @@ class Notebook(Display):
     """A progress bar below the cell of a notebook, with one line of counts."""
 
     def __init__(self, show: Any) -> None:
-        self._show, self._handle, self._last = show, None, 0.0
+        self._show = show
+        self._handle = None
+        self._last = 0.0
 
-    def _put(self, state: RunState) -> None:
+    def _draw(self, state: RunState) -> None:
         counts = ", ".join(f"{count} {name}" for name, count in sorted((state.cached + state.done).items()))
         left = f", about {_clock(state.eta_seconds)} left" if state.eta_seconds is not None else ""
-        words = f"{state.finished}/{state.total}: {counts or 'none yet'}; {_clock(state.seconds)}{left}"
-        words += f" ({state.stopping})" if state.stopping else ""
+        text = f"{state.finished}/{state.total}: {counts or 'none yet'}; {_clock(state.seconds)}{left}"
+        text += f" ({state.stopping})" if state.stopping else ""
         bar = f'<progress max="{max(state.total, 1)}" value="{state.finished}"></progress>'
-        data = {"text/plain": words, "text/html": f"{bar} {html.escape(words)}"}
+        data = {"text/plain": text, "text/html": f"{bar} {html.escape(text)}"}
         if self._handle is None:
             self._handle = self._show(data, raw=True, display_id=True)
         else:
@@ -187,30 +191,30 @@ class Notebook(Display):
 
     @contextlib.contextmanager
     def shown(self, state: RunState) -> Iterator[None]:
-        self._put(state)
+        self._draw(state)
         try:
             yield
         finally:
-            self._put(state)
+            self._draw(state)
 
     def update(self, state: RunState) -> None:
         if time.monotonic() - self._last > 0.5:
             self._last = time.monotonic()
-            self._put(state)
+            self._draw(state)
 
 
 def suitable_display() -> Display:
-    """What suits where Python runs: a bar in a notebook, a picture on a terminal, nothing elsewhere."""
-    python = sys.modules.get("IPython")
-    shell = python.get_ipython() if python is not None else None
+    """Return a progress bar in a notebook, a live view on a terminal, and an empty display otherwise."""
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython is not None else None
     if shell is not None and "IPKernelApp" in shell.config:
         return Notebook(importlib.import_module("IPython.display").display)
     console = Console(stderr=True, highlight=False)
     return Picture(console) if console.is_terminal else Display()
 
 
-def picture(state: RunState) -> Group:
-    """The whole picture of a run."""
+def live_view(state: RunState) -> Group:
+    """Draw the state of a run for a terminal."""
     counts = Text()
     counts.append(f"{state.finished}/{state.total} done")
     for name, count, style in (
@@ -231,19 +235,19 @@ def picture(state: RunState) -> Group:
         table.add_row(
             Text(_clock(running.seconds), style="cyan"), Text(running.job), Text(visible(step), style="dim")
         )
-    bar = Table.grid(expand=True)  # a bar by itself does not end its line
+    bar = Table.grid(expand=True)  # the table ends the line, which a ProgressBar alone does not
     bar.add_row(ProgressBar(total=max(state.total, 1), completed=state.finished))
-    parts: list[Any] = [bar, counts, table]
+    lines: list[Any] = [bar, counts, table]
     if len(state.hosts) > 1:
-        parts += [Text(visible(line), style="dim") for line in host_lines(state.document()["hosts"])]
-    parts += [Text(f"a worker is not used: {visible(why)}", style="yellow") for why in state.excluded[-3:]]
+        lines += [Text(visible(line), style="dim") for line in host_lines(state.document()["hosts"])]
+    lines += [Text(f"worker excluded: {visible(reason)}", style="yellow") for reason in state.excluded[-3:]]
     if state.stopping:
-        parts.append(Text(state.stopping, style="bold yellow"))
-    return Group(*parts)
+        lines.append(Text(state.stopping, style="bold yellow"))
+    return Group(*lines)
 
 
 def host_lines(hosts: dict[str, dict[str, Any]]) -> list[str]:
-    """One line for each host of a run, as in its document."""
+    """Return one line for each host of a run."""
     return [
         f"{name}: {host['engine']}, {host['workers']} workers, {host['jobs']} jobs"
         for name, host in sorted(hosts.items())

@@ -1,4 +1,4 @@
-"""Batch: the entry from Python, ``m2bridge.run_batch(...)``, which the command ``m2bridge batch`` uses too."""
+"""The Python interface of batches, ``m2bridge.run_batch(...)``, which the command ``m2bridge batch`` also uses."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Jobs = Path | str | Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class BatchResult:
-    """What came of a batch: where its records are, how many jobs ended how, and whether it was stopped before its end."""
+    """The result of a batch: the directory of its records, the state at the end, and whether the run was interrupted."""
 
     store: Path
     state: RunState
@@ -38,20 +38,20 @@ class BatchResult:
 
     @property
     def outcomes(self) -> dict[str, int]:
-        """How many jobs ended how, those answered from the store included."""
+        """The number of jobs for each outcome, including those answered from the store."""
         return dict(self.state.cached + self.state.done)
 
     @property
     def exit_code(self) -> int:
-        """What ``m2bridge batch`` would exit with."""
+        """The exit code of ``m2bridge batch`` for this result."""
         return 130 if self.interrupted else exit_code(self.outcomes)
 
     def rows(self, where: str | None = None) -> list[dict[str, Any]]:
-        """One flat dictionary for each record of the store, as ``m2bridge results`` lists them."""
+        """Return one flat dictionary for each record of the store, as listed by ``m2bridge results``."""
         return Store.open(self.store).rows(where)
 
     def records(self) -> Iterator[dict[str, Any]]:
-        """Every record of the store."""
+        """Iterate over all records of the store."""
         store = Store.open(self.store)
         return (record for key in store.all_keys() if (record := store.read(key)) is not None)
 
@@ -65,23 +65,24 @@ def plan_of(
     most_jobs: int = MOST_JOBS,
     shard: str | None = None,
 ) -> Plan:
-    """The plan of a job file, or of its content as a mapping; `timeout` and `memory` are for jobs that name none.
+    """Make the plan of a job file, or of its content as a mapping. `timeout` and `memory` apply to jobs that set no limits.
 
-    Without a `memory` so many jobs as there are `workers` fit into the machine, with at most 4 GB each: Macaulay2 and Python may
-    each use as much, rarely both at once. With a `shard`, such as ``2/8``, every eighth job from the second on.
+    The default of `memory` lets `workers` jobs run at the same time, with at most 4 GB each. The limit holds for Macaulay2 and
+    for Python separately; both rarely reach it at the same time. With a `shard` such as ``2/8`` the plan contains every eighth
+    job, beginning with the second.
     """
-    part = slice(None) if shard is None else parse_shard(shard)
-    usual = min(4 * 2**30, memory_share(workers))
-    allowed = usual if memory is None else parse_bytes(memory, "--memory")
-    limits = Limits(wall_seconds=parse_seconds(timeout, "--timeout"), memory_bytes=allowed)
+    shard_jobs = slice(None) if shard is None else parse_shard(shard)
+    default_memory = min(4 * 2**30, memory_share(workers))
+    memory_bytes = default_memory if memory is None else parse_bytes(memory, "--memory")
+    limits = Limits(wall_seconds=parse_seconds(timeout, "--timeout"), memory_bytes=memory_bytes)
     inline = json.dumps(jobs) if isinstance(jobs, Mapping) else None
     file = jobfile.read(Path(str(jobs))) if inline is None else jobfile.read_text(inline, Path("jobs.json"))
     plan = expand(file, limits=limits, most_jobs=most_jobs)
-    return replace(plan, jobs=plan.jobs[part])
+    return replace(plan, jobs=plan.jobs[shard_jobs])
 
 
 def parse_shard(text: str) -> slice:
-    """Which jobs are in a part, written ``i/n`` with i from 1 to n. Every job is in exactly one of the n parts.
+    """Return the slice of jobs in a shard, written ``i/n`` with i from 1 to n. Every job is in exactly one of the n shards.
 
     >>> [list("abcdefg")[parse_shard(f"{i}/3")] for i in (1, 2, 3)]
     [['a', 'd', 'g'], ['b', 'e'], ['c', 'f']]
@@ -89,7 +90,7 @@ def parse_shard(text: str) -> slice:
     match = re.fullmatch(r"([0-9]{1,6})/([0-9]{1,6})", text.strip())
     if match is None or not 1 <= int(match[1]) <= int(match[2]):
         raise InputError(
-            f"--shard {text!r}: write i/n with i from 1 to n, e.g. 2/8; sbatch --array=1-8 counts so"
+            f"--shard {text!r}: write i/n with i from 1 to n, e.g. 2/8 (i is the index of sbatch --array=1-8)"
         )
     return slice(int(match[1]) - 1, None, int(match[2]))
 
@@ -111,39 +112,40 @@ def run_batch(
     plan: Plan | None = None,
     shard: str | None = None,
 ) -> BatchResult:
-    """Run many questions about many models; running the same again continues.
+    """Run many questions about many models. Running the same batch again continues it.
 
     Parameters
     ----------
     jobs
         A job file (``.toml`` or ``.json``), or its content: ``{"grid": [{"analysis": "dimension", ...}]}``.
     store
-        The directory of the records; made if missing.
+        The directory of the records; created if it does not exist.
     workers
-        Jobs at once; one for each core that this process may use, if not given.
+        The number of simultaneous jobs; default: the number of cores that this process may use.
     timeout, memory
-        Limits of jobs that name none, as on the command line.
+        The limits of jobs that set none, as on the command line.
     retry, escalate
-        When to try again what is recorded and has no answer.
+        Which recorded jobs without a complete answer are run again: `retry` all of them; `escalate` those that reached a
+        limit, with their limits multiplied by this factor.
     engine
-        The path of a Macaulay2; the first that works, if not given.
+        The path of Macaulay2; default: the first one that works.
     launcher
-        Who starts the workers; on this machine, if not given.
+        The launcher of the workers; default: processes on this machine.
     display
-        Who shows progress: a picture on a terminal, a bar in a notebook, nothing elsewhere, if not given.
+        The display of progress; default: a live view on a terminal, a bar in a notebook, otherwise none.
     stop
-        Set it in another thread to stop once what runs has finished; in the main thread an interrupt does that.
+        Set this event in another thread to stop after the running jobs; in the main thread an interrupt does the same.
     plan
-        The plan of `jobs`, by somebody who has made it already.
+        The plan of `jobs`, if it was made before.
     shard
-        Which part of the jobs to run, written ``2/8``; runners of other parts may share the store.
+        The shard of the jobs to run, written ``2/8``; runners of other shards may use the same store.
 
     Raises
     ------
     InputError
-        The job file is wrong, or the store cannot be used.
+        The job file is invalid, or the store cannot be used.
     NoEngineError
-        There is no Macaulay2 that works, or it was lost while the batch ran.
+        No Macaulay2 works, or it was lost during the batch.
     """
     count = workers or allowed_cores()
     plan = plan or plan_of(

@@ -1,8 +1,9 @@
-"""Batch: small expressions such as ``a <= d and dp + 1 < 2*d``.
+"""Parse and evaluate expressions such as ``a <= d and dp + 1 < 2*d``, for filters and ranges.
 
-Numbers, names, texts in quotes, ``true``, ``false``, ``null``; ``+ - * // %``; ``== != < <= > >=`` (chained as in
-mathematics), ``in``; ``and or not``; parentheses. Python's parser reads the text; only these nodes are accepted, and they are
-evaluated here. There are no calls, no attributes, no powers: the value of an expression is about as long as the expression.
+An expression consists of numbers, names, quoted strings, ``true``, ``false``, ``null``; ``+ - * // %``; ``== != < <= > >=``
+(which may be chained), ``in``; ``and or not``; parentheses. Python's parser reads the text, only these nodes are accepted, and
+this module evaluates them. There are no calls, attributes or powers, so that no expression can execute code or compute a huge
+number.
 """
 
 from __future__ import annotations
@@ -42,36 +43,37 @@ _ACCEPTED = (
 
 @dataclass(frozen=True, slots=True)
 class Expression:
-    """An expression that was read and consists of accepted nodes only."""
+    """A parsed expression, which consists of accepted nodes only."""
 
     text: str
     root: ast.expr
 
     @property
     def names(self) -> frozenset[str]:
-        """The names that the value depends on."""
-        found = (node.id for node in ast.walk(self.root) if isinstance(node, ast.Name))
-        return frozenset(name for name in found if name not in _CONSTANTS)
+        """The names on which the value depends."""
+        names = (node.id for node in ast.walk(self.root) if isinstance(node, ast.Name))
+        return frozenset(name for name in names if name not in _CONSTANTS)
 
     def value(self, names: Mapping[str, Any]) -> Any:
-        """Compute the value, with every name known and every operation between things of one kind.
+        """Evaluate the expression for the given values of its names.
 
         Raises
         ------
         ParseError
-            A name is unknown, an operand is of the wrong kind, or a divisor is zero; field `column`.
+            A name has no value, an operand has the wrong type, or a divisor is zero; field `column`.
         """
         return _Evaluator(self, names, lenient=False).value(self.root)
 
     def holds(self, names: Mapping[str, Any]) -> bool:
-        """Tell whether the expression is true of a row in which names may be missing: only ``!=`` and ``== null`` are true of
-        what is missing.
+        """Return whether the expression is true for a row in which names may be missing.
+
+        For a missing name only the comparisons ``!=`` and ``== null`` are true.
         """
         return _Evaluator(self, names, lenient=True).value(self.root) is True
 
 
 def parse(text: str) -> Expression:
-    """Read an expression.
+    """Parse an expression.
 
     >>> parse("a <= d and (d - a) % 2 == 0").value({"a": 1, "d": 3})
     True
@@ -79,17 +81,17 @@ def parse(text: str) -> Expression:
     Raises
     ------
     ParseError
-        With the column (from 1) in field `column`.
+        The text is not an accepted expression; field `column` (from 1).
     """
     if len(text) > LONGEST:
         _fail(text, LONGEST, f"longer than {LONGEST} characters")
     stripped = text.strip()
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # Python's advice about what is refused below
+            warnings.simplefilter("ignore")  # Python's warnings about expressions that are rejected below
             root = ast.parse(stripped, mode="eval").body
     except SyntaxError as error:
-        column = error.offset or len(stripped) + 1  # without one, at the end
+        column = error.offset or len(stripped) + 1  # an error without a position is at the end
         hint = "; equality is written ==" if stripped[column - 1 : column] == "=" else ""
         _fail(text, column, error.msg + hint)
     except (ValueError, RecursionError, MemoryError) as error:  # NUL, or nested too deeply for the parser
@@ -99,13 +101,13 @@ def parse(text: str) -> Expression:
 
 
 def _check(text: str, root: ast.expr) -> None:
-    """Refuse nodes that are not accepted, too large numbers and too deep nesting, without recursion."""
+    """Reject nodes that are not accepted, numbers that are too large, and nesting that is too deep; without recursion."""
     layer: list[ast.AST] = [root]
     for _ in range(DEEPEST):
         for node in layer:
             if not isinstance(node, _ACCEPTED):
-                allowed = "numbers, names, texts, + - * // %, comparisons, in, and, or, not"
-                _fail(text, _column(node), f"{type(node).__name__} has no meaning here; there are: {allowed}")
+                allowed = "numbers, names, strings, + - * // %, comparisons, in, and, or, not"
+                _fail(text, _column(node), f"{type(node).__name__} is not allowed; allowed are {allowed}")
             if isinstance(node, ast.Constant):
                 _check_constant(text, node)
         layer = [child for node in layer for child in ast.iter_child_nodes(node)]
@@ -117,7 +119,7 @@ def _check(text: str, root: ast.expr) -> None:
 def _check_constant(text: str, node: ast.Constant) -> None:
     value = node.value
     if not isinstance(value, bool | int | float | str | None):
-        _fail(text, _column(node), f"a constant of type {type(value).__name__} has no meaning here")
+        _fail(text, _column(node), f"a constant of type {type(value).__name__} is not allowed")
     if isinstance(value, int | float) and not (math.isfinite(value) and abs(value) < _LARGEST_NUMBER):
         _fail(text, _column(node), "a number has at most 18 digits")
 
@@ -128,17 +130,25 @@ def _column(node: ast.AST) -> int:
 
 def _fail(text: str, column: int, message: str) -> NoReturn:
     shown = text if len(text) <= 60 else text[:57] + "..."
-    where = f"expression {shown!r}, column {column}"
-    raise ParseError(f"{where}: {message}", source=text, line=1, column=column, reason=message)
+    raise ParseError(
+        f"expression {shown!r}, column {column}: {message}",
+        source=text,
+        line=1,
+        column=column,
+        reason=message,
+    )
 
 
 class _Evaluator:
-    """Computes values of nodes. What is missing or of the wrong kind is a mistake, or, if `lenient`, not true of anything."""
+    """Evaluates nodes. A missing name or an operand of the wrong type raises an error; if `lenient`, its value is None."""
 
     def __init__(self, expression: Expression, names: Mapping[str, Any], *, lenient: bool) -> None:
-        self.expression, self.names, self.lenient = expression, names, lenient
+        self.expression = expression
+        self.names = names
+        self.lenient = lenient
 
-    def wrong(self, node: ast.expr, message: str) -> None:
+    def report(self, node: ast.expr, message: str) -> None:
+        """Raise an error about a node, unless `lenient`."""
         if not self.lenient:
             _fail(self.expression.text, _column(node), message)
 
@@ -168,7 +178,7 @@ class _Evaluator:
             return _CONSTANTS[node.id]
         if node.id not in self.names:
             known = ", ".join(sorted(self.names)) or "none"
-            self.wrong(node, f"there is no {node.id!r} here; the names are: {known}")
+            self.report(node, f"there is no {node.id!r}; the names are: {known}")
         return self.names.get(node.id)
 
     def arithmetic(self, node: ast.BinOp) -> Any:
@@ -176,20 +186,22 @@ class _Evaluator:
         if left is None or right is None:
             return None
         if isinstance(node.op, ast.FloorDiv | ast.Mod) and right == 0:
-            return self.wrong(node, "division by zero")
+            return self.report(node, "division by zero")
         try:
             return _ARITHMETIC[type(node.op)](left, right)
-        except OverflowError:  # an integer that no float can hold
-            return self.wrong(node, "the number is too large")
+        except OverflowError:  # an integer that cannot be converted to float
+            return self.report(node, "the number is too large")
 
     def number(self, node: ast.expr) -> Any:
         value = self.value(node)
-        return value if _is_number(value) else self.wrong(node, f"expected a number, this is {_kind(value)}")
+        if _is_number(value):
+            return value
+        return self.report(node, f"expected a number, this is {_kind(value)}")
 
     def truth(self, node: ast.expr) -> bool:
         value = self.value(node)
         if not isinstance(value, bool):
-            self.wrong(node, f"expected true or false, this is {_kind(value)}")
+            self.report(node, f"expected true or false, this is {_kind(value)}")
         return value is True
 
     def chain(self, node: ast.Compare) -> bool:
@@ -209,7 +221,7 @@ class _Evaluator:
                 return any(_same(left, item) for item in right)
         elif (isinstance(left, str) and isinstance(right, str)) or (_is_number(left) and _is_number(right)):
             return bool(_ORDER[type(comparison)](left, right))
-        self.wrong(node, f"cannot compare {_kind(left)} with {_kind(right)}")
+        self.report(node, f"cannot compare {_kind(left)} with {_kind(right)}")
         return False
 
 
@@ -226,4 +238,6 @@ def _kind(value: Any) -> str:
         return "null"
     if isinstance(value, bool):
         return "true or false"
-    return "a number" if _is_number(value) else "a text" if isinstance(value, str) else "a list"
+    if _is_number(value):
+        return "a number"
+    return "a string" if isinstance(value, str) else "a list"

@@ -1,4 +1,4 @@
-"""Batch: a grid becomes points. Axes and a filter enter, assignments of values leave, one after another."""
+"""Enumerate the points of a grid, which is given by named axes and a filter."""
 
 from __future__ import annotations
 
@@ -14,109 +14,115 @@ Point = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """The values of one name: those `written`, or None where they are computed from the values of other `names`."""
+    """The values of one name: `constants`, or None if they are computed from the values of other `names`."""
 
     values: Callable[[Point], Iterable[Any]]
     names: frozenset[str] = frozenset()
-    written: tuple[Any, ...] | None = None
+    constants: tuple[Any, ...] | None = None
 
 
-def swept(*values: Any) -> Axis:
-    """An axis of these values."""
-    return Axis(lambda _: values, written=values)
+def axis_with(*values: Any) -> Axis:
+    """Return an axis with constant values."""
+    return Axis(lambda _: values, constants=values)
 
 
 def axis_of(value: Any) -> Axis:
-    """How a grid reads a value: a list is swept, ``"1..d"`` is a range, ``"[2,h,2]"`` one list, anything else is one value.
+    """Convert an entry of a grid to an axis.
 
-    >>> axis_of([2, 3]).written, axis_of(2).written, axis_of([[3, 3], [4, 4]]).written
+    A list is a list of values, ``"1..d"`` is a range, ``"[2,h,2]"`` is one value, a list; anything else is one value.
+
+    >>> axis_of([2, 3]).constants, axis_of(2).constants, axis_of([[3, 3], [4, 4]]).constants
     ((2, 3), (2,), ([3, 3], [4, 4]))
     >>> axis_of("[2,h+1,2]").values({"h": 3}), axis_of("1..h").values({"h": 3})
     ([[2, 4, 2]], range(1, 4))
     """
     if isinstance(value, list):
-        return swept(*value)
+        return axis_with(*value)
     text = value.strip() if isinstance(value, str) else ""
     if text.startswith("[") and text.endswith("]"):
-        parts = [parse(part.strip()) for part in text[1:-1].split(",")]
-        return Axis(lambda point: [[part.value(point) for part in parts]], _names(*parts))
+        items = [parse(item.strip()) for item in text[1:-1].split(",")]
+        return Axis(lambda point: [[item.value(point) for item in items]], _names(*items))
     first, dots, last = text.partition("..")
     if not dots:
-        return swept(value)
+        return axis_with(value)
     if not first.strip() or not last.strip():
         raise ParseError(f"{text[:60]!r} is not a range: write first..last, such as 1..3", column=1)
     bounds = parse(first.strip()), parse(last.strip())
 
     def values(point: Point) -> range:
-        """From the first to the last, both included."""
+        """Return the integers from the first bound to the last, both included."""
         least, most = (_integer(bound, point) for bound in bounds)
         return range(least, most + 1)
 
     return Axis(values, _names(*bounds))
 
 
-def _names(*parts: Expression) -> frozenset[str]:
-    return frozenset().union(*(part.names for part in parts))
+def _names(*expressions: Expression) -> frozenset[str]:
+    return frozenset().union(*(expression.names for expression in expressions))
 
 
 def _integer(bound: Expression, point: Point) -> int:
     value = bound.value(point)
     if type(value) is not int:
-        raise ParseError(f"a bound of a range should be an integer, {bound.text!r} is {value!r}", column=1)
+        raise ParseError(f"a bound of a range must be an integer, {bound.text!r} is {value!r}", column=1)
     return value
 
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """Named axes, ordered so that each depends on those before it, and the filter."""
+    """Named axes, ordered so that each axis depends on earlier ones only, and the filter `when`."""
 
     axes: dict[str, Axis]
     when: Expression | None
 
     @staticmethod
     def of(axes: dict[str, Axis], when: Expression | None) -> Grid:
-        """Order the axes by what they depend on."""
+        """Order the axes by their dependencies. Raises InputError if these are cyclic."""
         ordered: dict[str, Axis] = {}
         while len(ordered) < len(axes):
-            ready = {n: axis for n, axis in axes.items() if n not in ordered and axis.names <= set(ordered)}
-            if not ready:
-                left = sorted(set(axes) - set(ordered))
-                raise InputError(f"{', '.join(left)} depend on each other", argument=left[0])
-            ordered |= ready
+            next_axes = {
+                name: axis
+                for name, axis in axes.items()
+                if name not in ordered and axis.names <= set(ordered)
+            }
+            if not next_axes:
+                cycle = sorted(set(axes) - set(ordered))
+                raise InputError(f"{', '.join(cycle)} depend on each other", argument=cycle[0])
+            ordered |= next_axes
         return Grid(ordered, when)
 
     @property
     def variables(self) -> frozenset[str]:
-        """Names that other axes are computed from."""
+        """The names from which other axes are computed."""
         return frozenset().union(*(axis.names for axis in self.axes.values()))
 
     def points(self, most: int) -> Iterator[Point]:
-        """Every point that passes the filter, the last axis moving fastest.
+        """Yield the points that satisfy the filter; the last axis varies fastest.
 
         Raises
         ------
         OutOfReachError
-            There are more than `most` before the filter, as far as they were made.
+            The grid has more than `most` points without the filter.
         """
         points: Iterable[Point] = [{}]
         for name, axis in self.axes.items():
-            points = _extended(points, name, axis, most)
+            points = _extend(points, name, axis, most)
         for point in points:
-            keep = True if self.when is None else self.when.value(point)
-            if not isinstance(keep, bool):
+            condition = True if self.when is None else self.when.value(point)
+            if not isinstance(condition, bool):
                 raise ParseError(
-                    f"expression {self.when and self.when.text!r}: expected true or false, this is {keep!r}",
+                    f"expression {self.when and self.when.text!r}: expected true or false, this is {condition!r}",
                     column=1,
                     reason="expected a condition such as a <= d",
                 )
-            if keep:
+            if condition:
                 yield point
 
 
-def _extended(points: Iterable[Point], name: str, axis: Axis, most: int) -> Iterator[Point]:
-    """The points with one name more."""
-    longer = ({**point, name: value} for point in points for value in axis.values(point))
-    for count, point in enumerate(longer):
+def _extend(points: Iterable[Point], name: str, axis: Axis, most: int) -> Iterator[Point]:
+    """Yield each point with each value of one more axis."""
+    extended = ({**point, name: value} for point in points for value in axis.values(point))
+    for count, point in enumerate(extended):
         if count == most:
             raise OutOfReachError(f"the grid has more than {most:,} points and was not expanded")
         yield point

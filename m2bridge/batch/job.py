@@ -1,4 +1,4 @@
-"""Batch: one question about one model, with its limits, and the key under which its answer is stored."""
+"""A job: one question about one model, with its limits and the key of its record."""
 
 from __future__ import annotations
 
@@ -15,11 +15,13 @@ from m2bridge.records import SCHEMA_VERSION
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """One question about one model. The analysis, the spec, the parameters and the versions of everything make the key; limits,
-    tags and priority say how and when to run it, do not change the answer and are not in the key.
+    """One question about one model.
 
-    `script_sha256` is of the templates it may use; `size` is the number of parameters of the model; `name` is what
-    the user calls a network of their own; `sweep` has the values of the names that a grid computes its entries from.
+    The key is computed from the analysis, the spec, the parameters and all versions. Limits, tags and priority do not change the
+    answer and are not part of the key.
+
+    `script_sha256` is the hash of the templates that the analysis may use. `size` is the number of parameters of the model.
+    `name` is the name of a user-defined network. `sweep` contains the values of names from which a grid computes its entries.
     """
 
     analysis: str
@@ -35,7 +37,7 @@ class Job:
     sweep: Mapping[str, Any] = field(default_factory=dict)
 
     def question(self, engine_version: str) -> dict[str, Any]:
-        """Everything that determines the answer."""
+        """Return everything that determines the answer."""
         return {
             "analysis": self.analysis,
             "analysis_version": self.analysis_version,
@@ -47,13 +49,13 @@ class Job:
         }
 
     def key(self, engine_version: str) -> str:
-        """The sha256 of the canonical JSON of the question."""
+        """Return the sha256 of the canonical JSON of :meth:`question`."""
         question = self.question(engine_version)
         text = json.dumps(question, sort_keys=True, separators=(",", ":"), allow_nan=False)
         return hashlib.sha256(text.encode()).hexdigest()
 
     def document(self) -> dict[str, Any]:
-        """For the record and for the worker."""
+        """Return the job as a JSON document, for the record and for the worker."""
         return {
             "analysis": self.analysis,
             "model": self.spec,
@@ -66,7 +68,7 @@ class Job:
 
     @property
     def title(self) -> str:
-        """One line for people; the parameters where they are not the usual ones."""
+        """One line that identifies the job; parameters with default values are omitted."""
         defaults = registry.parameters_of(registry.job(self.analysis), {})
-        unusual = [f"{k}={v}" for k, v in self.parameters.items() if k not in defaults or defaults[k] != v]
-        return " ".join([self.analysis, self.name or self.spec, *unusual])
+        parameters = [f"{k}={v}" for k, v in self.parameters.items() if k not in defaults or defaults[k] != v]
+        return " ".join([self.analysis, self.name or self.spec, *parameters])

@@ -1,8 +1,8 @@
-"""Batch: a job file becomes sections. Text enters; jobs and grids leave, or every mistake at once.
+"""Read a job file (TOML or JSON) and split it into sections, jobs and grids; report all errors at once.
 
-A mistake is named by the path of its key, such as ``grid[2].d`` (counted from 0); what is no TOML or JSON at all, by the line
-and column that the reader of the format reports. Nothing of a job file is executed, no name in it becomes a path, and its size
-is known before anything of it is expanded.
+An error is located by the path of its key, such as ``grid[2].d`` (counted from 0). A file that is not valid TOML or JSON is
+reported with the line and column given by the parser. Nothing in a job file is executed, and its size is limited before it is
+expanded.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ def written_path(path: Sequence[str | int]) -> str:
     'grid[2].d'
     """
     text = ""
-    for part in path:
-        text += f"[{part}]" if isinstance(part, int) else f".{_short(part)}"
+    for key in path:
+        text += f"[{key}]" if isinstance(key, int) else f".{_short(key)}"
     return text.removeprefix(".")
 
 
 @dataclass(frozen=True, slots=True)
 class Mistake:
-    """Something wrong in a job file, and the path of the key that it is about; an empty one for the whole file."""
+    """An error in a job file and the path of its key; the path is empty if the error concerns the whole file."""
 
     path: str
     message: str
@@ -56,33 +56,36 @@ class Mistake:
 
 @dataclass(slots=True)
 class Mistakes:
-    """Collects what is wrong, so that it can be reported at once."""
+    """The errors of a job file, without repetitions, in the order in which they were found."""
 
     source: str
-    found: dict[Mistake, None] = field(default_factory=dict)
+    entries: dict[Mistake, None] = field(default_factory=dict)
 
     def add(self, path: Sequence[str | int], message: str) -> None:
-        self.found[Mistake(written_path(path), " ".join(message.split()))] = None
+        self.entries[Mistake(written_path(path), " ".join(message.split()))] = None
 
     def raise_if_any(self) -> None:
-        if self.found:
+        if self.entries:
             raise self.error()
 
     def error(self) -> ParseError:
-        mistakes = tuple(self.found)
+        """Make one exception from all errors."""
+        mistakes = tuple(self.entries)
         shown = [str(mistake) for mistake in mistakes[:MOST_MISTAKES]]
         if len(mistakes) > MOST_MISTAKES:
             shown.append(f"and {len(mistakes) - MOST_MISTAKES} more")
-        count = "a mistake" if len(mistakes) == 1 else f"{len(mistakes)} mistakes"
+        count = "1 error" if len(mistakes) == 1 else f"{len(mistakes)} errors"
         return ParseError(
-            f"{self.source} has {count}; nothing was run: {'; '.join(shown)}", source=self.source,
+            f"{self.source} has {count}; no job was run: {'; '.join(shown)}", source=self.source,
             mistakes=mistakes, lines=tuple(shown),
         )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """One ``[[job]]`` or ``[[grid]]``: its path in the file, its entries with the defaults filled in, and those not its own."""
+    """A ``[[job]]`` or ``[[grid]]``: its path in the file, its entries including defaults, and the names of `inherited`
+    defaults.
+    """
 
     kind: str
     path: KeyPath
@@ -90,7 +93,7 @@ class Section:
     inherited: frozenset[str] = frozenset()
 
     def path_of(self, key: str) -> KeyPath:
-        """Return the path of an entry, that of the section if it has none of this name."""
+        """Return the path of an entry, or the path of the section if there is no such entry."""
         if key in self.inherited:
             return ("defaults", key)
         return (*self.path, key) if key in self.entries else self.path
@@ -98,7 +101,7 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class JobFile:
-    """A job file that can be read: its sections, and where its mistakes are to be collected."""
+    """A parsed job file: its path, its sections and the collection of its errors."""
 
     path: Path
     sections: tuple[Section, ...]
@@ -106,20 +109,20 @@ class JobFile:
 
 
 def read(path: Path) -> JobFile:
-    """Read a job file; what is wrong with single values is found by :func:`m2bridge.batch.plan.expand` in the same collection.
+    """Read a job file. Errors in single values are added to its `mistakes` by :func:`m2bridge.batch.plan.expand`.
 
     Raises
     ------
     InputError
-        The file is missing, too large, or neither .toml nor .json.
+        The file does not exist, is too large, or has another suffix than .toml and .json.
     ParseError
-        It is not TOML or JSON.
+        The content is not valid TOML or JSON.
     """
     if path.suffix not in (".toml", ".json"):
-        raise InputError(f"{path}: a job file ends in .toml or .json")
+        raise InputError(f"{path}: the name of a job file ends in .toml or .json")
     try:
         if not path.is_file():
-            raise InputError(f"{path}: there is no such file")
+            raise InputError(f"{path}: no such file")
         with path.open("rb") as file:
             data = file.read(LARGEST_FILE + 1)
     except OSError as error:
@@ -136,30 +139,30 @@ def read(path: Path) -> JobFile:
 
 
 def read_text(text: str, path: Path) -> JobFile:
-    """The sections in the text of a job file."""
+    """Parse the text of a job file; the suffix of `path` determines the format."""
     mistakes = Mistakes(path.name)
     document = _document(text, path, mistakes)
     for key in document:
         if key not in _TOP:
-            mistakes.add((key,), f"there is no {_short(key)!r} in a job file; {suggestion(key, _TOP)}")
+            mistakes.add((key,), f"unknown key {_short(key)!r}; {suggestion(key, _TOP)}")
     defaults = document.get("defaults", {})
     if not isinstance(defaults, dict):
-        mistakes.add(("defaults",), "defaults should be a table")
+        mistakes.add(("defaults",), "defaults must be a table")
         defaults = {}
     for key in defaults:
         if key not in COMMON:
-            known = suggestion(key, COMMON)
-            mistakes.add(("defaults", key), f"no default can be set for {_short(key)!r}; {known}")
+            nearest = suggestion(key, COMMON)
+            mistakes.add(("defaults", key), f"no default can be set for {_short(key)!r}; {nearest}")
     sections = []
     for kind in ("job", "grid"):
         tables = document.get(kind, [])
         if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
-            mistakes.add((kind,), f"{kind} should be an array of tables: write [[{kind}]]")
+            mistakes.add((kind,), f"{kind} must be an array of tables: write [[{kind}]]")
             continue
         for number, table in enumerate(tables):
             inherited = frozenset(defaults.keys() - table.keys())
             sections.append(Section(kind, (kind, number), {**defaults, **table}, inherited))
-    if not sections and not mistakes.found:
+    if not sections and not mistakes.entries:
         mistakes.add((), "there is no [[job]] and no [[grid]]")
     for section in sections:
         _check_section(section, mistakes)
@@ -171,14 +174,14 @@ def _document(text: str, path: Path, mistakes: Mistakes) -> dict[str, Any]:
         if path.suffix == ".toml":
             document = tomllib.loads(text)
         else:
-            document = json.loads(text, object_pairs_hook=lambda pairs: _once(pairs, mistakes))
+            document = json.loads(text, object_pairs_hook=lambda pairs: _without_duplicates(pairs, mistakes))
     except RecursionError:
         mistakes.add((), "nested too deeply")
-    except ValueError as error:  # the readers say where: "(at line 1, column 2)"
+    except ValueError as error:  # the message contains the position: "(at line 1, column 2)"
         mistakes.add((), str(error).splitlines()[0])
     else:
         if not isinstance(document, dict):
-            mistakes.add((), "expected an object with grid and job")
+            mistakes.add((), "expected an object with the keys grid and job")
         elif _depth(document) > DEEPEST:
             mistakes.add((), f"nested more than {DEEPEST} deep")
         else:
@@ -186,64 +189,72 @@ def _document(text: str, path: Path, mistakes: Mistakes) -> dict[str, Any]:
     raise mistakes.error()
 
 
-def _once(pairs: list[tuple[str, Any]], mistakes: Mistakes) -> dict[str, Any]:
-    """An object of JSON, in which no key is given twice."""
+def _without_duplicates(pairs: list[tuple[str, Any]], mistakes: Mistakes) -> dict[str, Any]:
+    """Make the dictionary of a JSON object; report a duplicate key."""
     document = dict(pairs)
     if len(document) < len(pairs):
         names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
-        mistakes.add((), f"{_short(twice)!r} is given twice")
+        duplicate = next(name for name in names if names.count(name) > 1)
+        mistakes.add((), f"duplicate key {_short(duplicate)!r}")
     return document
 
 
 def _depth(document: Any) -> int:
-    """How deep lists and tables are nested, without recursion: nesting may be hostile; more than :data:`DEEPEST` is one more."""
-    layer, depth = [document], 0
+    """Return the depth of nesting of lists and tables, at most :data:`DEEPEST` + 1.
+
+    There is no recursion, because the nesting of a hostile file may exceed Python's limit.
+    """
+    layer = [document]
+    depth = 0
     while layer and depth <= DEEPEST:
         depth += 1
-        items = (value.values() if isinstance(value, dict) else value for value in layer)
-        layer = [item for part in items for item in part if isinstance(item, (dict, list))]
+        collections = (value.values() if isinstance(value, dict) else value for value in layer)
+        layer = [item for items in collections for item in items if isinstance(item, (dict, list))]
     return depth
 
 
 def _check_section(section: Section, mistakes: Mistakes) -> None:
-    """What can be said of a section without knowing the analysis or the model."""
+    """Check the entries of a section that do not depend on the analysis or the model."""
     entries = section.entries
     if "analysis" not in entries:
         mistakes.add(section.path, f"this {section.kind} has no analysis")
-    given = [word for word in ("spec", "model") if word in entries]
-    if section.kind == "job" and given != ["spec"]:
-        mistakes.add(section.path, "a job takes analysis and spec, e.g. spec = 'lightning(d=2,dp=1)'")
-    elif len(given) != 1:
-        mistakes.add(section.path, "a grid takes either model (a family's name) or spec (whole models)")
+    model_keys = [key for key in ("spec", "model") if key in entries]
+    if section.kind == "job" and model_keys != ["spec"]:
+        mistakes.add(section.path, "a job requires analysis and spec, e.g. spec = 'lightning(d=2,dp=1)'")
+    elif len(model_keys) != 1:
+        mistakes.add(
+            section.path, "a grid requires either model (the name of a family) or spec (whole models)"
+        )
     for key, value in entries.items():
         if not NAME.fullmatch(key):
             mistakes.add(section.path_of(key), f"{_short(key)!r} is not a name")
-        for part in _texts(value):
-            if len(part) > LONGEST_TEXT or not part.isprintable():
-                mistakes.add(section.path_of(key), "a text should be short, on one line, and printable")
-    for read_limit, word in ((parse_seconds, "timeout"), (parse_bytes, "memory")):
-        if word in entries:
+        for text in _strings(value):
+            if len(text) > LONGEST_TEXT or not text.isprintable():
+                mistakes.add(section.path_of(key), "a string must be short, on one line, and printable")
+    for parse_limit, key in ((parse_seconds, "timeout"), (parse_bytes, "memory")):
+        if key in entries:
             try:
-                read_limit(entries[word])
+                parse_limit(entries[key])
             except InputError as error:
-                mistakes.add(section.path_of(word), error.message)
+                mistakes.add(section.path_of(key), error.message)
     tags = entries.get("tags", [])
     if not isinstance(tags, list) or not all(isinstance(tag, str) and _TAG.fullmatch(tag) for tag in tags):
-        wanted = "tags should be a list of short names of letters, digits, - _ and ."
-        mistakes.add(section.path_of("tags"), wanted)
+        mistakes.add(
+            section.path_of("tags"), "tags must be a list of short names of letters, digits, - _ and ."
+        )
     priority = entries.get("priority", 0)
     if type(priority) is not int or abs(priority) > 1_000_000:
-        mistakes.add(section.path_of("priority"), "priority should be an integer; larger goes first")
+        mistakes.add(section.path_of("priority"), "priority must be an integer; larger ones run first")
     if not isinstance(entries.get("options", {}), dict):
-        mistakes.add(section.path_of("options"), "options should be a table")
+        mistakes.add(section.path_of("options"), "options must be a table")
 
 
-def _texts(value: Any) -> list[str]:
+def _strings(value: Any) -> list[str]:
+    """Return all strings in nested lists and tables."""
     if isinstance(value, str):
         return [value]
     items = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return [text for item in items for text in _texts(item)]
+    return [text for item in items for text in _strings(item)]
 
 
 def _short(text: str) -> str:

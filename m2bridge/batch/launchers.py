@@ -1,11 +1,13 @@
-"""Batch: who starts workers, and where. A launcher starts ``m2bridge worker``; the runner talks to it through two pipes.
+"""Launchers, which start workers on this or other machines, and the runner's connections to workers.
 
-A launcher is anything with :meth:`Launcher.start`. :class:`CommandLauncher` starts the worker on this machine, or through any
-command that passes standard input and output on, such as ``srun -n1`` or ``ssh node``. The end of a worker's output is the end
-of the worker, wherever it ran. :mod:`m2bridge.batch.dask_workers` has the launcher for Dask; :func:`chosen` knows them all.
+A launcher is an object with the method :meth:`Launcher.start`. :class:`CommandLauncher` starts ``m2bridge worker`` on this
+machine, or through a command that forwards standard input and output, such as ``srun -n1`` or ``ssh node``. The runner
+communicates with the worker through these two pipes; the end of the worker's output is the end of the worker.
+:mod:`m2bridge.batch.dask_workers` has the launcher for Dask. :func:`open_launcher` makes the launcher that the options of a
+command select.
 
-A batch has as many places for workers as it runs jobs at once; a launcher may put them on different machines. The
-:class:`Breaker` knows which places can be used.
+A batch has one slot for each simultaneous job; a launcher may distribute the slots to several machines. :class:`WorkerSlots`
+records which slots are usable.
 """
 
 from __future__ import annotations
@@ -36,38 +38,39 @@ _CHUNK = 1 << 18
 _ONE_THREAD = dict.fromkeys(
     ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "FLINT_NUM_THREADS"), "1"
 )
-_LAST_WORDS = 4000
+_ERROR_BYTES = 4000
+"""How much of a worker's standard error is read at its end."""
 MOST_FAILURES = 3
-"""So many workers in a row that cannot start, or lose their Macaulay2, close their place: one may be killed by accident."""
+"""A slot is closed after this many workers in succession could not start or lost Macaulay2. One may be killed by accident."""
 
 
 class Launcher(Protocol):
-    """Starts a worker in one of the places of a batch, numbered from 0."""
+    """Starts a worker in a slot of a batch. Slots are numbered from 0."""
 
-    def start(self, place: int) -> WorkerHandle: ...
+    def start(self, slot: int) -> WorkerHandle: ...
 
 
 class CommandLauncher:
-    """Starts workers as processes: on this machine, or behind a `prefix` command.
+    """Starts workers as processes on this machine, or through a `prefix` command.
 
-    `engine` is the path of the Macaulay2 that workers use, None for the first that works where they run; `prefix` has the words
+    `engine` is the path of Macaulay2 for the workers; None means the first working one on their machine. `prefix` is the command
     before ``m2bridge worker``, e.g. ``("srun", "-N1", "-n1")``.
     """
 
     def __init__(self, engine: str | None, prefix: Sequence[str] = ()) -> None:
-        self._words = [*prefix, sys.executable, "-P", "-m", "m2bridge", "worker"]
+        self._command = [*prefix, sys.executable, "-P", "-m", "m2bridge", "worker"]
         if engine is not None:
-            self._words += ["--engine", engine]
-        self._local = not prefix
+            self._command += ["--engine", engine]
+        self._is_local = not prefix
 
-    def start(self, place: int) -> ProcessHandle:
-        """A worker; all places are alike."""
-        parent = ["--parent", str(os.getpid())] if self._local else []
-        return ProcessHandle([*self._words, *parent])
+    def start(self, slot: int) -> ProcessHandle:
+        """Start a worker; the command is the same for all slots."""
+        parent = ["--parent", str(os.getpid())] if self._is_local else []
+        return ProcessHandle([*self._command, *parent])
 
 
 @contextlib.contextmanager
-def chosen(
+def open_launcher(
     engine: str | None,
     *,
     command: str | None = None,
@@ -77,43 +80,44 @@ def chosen(
     workers: int | None = None,
     show: Callable[[str], None] = print,
 ) -> Iterator[tuple[Launcher | None, int | None]]:
-    """The launcher that was asked for, None for this machine, and how many workers it has, None when it has no opinion.
+    """Open the launcher that the options select; yield it (None for this machine) and the number of workers (None: default).
 
-    `engine` is the path of the Macaulay2 that workers use, None for the first that works where they run; `command`, `dask`,
-    `dask_slurm` and `certificates` are what stands after ``--launcher``, ``--dask``, ``--dask-slurm`` and ``--dask-tls``;
-    `workers` is how many are wanted, None for as many as there are. `show` is told what is about to be submitted in the user's
-    name.
+    `engine` is the path of Macaulay2 for the workers; None means the first working one on their machine. `command`, `dask`,
+    `dask_slurm` and `certificates` are the values of ``--launcher``, ``--dask``, ``--dask-slurm`` and ``--dask-tls``. `workers`
+    is the requested number of workers, None for as many as the cluster has. `show` is called with the job script before
+    submission.
     """
-    if sum(choice is not None for choice in (command, dask, dask_slurm)) > 1:
-        raise InputError("choose one of --launcher, --dask and --dask-slurm")
+    if sum(option is not None for option in (command, dask, dask_slurm)) > 1:
+        raise InputError("--launcher, --dask and --dask-slurm exclude each other")
     if dask is not None or dask_slurm is not None:
         try:
             from m2bridge.batch import dask_workers
         except ImportError as error:
             raise InputError(f"Dask is not installed ({error}): pip install 'm2bridge[dask]'") from None
         with dask_workers.opened(dask, dask_slurm, certificates, engine, workers, show) as launcher:
-            yield launcher, launcher.places
+            yield launcher, launcher.slots
     elif command is not None:
-        yield CommandLauncher(engine, prefix=_words(command)), workers
+        yield CommandLauncher(engine, prefix=_split_command(command)), workers
     else:
         yield None, workers
 
 
-def _words(command: str) -> list[str]:
+def _split_command(command: str) -> list[str]:
+    """Split the value of ``--launcher`` into words; check that the command exists."""
     try:
         words = shlex.split(command)
     except ValueError as error:
         raise InputError(f"--launcher {command!r}: {error}") from None
     if not words or shutil.which(words[0]) is None:
-        raise InputError(f"--launcher {command!r}: there is no command {words[0] if words else ''!r}")
+        raise InputError(f"--launcher {command!r}: command {words[0] if words else ''!r} not found")
     return words
 
 
 class WorkerHandle(ABC):
-    """The runner's side of one worker, from its start to its end."""
+    """The runner's connection to one worker."""
 
     def __init__(self) -> None:
-        self.place = 0
+        self.slot = 0
         self.ready = False
         self.host = ""
         self.engine: dict[str, Any] | None = None
@@ -126,48 +130,50 @@ class WorkerHandle(ABC):
 
     @property
     def pid(self) -> int | None:
-        """Of the process on this machine, where there is one."""
+        """The process identifier of a worker on this machine; None otherwise."""
         return None
 
-    def give(self, task: Task) -> None:
-        """Send a job; the worker reads at once, whatever it is doing."""
-        task.clock, task.step, task.oom_kills = Clock.of(task.limits), "starting", machine.oom_kills()
+    def assign(self, task: Task) -> None:
+        """Send a job to the worker and start the clock of the task."""
+        task.clock = Clock.of(task.limits)
+        task.step = "starting"
+        task.oom_kills = machine.oom_kills()
         self.task = task
         self.send({**task.job.document(), "limits": limits_document(task.limits), "id": task.key})
 
     def kill(self, reason: str | None = None) -> None:
-        """End the worker at once; Macaulay2's supervisor sees it go and ends what is below."""
+        """Kill the worker. Macaulay2's supervisor then ends all processes of the worker."""
         self.killed_for = self.killed_for or reason
         self._end()
 
     @abstractmethod
     def fileno(self) -> int:
-        """Of a file that can be read when there are events; for a selector."""
+        """Return a file descriptor that is readable when there are events, for a selector."""
 
     @abstractmethod
     def send(self, request: dict[str, Any]) -> None:
-        """Hand a job document over."""
+        """Send a job document."""
 
     @abstractmethod
     def events(self) -> list[dict[str, Any]] | None:
-        """What the worker said since; None when it is gone."""
+        """Return the new events of the worker; None if the worker has ended."""
 
     @abstractmethod
     def _end(self) -> None: ...
 
     @abstractmethod
     def close(self) -> tuple[int, str]:
-        """Wait for the end of the worker: its exit status, and the end of what it wrote on standard error."""
+        """Wait for the end of the worker; return its exit status and the last part of its standard error."""
 
 
 class ProcessHandle(WorkerHandle):
-    """A worker that is a process of ours, or behind one that passes its input and output on."""
+    """A worker that is a child process, or runs behind a child process that forwards its input and output."""
 
-    def __init__(self, words: Sequence[str]) -> None:
+    def __init__(self, command: Sequence[str]) -> None:
         super().__init__()
         self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the handle
         self._process = subprocess.Popen(
-            words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors,
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors,
             env={**os.environ, **_ONE_THREAD},
         )  # fmt: skip
         assert self._process.stdin is not None
@@ -184,12 +190,12 @@ class ProcessHandle(WorkerHandle):
         return self._process.pid
 
     def send(self, request: dict[str, Any]) -> None:
-        with contextlib.suppress(OSError):  # a dead worker is noticed by the end of its output
+        with contextlib.suppress(OSError):  # the end of a worker is detected by the end of its output
             self._input.write(json.dumps(request).encode() + b"\n")
             self._input.flush()
 
     def events(self) -> list[dict[str, Any]] | None:
-        """What the worker said since; a line that is no document ends it."""
+        """Return the new events of the worker. A worker that writes an invalid line is killed."""
         while True:
             try:
                 data = os.read(self._output.fileno(), _CHUNK)
@@ -202,10 +208,10 @@ class ProcessHandle(WorkerHandle):
                 break
         *lines, self._received = self._received.split(b"\n")
         try:
-            found = [json.loads(line) for line in lines]
-            return [event for event in found if isinstance(event.get("event"), str)]
+            documents = [json.loads(line) for line in lines]
+            return [event for event in documents if isinstance(event.get("event"), str)]
         except (ValueError, RecursionError, AttributeError):
-            self.kill("nonsense")
+            self.kill("invalid output")
             return []
 
     def _end(self) -> None:
@@ -223,45 +229,53 @@ class ProcessHandle(WorkerHandle):
             status = self._process.wait()
         with self._errors:
             self._errors.seek(0, os.SEEK_END)
-            self._errors.seek(max(0, self._errors.tell() - _LAST_WORDS))
+            self._errors.seek(max(0, self._errors.tell() - _ERROR_BYTES))
             return status, self._errors.read().decode("utf-8", "replace").strip()
 
 
-class Breaker:
-    """Knows the places where workers can run. A place whose workers cannot be used is closed; with the last one the batch ends,
-    and nothing is recorded about the jobs that are left.
+class WorkerSlots:
+    """The usable slots of a batch.
+
+    A slot whose workers cannot be used is closed. When the last slot is closed the batch ends, and nothing is recorded about the
+    remaining jobs.
     """
 
-    def __init__(self, places: int, engine_version: str) -> None:
-        self.places = set(range(places))
+    def __init__(self, count: int, engine_version: str) -> None:
+        self.usable = set(range(count))
         self._engine_version = engine_version
         self._failures: Counter[int] = Counter()
 
-    def stranger(self, ready: dict[str, Any]) -> str | None:
-        """Why a worker would answer other questions than the keys of this batch say; None when it is one of us."""
-        host, engine = ready.get("host"), ready.get("engine") or {}
+    def mismatch(self, ready: dict[str, Any]) -> str | None:
+        """Compare the event ``ready`` of a worker with this batch; return the difference, None if there is none.
+
+        The answers of a worker with another version of m2bridge or Macaulay2 would not match the keys of this batch.
+        """
+        host = ready.get("host")
+        engine = ready.get("engine") or {}
         if ready.get("protocol") != PROTOCOL:
-            return f"the worker on {host} speaks protocol {ready.get('protocol')!r}, not {PROTOCOL}"
+            return f"protocol mismatch: the worker on {host} has protocol {ready.get('protocol')!r}, not {PROTOCOL}"
         if engine.get("version") != self._engine_version:
-            return f"{host} has Macaulay2 {engine.get('version')}, the batch was begun with {self._engine_version}"
+            version = engine.get("version")
+            return f"version mismatch: {host} has Macaulay2 {version}, this batch uses {self._engine_version}"
         if ready.get("digest") == registry.digest():
             return None
-        ours, theirs = registry.versions(), ready.get("versions") or {}
-        other = [name for name in ours if ours[name] != theirs.get(name)]
-        return f"the worker on {host} has other {', '.join(other)} than this batch was begun with"
+        versions = registry.versions()
+        worker_versions = ready.get("versions") or {}
+        different = [name for name in versions if versions[name] != worker_versions.get(name)]
+        return f"version mismatch: the worker on {host} has different {', '.join(different)}"
 
-    def worked(self, place: int) -> None:
-        """A worker in this place has answered."""
-        self._failures[place] = 0
+    def record_success(self, slot: int) -> None:
+        """Record that a worker in this slot has answered."""
+        self._failures[slot] = 0
 
-    def failed(self, place: int) -> bool:
-        """A worker in this place could not start or lost its Macaulay2; whether the place is to be closed for that."""
-        self._failures[place] += 1
-        return self._failures[place] >= MOST_FAILURES
+    def record_failure(self, slot: int) -> bool:
+        """Record that a worker could not start or lost Macaulay2; return whether its slot must be closed."""
+        self._failures[slot] += 1
+        return self._failures[slot] >= MOST_FAILURES
 
-    def close(self, place: int, why: str, *, no_engine: bool) -> None:
-        """Close one place; an M2BridgeError when it was the last one, a NoEngineError for want of a Macaulay2."""
-        self.places.discard(place)
-        if not self.places:
-            message = f"{why}; no worker is left, and nothing was recorded about the jobs that are left"
+    def close(self, slot: int, reason: str, *, no_engine: bool) -> None:
+        """Close a slot. Raises M2BridgeError (NoEngineError if `no_engine`) if it was the last one."""
+        self.usable.discard(slot)
+        if not self.usable:
+            message = f"{reason}; no usable worker is left; nothing was recorded about the remaining jobs"
             raise (NoEngineError(message, candidates=()) if no_engine else M2BridgeError(message))

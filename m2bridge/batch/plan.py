@@ -1,4 +1,4 @@
-"""Batch: a job file becomes a plan: distinct jobs, each with the key under which its answer is stored."""
+"""The plan of a job file: its distinct jobs, each with the key of its record."""
 
 from __future__ import annotations
 
@@ -16,42 +16,43 @@ MOST_JOBS = 100_000
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The distinct jobs of a job file, in its order; how often one was named again."""
+    """The distinct jobs of a job file in the order of the file, and the number of duplicates."""
 
     jobs: tuple[Job, ...]
     duplicates: int
 
 
 def expand(file: JobFile, *, limits: Limits | None = None, most_jobs: int = MOST_JOBS) -> Plan:
-    """The plan of a job file; `limits` are for jobs that do not say. More points than `most_jobs` are refused and not made.
+    """Make the plan of a job file. `limits` apply to jobs that set none. At most `most_jobs` points are enumerated.
 
     Raises
     ------
     ParseError
-        With every mistake of the file in field `mistakes`; nothing has been run.
+        The file has errors, or more than `most_jobs` points; field `mistakes`.
     """
-    mistakes, models = file.mistakes, Models(file.path.parent)
+    mistakes = file.mistakes
+    models = Models(file.path.parent)
     readers = [SectionReader(section, file, models, limits or Limits()) for section in file.sections]
-    swept = [(reader, reader.points(most_jobs)) for reader in readers]
-    total = sum(len(points) for _, points in swept)
+    points_of_sections = [(reader, reader.points(most_jobs)) for reader in readers]
+    total = sum(len(points) for _, points in points_of_sections)
     if total > most_jobs:
-        mistakes.add((), f"the file names {total:,} jobs, more than {most_jobs:,}; --max-jobs allows more")
+        mistakes.add((), f"the file has {total:,} jobs, more than {most_jobs:,}; --max-jobs allows more")
         mistakes.raise_if_any()
     jobs: dict[str, Job] = {}
     duplicates = 0
-    for reader, points in swept:
+    for reader, points in points_of_sections:
         for job in reader.jobs(points):
             key = job.key("")
             duplicates += key in jobs
             jobs[key] = _merged(jobs[key], job) if key in jobs else job
-    if not jobs and not mistakes.found:
-        mistakes.add((), "no job is left: every grid is empty or filtered out")
+    if not jobs and not mistakes.entries:
+        mistakes.add((), "the file has no jobs: every grid is empty, or no point satisfies its filter")
     mistakes.raise_if_any()
     return Plan(tuple(jobs.values()), duplicates)
 
 
 def _merged(first: Job, second: Job) -> Job:
-    """One job named twice: the larger limits, the higher priority, all tags."""
+    """Merge two equal jobs: the larger limits, the higher priority, all tags."""
     return dataclasses.replace(
         first,
         limits=larger(first.limits, second.limits),

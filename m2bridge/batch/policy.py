@@ -1,7 +1,7 @@
-"""Batch: how jobs end, what is recorded of it, and which are to be done, in which order.
+"""Outcomes of jobs, their records, and the rules by which jobs are run again.
 
-Outcomes and limits are data; :func:`new_limits` decides whether a recorded job is tried again, :func:`triage` compares a plan
-with a store, and :func:`record_of` makes the record of a finished job from its attempts.
+:func:`new_limits` decides whether a recorded job is run again, :func:`triage` determines the jobs of a plan that have to be run,
+and :func:`record_of` makes the record of a finished job from its attempts.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 STORE_VERSION = 1
 GRACE = 5.0
-"""Seconds after its time limit at which a worker that does not answer is killed."""
+"""Seconds after the time limit of a job at which a worker that does not respond is killed."""
 
 
 class JobOutcome(StrEnum):
@@ -35,25 +35,26 @@ class JobOutcome(StrEnum):
 
     COMPLETE = "complete"
     PARTIAL = "partial"
-    """A limit was reached; the result holds what was found before."""
+    """A limit was reached; the result contains what was computed before."""
     TIMED_OUT = "timed-out"
     OUT_OF_MEMORY = "out-of-memory"
     CRASHED = "crashed"
     DISAGREEMENT = "disagreement"
-    """Independent witnesses contradict each other: an answer, and an alarm."""
+    """Independent witnesses contradict each other; the result contains both."""
     BAD_JOB = "bad-job"
-    """The analysis refuses the question."""
+    """The analysis rejects its input."""
 
 
 LIMITED = frozenset({JobOutcome.PARTIAL, JobOutcome.TIMED_OUT, JobOutcome.OUT_OF_MEMORY})
 NO_ENGINE = "no-engine"
-"""Said by a worker, never recorded: its Macaulay2 is gone or another one, and nothing is known about the job."""
-_AFTER_A_CRASH, _AFTER_A_KILL = 2, 4
-"""So many attempts are made. A SIGKILL from outside (a person, the kernel) says nothing about the job."""
+"""Sent by a worker, never recorded: its Macaulay2 does not work or has another version; the job was not decided."""
+_ATTEMPTS_AFTER_CRASH = 2
+_ATTEMPTS_AFTER_KILL = 4
+"""The number of attempts. There are more after a SIGKILL, which comes from a user or the kernel and is no property of the job."""
 
 
 def exit_code(counts: dict[str, int]) -> int:
-    """3 when witnesses disagreed somewhere, else 5 when a limit was met, else 1 after a crash, 2 after a refused job."""
+    """Return 3 after a disagreement, else 5 if a limit was reached, else 1 after a crash, else 2 after a bad job, else 0."""
     if counts.get(JobOutcome.DISAGREEMENT):
         return 3
     if any(counts.get(outcome) for outcome in LIMITED):
@@ -64,12 +65,12 @@ def exit_code(counts: dict[str, int]) -> int:
 
 
 def limits_document(limits: Limits) -> dict[str, Any]:
-    """Return the limits of one job for its record: wall clock and, for Macaulay2 and Python each, memory."""
+    """Return the limits of a job for its record. The memory limit holds for Macaulay2 and for Python separately."""
     return {"wall_seconds": limits.wall_seconds, "memory_bytes": limits.memory_bytes}
 
 
 def limits_of(document: dict[str, Any]) -> Limits:
-    """Read what :func:`limits_document` wrote; a limit that is not named is none."""
+    """Convert a document of :func:`limits_document` to limits; a missing entry means no limit."""
     return Limits(wall_seconds=document.get("wall_seconds"), memory_bytes=document.get("memory_bytes"))
 
 
@@ -83,42 +84,41 @@ def scaled(limits: Limits, factor: float) -> Limits:
 
 
 def larger(first: Limits, second: Limits) -> Limits:
-    """Return the larger of both, limit by limit."""
+    """Return the larger wall time and the larger memory."""
     wall = second if _exceeds(second.wall_seconds, first.wall_seconds) else first
     memory = second if _exceeds(second.memory_bytes, first.memory_bytes) else first
     return Limits(wall_seconds=wall.wall_seconds, memory_bytes=memory.memory_bytes)
 
 
 def _exceeds(new: float | None, old: float | None) -> bool:
-    """Whether one limit is larger than another, None being the largest."""
+    """Return whether the limit `new` is larger than `old`; None means no limit and is the largest."""
     return old is not None and (new is None or new > old)
 
 
 def new_limits(
     record: dict[str, Any], wanted: Limits, *, retry: bool, escalate: float | None
 ) -> Limits | None:
-    """The limits with which a recorded job is to be tried again, or None: the record stands.
+    """Return the limits with which a recorded job is run again, or None if the record is kept.
 
-    A job that met a limit is tried again with a larger one, or when asked (`retry`); `escalate` multiplies the limits that it
-    met. A crash or a refused job is tried again only when asked. A complete answer and a disagreement stand.
+    A job that reached a limit is run again if `wanted` has a larger limit or `retry` is true; `escalate` multiplies the limits
+    that it reached. A crashed or bad job is run again only if `retry` is true. Complete answers and disagreements are kept.
     """
     outcome = JobOutcome(record["outcome"])
     if outcome in (JobOutcome.COMPLETE, JobOutcome.DISAGREEMENT):
         return None
-    met = limits_of(record["limits"])
+    previous = limits_of(record["limits"])
     if outcome in LIMITED and escalate is not None:
-        return larger(wanted, scaled(met, escalate))
-    helps = (
-        outcome in (JobOutcome.TIMED_OUT, JobOutcome.PARTIAL) and _exceeds(wanted.wall_seconds, met.wall_seconds)
-    ) or (
-        outcome in (JobOutcome.OUT_OF_MEMORY, JobOutcome.PARTIAL) and _exceeds(wanted.memory_bytes, met.memory_bytes)
-    )  # fmt: skip
-    return larger(wanted, met) if retry or helps else None
+        return larger(wanted, scaled(previous, escalate))
+    time_reached = outcome in (JobOutcome.TIMED_OUT, JobOutcome.PARTIAL)
+    memory_reached = outcome in (JobOutcome.OUT_OF_MEMORY, JobOutcome.PARTIAL)
+    more_time = time_reached and _exceeds(wanted.wall_seconds, previous.wall_seconds)
+    more_memory = memory_reached and _exceeds(wanted.memory_bytes, previous.memory_bytes)
+    return larger(wanted, previous) if retry or more_time or more_memory else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attempt:
-    """What came of one attempt at a job."""
+    """The result of one attempt at a job."""
 
     outcome: JobOutcome
     seconds: float
@@ -128,15 +128,15 @@ class Attempt:
     killed: bool = False
     peak_memory_bytes: int | None = None
 
-    def calls_for_another(self, number: int) -> bool:
-        """Whether the job is tried again at once, after so many attempts."""
-        crashed = self.outcome is JobOutcome.CRASHED
-        return crashed and number < (_AFTER_A_KILL if self.killed else _AFTER_A_CRASH)
+    def must_repeat(self, number: int) -> bool:
+        """Return whether the job is run again immediately, if this was the attempt of this number."""
+        most_attempts = _ATTEMPTS_AFTER_KILL if self.killed else _ATTEMPTS_AFTER_CRASH
+        return self.outcome is JobOutcome.CRASHED and number < most_attempts
 
 
 @dataclass(slots=True, eq=False)
 class Task:
-    """A job that runs: its key, the limits and the number of this attempt, its clock and the current step."""
+    """A job that is waiting or running: its key, and the limits, number, start and current step of this attempt."""
 
     job: Job
     key: str
@@ -147,7 +147,7 @@ class Task:
     previous: dict[str, Any] | None = None
     oom_kills: int = 0
     queued: bool = False
-    """Handed over, but not known to be begun: its time does not run yet."""
+    """Submitted to a cluster, but not known to have started; its time limit does not apply yet."""
 
     @property
     def overdue(self) -> bool:
@@ -157,7 +157,7 @@ class Task:
 
 @dataclass(slots=True, kw_only=True)
 class Settings:
-    """How to run: the version of Macaulay2, how many workers, and when to try again."""
+    """Settings of a run: the version of Macaulay2, the number of workers, and which recorded jobs are run again."""
 
     engine_version: str
     workers: int
@@ -165,18 +165,19 @@ class Settings:
     escalate: float | None = None
     source: str = ""
     stop: threading.Event | None = None
-    """Set by another thread, it stops the run as Ctrl-C does."""
+    """An event that another thread sets to stop the run, as Ctrl-C does."""
 
     def limits_again(self, record: dict[str, Any], job: Job) -> Limits | None:
-        """The limits with which a recorded job is to be tried again, or None."""
+        """Return the limits with which a recorded job is run again, or None if the record is kept."""
         return new_limits(record, job.limits, retry=self.retry, escalate=self.escalate)
 
 
 def triage(plan: Plan, store: Store | None, settings: Settings) -> tuple[Counter[str], list[Task]]:
-    """Compare a plan with a store: how many records stand, by their outcome, and what is to be done: by priority, then the
-    largest models first.
+    """Compare a plan with a store: count the records that are kept, by outcome, and list the tasks to run.
+
+    Tasks are sorted by decreasing priority, then by decreasing size of the model.
     """
-    standing: Counter[str] = Counter()
+    kept: Counter[str] = Counter()
     tasks: list[Task] = []
     for job in plan.jobs:
         key = job.key(settings.engine_version)
@@ -186,29 +187,29 @@ def triage(plan: Plan, store: Store | None, settings: Settings) -> tuple[Counter
                 record = store.read(key)
         limits = job.limits if record is None else settings.limits_again(record, job)
         if record is not None and limits is None:
-            standing[record["outcome"]] += 1
+            kept[record["outcome"]] += 1
         else:
             tasks.append(Task(job, key, limits or job.limits))
     tasks.sort(key=lambda task: (-task.job.priority, -task.job.size))
-    return standing, tasks
+    return kept, tasks
 
 
 def record_of(
     task: Task, attempts: Sequence[Attempt], engine_version: str, engine: dict[str, Any] | None
 ) -> dict[str, Any]:
-    """The record: the question, the last attempt, and the story of all attempts before it.
+    """Make the record of a job: the question, the last attempt, and a list of all attempts.
 
-    A partial answer is not thrown away when a later attempt, with other limits, brings none.
+    A partial result of an earlier run is kept if the new attempts have no result.
     """
     last = attempts[-1]
     outcome, message, result = last.outcome, last.message, last.result
     previous = task.previous or {}
     if result is None and outcome is not JobOutcome.BAD_JOB and previous.get("outcome") == JobOutcome.PARTIAL:
         outcome, message, result = JobOutcome.PARTIAL, previous["message"], previous["result"]
-    story = [
-        {"outcome": one.outcome.value, "seconds": round(one.seconds, 4), "message": one.message,
-         "limits": limits_document(one.limits)}
-        for one in attempts
+    new_attempts = [
+        {"outcome": attempt.outcome.value, "seconds": round(attempt.seconds, 4), "message": attempt.message,
+         "limits": limits_document(attempt.limits)}
+        for attempt in attempts
     ]  # fmt: skip
     return {
         "store_version": STORE_VERSION,
@@ -221,7 +222,7 @@ def record_of(
         "limits": limits_document(task.limits),
         "seconds": round(last.seconds, 4),
         "peak_memory_bytes": last.peak_memory_bytes,
-        "attempts": previous.get("attempts", []) + story,
+        "attempts": previous.get("attempts", []) + new_attempts,
         "engine": engine,
         "package_version": __version__,
         "finished": datetime.now(UTC).isoformat(timespec="seconds"),

@@ -1,4 +1,4 @@
-"""Batch: what a job may ask: a declared question with its options, and what determines its answers."""
+"""The questions that a job can ask, their options, and the versions and hashes that determine their answers."""
 
 from __future__ import annotations
 
@@ -25,57 +25,58 @@ _ALWAYS = ("_params", "_emit")
 
 
 def options_of(question: Question[Any, Any]) -> dict[str, tuple[Any, Any]]:
-    """Keyword -> (type, default) of everything that a job may set."""
-    found = {name: (own.kind, own.default) for name, own in question.options.items()}
-    found["seed"] = (int, 0)
+    """Return the type and the default of each option that a job can set, by name."""
+    options = {name: (option.kind, option.default) for name, option in question.options.items()}
+    options["seed"] = (int, 0)
     if question.takes_prime:
-        found["prime"] = (int | None, None)
-    return found
+        options["prime"] = (int | None, None)
+    return options
 
 
-def parameters_of(question: Question[Any, Any], given: Mapping[str, Any]) -> dict[str, Any]:
-    """Every option with its value: the given ones, and defaults for the others; an InputError with the field `argument` when an
-    option is unknown or missing, or its value is of the wrong kind.
+def parameters_of(question: Question[Any, Any], values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the value of every option: that in `values`, or the default.
+
+    Raises InputError with the field `argument` if an option is unknown or missing, or if its value has the wrong type.
     """
     options = options_of(question)
-    for word, value in given.items():
-        if word not in options:
-            known = suggestion(word, sorted(options))
-            raise InputError(f"{question.name} has no option {word!r}; {known}", argument=word)
-        if not _fits(options[word][0], value):
-            raise InputError(f"{question.name}: {word} cannot be {value!r}", argument=word)
-    own = {word: value for word, value in given.items() if word in question.options}
-    question.check(own, given.get("prime"), given.get("seed", 0))
-    parameters = {name: given.get(name, default) for name, (_, default) in options.items()}
+    for name, value in values.items():
+        if name not in options:
+            nearest = suggestion(name, sorted(options))
+            raise InputError(f"{question.name} has no option {name!r}; {nearest}", argument=name)
+        if not _has_type(options[name][0], value):
+            raise InputError(f"{question.name}: {name} cannot be {value!r}", argument=name)
+    declared = {name: value for name, value in values.items() if name in question.options}
+    question.check(declared, values.get("prime"), values.get("seed", 0))
+    parameters = {name: values.get(name, default) for name, (_, default) in options.items()}
     missing = sorted(name for name, value in parameters.items() if value is inspect.Parameter.empty)
     if missing:
-        raise InputError(f"{question.name} needs {', '.join(missing)}", argument=missing[0])
+        raise InputError(f"{question.name} requires {', '.join(missing)}", argument=missing[0])
     return parameters
 
 
 def jobs() -> dict[str, Question[Any, Any]]:
-    """The questions that a job may ask: those about a model."""
+    """Return the questions that a job can ask: those about a model."""
     return {name: question for name, question in questions().items() if question.subject is MODEL}
 
 
 def job(name: str) -> Question[Any, Any]:
-    """The question of this name, or an error that names the nearest."""
+    """Return the question of this name. Raises InputError, with a suggestion, if there is none."""
     if name not in jobs():
-        known = suggestion(name, sorted(jobs()))
-        raise InputError(f"there is no analysis {name!r}; {known}", argument="analysis")
+        nearest = suggestion(name, sorted(jobs()))
+        raise InputError(f"there is no analysis {name!r}; {nearest}", argument="analysis")
     return find(name)
 
 
 @cache
 def versions() -> dict[str, str]:
-    """What determines the answers of a process beside the questions: versions, and hashes of all templates and plugins.
+    """Return what determines the answers of this process: versions, and hashes of all templates and plugins.
 
     Templates are the texts that this process renders; see :func:`m2bridge.scripts.template_texts`.
     """
     texts = dict(template_texts(template_directory()))
     for question in questions().values():
-        own = (path for path in question.templates if isinstance(path, Path))
-        texts |= {f"{question.name}: {path.name}": declared_text(path) for path in own}
+        paths = (path for path in question.templates if isinstance(path, Path))
+        texts |= {f"{question.name}: {path.name}": declared_text(path) for path in paths}
     sources = {name: path.read_text(encoding="utf-8") for name in plugins() if (path := source_of(name))}
     return {
         "m2bridge": __version__,
@@ -86,7 +87,7 @@ def versions() -> dict[str, str]:
 
 
 def digest() -> str:
-    """One hash of :func:`versions`: two processes with the same digest give the same answers under the same keys."""
+    """Return a hash of :func:`versions`. Processes with equal digests give equal answers for equal keys."""
     return _sha256(versions())
 
 
@@ -94,17 +95,17 @@ def _sha256(value: Any) -> str:
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
 
 
-def _fits(kind: Any, value: Any) -> bool:
-    """Whether a value from a job file is of an annotated type."""
+def _has_type(kind: Any, value: Any) -> bool:
+    """Return whether a value from a job file has an annotated type."""
     origin, arguments = typing.get_origin(kind), typing.get_args(kind)
     if kind is Any:
         return True
     if origin is Literal:
         return value in arguments
     if origin in (Union, types.UnionType):
-        return any(_fits(choice, value) for choice in arguments)
+        return any(_has_type(choice, value) for choice in arguments)
     if isinstance(origin, type) and issubclass(origin, (list, tuple, typing.Sequence)):
-        return isinstance(value, (list, tuple)) and all(_fits(arguments[0], item) for item in value)
+        return isinstance(value, (list, tuple)) and all(_has_type(arguments[0], item) for item in value)
     if kind is type(None):
         return value is None
     if isinstance(kind, type) and kind in (int, bool, str, float):
@@ -113,22 +114,27 @@ def _fits(kind: Any, value: Any) -> bool:
 
 
 def script_sha256(question: Question[Any, Any], model: Model) -> str:
-    """A hash of every template that the answer may come from: the question's own and the model's.
+    """Return a hash of all templates on which the answer may depend: those of the question and that of the model.
 
-    The forward pass of a family of another package has no version, and is part of it.
+    For a family of another package the hash includes its program, because such a family has no version.
     """
     try:
         partial: str | Path | None = model.m2_partial
     except M2BridgeError:
         partial = None
-    found = _templates_sha256((*question.templates, *_ALWAYS, *([partial] if partial is not None else [])))
-    return found if type(model).__module__.startswith("m2bridge.") else _sha256([found, model.program.sha256])
+    templates = _templates_sha256(
+        (*question.templates, *_ALWAYS, *([partial] if partial is not None else []))
+    )
+    if type(model).__module__.startswith("m2bridge."):
+        return templates
+    return _sha256([templates, model.program.sha256])
 
 
 @cache
 def _templates_sha256(templates: tuple[str | Path, ...]) -> str:
-    own = {path.name: declared_text(path) for path in templates if isinstance(path, Path)}
-    texts = {**template_texts(template_directory()), **own}
+    """Return a hash of templates and of all templates that they include, directly or indirectly."""
+    declared = {path.name: declared_text(path) for path in templates if isinstance(path, Path)}
+    texts = {**template_texts(template_directory()), **declared}
     digest = hashlib.sha256()
     queue = sorted({t.name.removesuffix(SUFFIX) if isinstance(t, Path) else t for t in templates})
     seen: set[str] = set()

@@ -1,4 +1,4 @@
-"""Batch: the records of a store as flat rows, for tables, filters and counts. Every record is read and its checksum verified."""
+"""Convert the records of a store to flat rows for tables, filters and counts. The checksum of each record is verified."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from m2bridge.errors import InputError, M2BridgeError, RecordError
 from m2bridge.families.spec import read as read_spec
 
 COLUMNS = ("key", "analysis", "model", "family", "outcome", "prime", "seed", "seconds", "attempts", "size")
-"""What every row has, whatever the question and the model."""
+"""The columns of every row, for all questions and models."""
 _LONGEST_FACT = 200
 
 Row = dict[str, Any]
@@ -21,7 +21,7 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class StoreRows:
-    """One row per record that can be read; why the others cannot; what else lies in the store."""
+    """The rows of all readable records, the errors of damaged ones, and the paths of other files in the store."""
 
     rows: list[Row]
     damaged: list[str]
@@ -33,13 +33,15 @@ class StoreRows:
         return dict(Counter(row["outcome"] for row in self.rows))
 
     def where(self, condition: Expression | None) -> list[Row]:
-        """Return the rows of which a condition holds, in the order of the questions."""
+        """Return the rows that satisfy a condition, sorted by analysis, size and model."""
         names = sorted({name for row in self.rows for name in row})
         unknown = sorted(condition.names - set(names)) if condition is not None and names else []
         if unknown:
-            raise InputError(f"--where: no record has {', '.join(unknown)}; there are: {', '.join(names)}")
-        chosen = [row for row in self.rows if condition is None or condition.holds(row)]
-        return sorted(chosen, key=_order)
+            raise InputError(
+                f"--where: no record has {', '.join(unknown)}; the names are: {', '.join(names)}"
+            )
+        selected = [row for row in self.rows if condition is None or condition.holds(row)]
+        return sorted(selected, key=_order)
 
 
 def read_rows(store: Store) -> StoreRows:
@@ -52,7 +54,7 @@ def read_rows(store: Store) -> StoreRows:
         except RecordError as error:
             damaged.append(error.message)
             continue
-        if record is not None:  # None: removed since the directory was listed
+        if record is not None:  # None if the record was removed after the directory was listed
             rows.append(row_of(record))
     return StoreRows(rows, damaged, contents.strays)
 

@@ -1,4 +1,4 @@
-"""Batch: rows of a store as a table for a terminal, as CSV or as JSON. A DataFrame of them is :meth:`Store.frame`."""
+"""Format the rows of a store as a table for a terminal, as CSV or as JSON. :meth:`Store.frame` returns a DataFrame."""
 
 from __future__ import annotations
 
@@ -19,27 +19,28 @@ FORMATS = ("table", "csv", "json")
 _FIRST = ("analysis", "model", "prime", "seed", "outcome")
 _LAST = ("certainty", "seconds")
 _QUANTITIES = ("image_dim", "generic_fiber_dim", "codim", "degree", "singular_dim", "boundary_dim")
-"""Shown first in a table, where records have them."""
+"""The quantities that a table shows first, if the records have them."""
 _NOT_QUANTITIES = frozenset(
     {"schema_version", "analysis_version", "peak_memory_bytes", "key", *COLUMNS, *_FIRST, *_LAST}
 )
 _MOST_QUANTITIES = 3
 _LONGEST_UNFOLDED, _LEAST_FOLDED, _GAP = 20, 8, 3
-"""Columns with longer cells are folded first where a table does not fit, down to this width; the space between columns."""
+"""If a table is too wide, columns with cells longer than the first number are folded first, down to the second number; the
+third is the space between columns."""
 
 
 def choose_columns(rows: Sequence[dict[str, Any]], wanted: str | None, *, everything: bool) -> list[str]:
-    """Return the columns to print: those asked for; else all, or the question, its main quantities and their certainty."""
-    known = dict.fromkeys(name for row in rows for name in row)
+    """Return the columns to print: `wanted`; else all if `everything`; else question, main quantities and certainty."""
+    available = dict.fromkeys(name for row in rows for name in row)
     if wanted is not None:
         names = [name.strip() for name in wanted.split(",") if name.strip()]
-        unknown = [name for name in names if known and name not in known]
+        unknown = [name for name in names if available and name not in available]
         if unknown:
-            there = ", ".join(sorted(known))
-            raise InputError(f"--columns: no record has {', '.join(unknown)}; there are: {there}")
+            columns = ", ".join(sorted(available))
+            raise InputError(f"--columns: no record has {', '.join(unknown)}; the columns are: {columns}")
         return names
     if everything:
-        return [*_FIRST, *(name for name in known if name not in _FIRST)]
+        return [*_FIRST, *(name for name in available if name not in _FIRST)]
     count: Counter[str] = Counter()
     for row in rows:
         count.update(name for name, value in row.items() if type(value) is int and name in _QUANTITIES)
@@ -48,25 +49,25 @@ def choose_columns(rows: Sequence[dict[str, Any]], wanted: str | None, *, everyt
             hidden = _NOT_QUANTITIES | _arguments(row)
             count.update(name for name, value in row.items() if type(value) is int and name not in hidden)
     quantities = [name for name, _ in count.most_common(_MOST_QUANTITIES)]
-    quantities.sort(key=list(known).index)
+    quantities.sort(key=list(available).index)
     first = [name for name in _FIRST if name not in ("prime", "seed") or _distinguishes(rows, name)]
     return [*first, *quantities, *_LAST]
 
 
 def _distinguishes(rows: Sequence[dict[str, Any]], name: str) -> bool:
-    """Tell whether a model was asked the same with several values of a parameter."""
+    """Return whether there are rows with the same analysis and model but different values of a parameter."""
     seen: dict[tuple[str, str], Any] = {}
     return any(seen.setdefault((row["analysis"], row["model"]), row[name]) != row[name] for row in rows)
 
 
 def _arguments(row: dict[str, Any]) -> set[str]:
-    """Return the names in the model's spec, which the model column shows already."""
-    _, _, rest = row["model"].partition("(")
-    return {part.partition("=")[0].strip(" )") for part in rest.split(",")}
+    """Return the names of the arguments in the model's spec, which the model column contains."""
+    _, _, arguments = row["model"].partition("(")
+    return {argument.partition("=")[0].strip(" )") for argument in arguments.split(",")}
 
 
 def as_table(rows: Sequence[dict[str, Any]], columns: Sequence[str], width: int) -> Table:
-    """Lay out a table; where it is too wide, long cells are folded, and short ones if need be. Nothing is cut off."""
+    """Make a table. If it is too wide, long cells are folded first, then short ones; no text is truncated."""
     widest = {name: max((len(_shown(row, name)) for row in rows), default=0) for name in columns}
     short = {name for name in columns if widest[name] <= _LONGEST_UNFOLDED}
     least = sum(max(widest[name], *map(len, name.split("_"))) for name in short)
@@ -92,7 +93,7 @@ def _shown(row: dict[str, Any], name: str) -> str:
 
 
 def text_of(value: Any) -> str:
-    """Write a value for people: nothing for None, two digits of seconds, yes or no."""
+    """Format a value: an empty string for None, yes or no for a flag, two decimals for a float."""
     if value is None:
         return ""
     if isinstance(value, bool):
@@ -103,7 +104,7 @@ def text_of(value: Any) -> str:
 
 
 def as_csv(rows: Iterable[dict[str, Any]], columns: Sequence[str]) -> str:
-    """Write CSV with a header; None is empty, lists are JSON."""
+    """Return CSV with a header; None is an empty cell, lists are JSON."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(columns)
@@ -119,4 +120,5 @@ def _csv_cell(value: Any) -> Any:
 
 
 def as_json(rows: Iterable[dict[str, Any]], columns: Sequence[str]) -> str:
+    """Return a JSON array with one object per row."""
     return json.dumps([{name: row.get(name) for name in columns} for row in rows], indent=1)

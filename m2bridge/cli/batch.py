@@ -12,7 +12,7 @@ from rich.table import Table
 
 from m2bridge.batch.display import Display, Lines, Picture, RunState
 from m2bridge.batch.entry import plan_of, run_batch
-from m2bridge.batch.launchers import chosen
+from m2bridge.batch.launchers import open_launcher
 from m2bridge.batch.plan import MOST_JOBS, Plan
 from m2bridge.batch.policy import Settings, Task, limits_document, triage
 from m2bridge.batch.store import Store
@@ -137,7 +137,7 @@ def register(app: typer.Typer) -> None:
             raise InputError("missing --store DIR, the directory for the records (--dry-run needs none)")
         if (store / "store.json").is_file():
             common.report_unknown_files(Store.open(store).contents().strays)
-        with chosen(
+        with open_launcher(
             engine, command=launcher, dask=dask, dask_slurm=dask_slurm, certificates=dask_tls, workers=workers,
             show=_print_lines,
         ) as (chosen_launcher, slots):  # fmt: skip

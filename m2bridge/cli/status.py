@@ -22,7 +22,7 @@ def register(app: typer.Typer) -> None:
     ) -> None:
         """Show the progress of the batches of a store, and its number of records per outcome."""
         store = Store.open(directory)
-        runners = store.living()
+        runners = store.running_states()
         contents = read_rows(store)
         counts = contents.outcomes
         common.report_unknown_files(contents.strays)

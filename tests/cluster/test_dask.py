@@ -65,7 +65,7 @@ def test_a_worker_without_macaulay2_is_excluded(dask_cluster: Any, trial: Make, 
     run = trial(9)  # enough that the others are still at work when it has failed three times
     dask_cluster.start_workers(1, M2BRIDGE_M2="/nonexistent/M2")
     said = run.answered(run.start("dask", *dask_cluster.options, workers=3))
-    assert "a worker is not used:" in said
+    assert "worker excluded:" in said
     assert "/nonexistent/M2" in said
     assert run.records("dask") == run.local()
     left()
@@ -74,10 +74,10 @@ def test_a_worker_without_macaulay2_is_excluded(dask_cluster: Any, trial: Make, 
 @pytest.mark.parametrize(
     ("options", "why"),
     [
-        (["--dask", "tcp://10.1.2.3:8786"], "needs TLS"),
+        (["--dask", "tcp://10.1.2.3:8786"], "requires TLS"),
         (["--dask", "tls://10.1.2.3:8786"], "--dask-tls DIR"),
         (["--dask", "somewhere"], "write local"),
-        (["--dask", "local", "--launcher", "env"], "choose one"),
+        (["--dask", "local", "--launcher", "env"], "exclude each other"),
     ],
 )
 def test_what_is_refused(options: list[str], why: str, trial: Make) -> None:

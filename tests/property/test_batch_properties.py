@@ -1,4 +1,4 @@
-"""Laws of job files, expressions and records, on whatever hypothesis thinks of."""
+"""Properties of job files, expressions and records for random input."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ conditions = st.recursive(
 
 @given(conditions, st.integers(-5, 5), st.integers(-5, 5))
 @settings(max_examples=200, deadline=None)
-def test_expressions_mean_what_python_means(text: str, a: int, d: int) -> None:
+def test_expressions_have_the_value_of_python(text: str, a: int, d: int) -> None:
     try:
         expected: Any = eval(text, {"__builtins__": {}}, {"a": a, "d": d})
     except ZeroDivisionError:
@@ -92,9 +92,7 @@ def inclusive(text: str, names: dict[str, int]) -> range:
 
 @given(axes, st.sampled_from([None, "a <= b", "a + b != d"]))
 @settings(max_examples=150, deadline=None)
-def test_a_grid_is_filtered_and_refused_beyond_what_is_allowed(
-    given_axes: dict[str, Any], when: str | None
-) -> None:
+def test_a_grid_is_filtered_and_limited(given_axes: dict[str, Any], when: str | None) -> None:
     grid = Grid.of({name: axis_of(value) for name, value in given_axes.items()}, None)
     points = list(grid.points(10**6))
     expected = [
@@ -120,7 +118,7 @@ values = st.recursive(
 
 @given(st.dictionaries(st.text(max_size=8), values, max_size=5), st.integers(0, 10**6), st.integers(1, 255))
 @settings(max_examples=200, deadline=None)
-def test_records_round_trip_and_no_damage_is_read(extra: dict[str, Any], where: int, flip: int) -> None:
+def test_records_round_trip_and_damage_is_detected(extra: dict[str, Any], where: int, flip: int) -> None:
     key = "ab" * 32
     record = {**extra, "store_version": STORE_VERSION, "key": key}
     record.pop("sha256", None)

@@ -1,4 +1,4 @@
-"""What a person sees while a batch runs."""
+"""The display of a running batch."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections import Counter
 
 from rich.console import Console
 
-from m2bridge.batch.display import Lines, Running, RunState, picture
+from m2bridge.batch.display import Lines, Running, RunState, live_view
 
 STATE = RunState(
     source="jobs.toml",
@@ -19,13 +19,13 @@ STATE = RunState(
     seconds=100.0,
     memory_bytes=3 * 2**30,
     eta_seconds=3725.0,
-    stopping="finishing what runs; Ctrl-C again stops now",
+    stopping="finishing running jobs; Ctrl-C again stops now",
 )
 
 
-def test_the_picture_tells_everything() -> None:
+def test_the_live_view_shows_the_state() -> None:
     console = Console(file=io.StringIO(), width=120, force_terminal=False)
-    console.print(picture(STATE))
+    console.print(live_view(STATE))
     text = console.file.getvalue()  # type: ignore[attr-defined]
     for words in (
         "6/10 done",
@@ -42,9 +42,9 @@ def test_the_picture_tells_everything() -> None:
     assert text.count("\n") == 4
 
 
-def test_the_picture_fits_into_eighty_columns() -> None:
+def test_the_live_view_fits_into_eighty_columns() -> None:
     console = Console(file=io.StringIO(), width=80, force_terminal=False)
-    console.print(picture(STATE))
+    console.print(live_view(STATE))
     assert max(map(len, console.file.getvalue().splitlines())) <= 80  # type: ignore[attr-defined]
 
 
@@ -56,5 +56,5 @@ def test_lines_for_logs() -> None:
         lines.update(STATE)
     assert console.file.getvalue().splitlines() == [  # type: ignore[attr-defined]
         "10 jobs, 3 answered from the store, 2 workers",
-        "interrupted: finishing what runs; Ctrl-C again stops now",
+        "interrupted: finishing running jobs; Ctrl-C again stops now",
     ]

@@ -1,4 +1,4 @@
-"""Expressions of job files: what they mean, and that nothing else is accepted."""
+"""Expressions of job files: their values, and the rejection of everything else."""
 
 from __future__ import annotations
 
@@ -41,33 +41,33 @@ def test_value(text: str, value: object) -> None:
         ("a = d", 3, "equality is written =="),
         ("a <= ", 1, "invalid syntax"),
         ("(a <= d", 1, "never closed"),
-        ("a ** 2", 1, "Pow has no meaning"),
-        ("a.b", 1, "Attribute has no meaning"),
-        ("f(a)", 1, "Call has no meaning"),
+        ("a ** 2", 1, "Pow"),
+        ("a.b", 1, "Attribute"),
+        ("f(a)", 1, "Call"),
         ("a; b", 2, "invalid syntax"),
-        ("__import__('os').system('x')", 1, "Call has no meaning"),
+        ("__import__('os').system('x')", 1, "Call"),
         ("", 1, "invalid syntax"),
         ("9" * 19, 1, "at most 18 digits"),
         ("1e999", 1, "at most 18 digits"),
-        ("1j", 1, "complex has no meaning"),
-        ("b'x' == a", 1, "bytes has no meaning"),
-        ("...", 1, "ellipsis has no meaning"),
-        ("f'{a}'", 1, "JoinedStr has no meaning"),
-        ("[a][0]", 1, "Subscript has no meaning"),
-        ("(lambda: a)()", 1, "Call has no meaning"),
-        ("[x for x in a]", 1, "ListComp has no meaning"),
-        ("(a := 1)", 2, "NamedExpr has no meaning"),
-        ("a if d else 1", 1, "IfExp has no meaning"),
-        ("a << d", 1, "LShift has no meaning"),
-        ("a is d", 1, "Is has no meaning"),
-        ("a / d", 1, "Div has no meaning"),
-        ("~a", 1, "Invert has no meaning"),
+        ("1j", 1, "complex"),
+        ("b'x' == a", 1, "bytes"),
+        ("...", 1, "ellipsis"),
+        ("f'{a}'", 1, "JoinedStr"),
+        ("[a][0]", 1, "Subscript"),
+        ("(lambda: a)()", 1, "Call"),
+        ("[x for x in a]", 1, "ListComp"),
+        ("(a := 1)", 2, "NamedExpr"),
+        ("a if d else 1", 1, "IfExp"),
+        ("a << d", 1, "LShift"),
+        ("a is d", 1, "Is"),
+        ("a / d", 1, "Div"),
+        ("~a", 1, "Invert"),
         ("a\\", 2, "unexpected"),
         ("a\x00", 1, "null bytes"),
         ("1 and and", 7, "invalid syntax"),
     ],
 )
-def test_mistake(text: str, column: int, reason: str) -> None:
+def test_rejected_expressions(text: str, column: int, reason: str) -> None:
     with pytest.raises(ParseError) as caught:
         parse(text)
     assert reason in caught.value.message
@@ -77,7 +77,7 @@ def test_mistake(text: str, column: int, reason: str) -> None:
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("nothing < 1", "there is no 'nothing' here"),
+        ("nothing < 1", "there is no 'nothing'"),
         ("a // (d - 3)", "division by zero"),
         ("a % 0", "division by zero"),
         ("word < 1", "cannot compare"),
@@ -86,18 +86,18 @@ def test_mistake(text: str, column: int, reason: str) -> None:
         ("a in d", "cannot compare"),
     ],
 )
-def test_mistake_of_kind(text: str, reason: str) -> None:
+def test_errors_of_evaluation(text: str, reason: str) -> None:
     with pytest.raises(ParseError, match=reason.replace("(", r"\(")):
         parse(text).value(NAMES)
 
 
-def test_hostile_texts_are_refused_quickly() -> None:
+def test_hostile_texts_are_rejected_quickly() -> None:
     for text in ("(" * 10_000, "not " * 200 + "a", "-" * (DEEPEST + 1) + "1", "1+" * LONGEST):
         with pytest.raises(ParseError):
             parse(text)
 
 
-def test_what_is_missing_is_never_true() -> None:
+def test_comparisons_with_missing_names_are_false() -> None:
     row = {"image_dim": 5, "seconds": 0.25}
     assert parse("image_dim > 4 and seconds < 0.5").holds(row)
     for text in (

@@ -1,4 +1,4 @@
-"""Which launcher is meant, which part of a file, and who may talk to a Dask cluster; no process is started."""
+"""The choice of a launcher, shards, and the security of Dask connections; no process is started."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from m2bridge.batch.display import Host, Lines, RunState, picture
+from m2bridge.batch.display import Host, Lines, RunState, live_view
 from m2bridge.batch.entry import parse_shard, plan_of
-from m2bridge.batch.launchers import CommandLauncher, chosen
+from m2bridge.batch.launchers import CommandLauncher, open_launcher
 from m2bridge.errors import InputError
 
 GRID = {"grid": [{"analysis": "dimension", "model": "lightning", "d": 2, "dp": [1, 2], "seed": "0..6"}]}
@@ -28,26 +28,29 @@ def test_every_job_is_in_exactly_one_shard(parts: int) -> None:
 
 
 @pytest.mark.parametrize("text", ["0/3", "4/3", "1/0", "1", "-1/3", "1/3/3", "one/two", "1/10000000"])
-def test_what_is_no_shard(text: str) -> None:
+def test_invalid_shards(text: str) -> None:
     with pytest.raises(InputError, match="--shard"):
         parse_shard(text)
 
 
-def test_the_launcher_that_was_asked_for() -> None:
-    with chosen(None) as (launcher, workers):
+def test_the_launcher_that_the_options_select() -> None:
+    with open_launcher(None) as (launcher, workers):
         assert (launcher, workers) == (None, None)
-    with chosen(None, command="env A=1", workers=3) as (launcher, workers):
+    with open_launcher(None, command="env A=1", workers=3) as (launcher, workers):
         assert isinstance(launcher, CommandLauncher)
         assert workers == 3
-    with pytest.raises(InputError, match="choose one"), chosen(None, command="env", dask="local"):
+    with (
+        pytest.raises(InputError, match="exclude each other"),
+        open_launcher(None, command="env", dask="local"),
+    ):
         pass
 
 
-def test_hosts_are_shown() -> None:
+def test_hosts_are_displayed() -> None:
     hosts = {"n1": Host("Macaulay2 1.21 (path)", 2, 7), "n2": Host("Macaulay2 1.21 (path)", 1, 3)}
     state = RunState(source="jobs.toml", total=10, workers=3, hosts=hosts)
     console = Console(file=io.StringIO(), width=120, force_terminal=False)
-    console.print(picture(state))
+    console.print(live_view(state))
     lines = Lines(console)
     lines.update(state)
     lines.update(state)
@@ -57,7 +60,7 @@ def test_hosts_are_shown() -> None:
     assert state.document()["hosts"]["n1"]["jobs"] == 7
 
 
-def test_who_may_talk_to_a_scheduler(tmp_path: Path) -> None:
+def test_certificates_for_a_scheduler(tmp_path: Path) -> None:
     pytest.importorskip("distributed", reason="pip install 'm2bridge[dask]'")
     from m2bridge.batch.dask_workers import security_of
 
@@ -81,5 +84,5 @@ def test_who_may_talk_to_a_scheduler(tmp_path: Path) -> None:
         (own / name).touch(mode=0o600)
     assert security_of("tls://node7:8786", own).require_encryption
     os.chmod(own, 0o755)
-    with pytest.raises(InputError, match="open to others"):
+    with pytest.raises(InputError, match="chmod"):
         security_of("tls://node7:8786", own)

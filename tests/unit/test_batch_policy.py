@@ -1,4 +1,4 @@
-"""When a job is tried again, exit codes, limits, tables."""
+"""Repetition of jobs, exit codes, limits and tables."""
 
 from __future__ import annotations
 
@@ -53,14 +53,14 @@ def job(size: int = 3, spec: str = "lightning(d=2,dp=1,a=2,t=2)") -> Job:
         ("bad-job", Limits(wall_seconds=None, memory_bytes=None), False),
     ],
 )
-def test_again_only_with_larger_limits(outcome: str, wanted: Limits, again: bool) -> None:
+def test_jobs_are_repeated_with_larger_limits_only(outcome: str, wanted: Limits, again: bool) -> None:
     record = {"outcome": outcome, "limits": limits_document(SMALL)}
     assert (new_limits(record, wanted, retry=False, escalate=None) is not None) is again
     final = outcome in ("complete", "disagreement")
     assert (new_limits(record, wanted, retry=True, escalate=None) is None) is final
 
 
-def test_escalation_multiplies_what_was_met() -> None:
+def test_escalation_multiplies_the_recorded_limits() -> None:
     record = {"outcome": "timed-out", "limits": limits_document(LONG)}
     assert new_limits(record, SMALL, retry=False, escalate=2.0) == Limits(wall_seconds=4.0, memory_bytes=200)
     assert new_limits({**record, "outcome": "crashed"}, SMALL, retry=False, escalate=2.0) is None
@@ -81,7 +81,7 @@ def test_exit_code(counts: dict[str, int], code: int) -> None:
     assert exit_code(counts) == code
 
 
-def test_limits_as_written() -> None:
+def test_limits_are_parsed() -> None:
     assert [parse_seconds(x) for x in (90, "90s", "1.5m", "2h", "none")] == [90, 90, 90, 7200, None]
     assert [parse_bytes(x) for x in ("512M", "4G", "1.5k", 7, "none")] == [2**29, 2**32, 1536, 7, None]
     for bad in ("", "soon", "-1", 0, True, "1e9", None, [], "9" * 30):
@@ -91,7 +91,7 @@ def test_limits_as_written() -> None:
             parse_bytes(bad)
 
 
-def test_a_partial_answer_survives_a_worse_attempt() -> None:
+def test_a_partial_result_is_kept_after_a_failed_attempt() -> None:
     previous = {
         "outcome": "partial",
         "message": "m",
@@ -108,7 +108,7 @@ def test_a_partial_answer_survives_a_worse_attempt() -> None:
     assert "seconds" not in stable(record)
 
 
-def test_an_analysis_says_which_options_it_has() -> None:
+def test_options_of_an_analysis() -> None:
     question = registry.job("closure")
     assert registry.parameters_of(question, {"prime": 31991})["prime"] == 31991
     for bad in (

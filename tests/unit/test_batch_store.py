@@ -55,7 +55,7 @@ def store(tmp_path: Path) -> Store:
     return opened
 
 
-def test_records_come_back(store: Store) -> None:
+def test_records_can_be_read_again(store: Store) -> None:
     entry = record(3)
     assert store.read(entry["key"]) == {**entry, "sha256": store.read(entry["key"])["sha256"]}  # type: ignore[index]
     assert store.read("f" * 64) is None
@@ -70,7 +70,7 @@ def test_a_key_is_never_a_path(store: Store) -> None:
             store.path_of(key)
 
 
-def test_every_damage_is_noticed(store: Store) -> None:
+def test_every_damage_is_detected(store: Store) -> None:
     data = store.path_of(record(1)["key"]).read_bytes()
     key = record(1)["key"]
     for cut in range(0, len(data), 37):
@@ -84,7 +84,7 @@ def test_every_damage_is_noticed(store: Store) -> None:
         decode(data, record(2)["key"])
 
 
-def test_a_damaged_record_is_set_aside_and_kept(store: Store) -> None:
+def test_a_damaged_record_is_moved_to_damaged(store: Store) -> None:
     key = record(1)["key"]
     store.path_of(key).write_text("{}")
     assert store.read_or_set_aside(key) is None
@@ -92,9 +92,9 @@ def test_a_damaged_record_is_set_aside_and_kept(store: Store) -> None:
     assert len(list((store.directory / "damaged").iterdir())) == 1
 
 
-def test_a_directory_with_something_else_is_refused(tmp_path: Path) -> None:
+def test_a_directory_with_other_files_is_rejected(tmp_path: Path) -> None:
     (tmp_path / "thesis.tex").write_text("x")
-    with pytest.raises(InputError, match="something else"):
+    with pytest.raises(InputError, match="not empty"):
         Store.open_for_writing(tmp_path)
     with pytest.raises(InputError, match=r"no store\.json"):
         Store.open(tmp_path)
@@ -102,7 +102,7 @@ def test_a_directory_with_something_else_is_refused(tmp_path: Path) -> None:
         Store.open_for_writing(tmp_path / "thesis.tex")
 
 
-def test_what_dead_runners_left_is_cleared_away(store: Store) -> None:
+def test_files_of_earlier_runners_are_removed(store: Store) -> None:
     store.close()
     (store.directory / "tmp" / "all.7").write_text("half")
     (store.runners / "2-of-8.json").write_text("{}")
@@ -113,7 +113,7 @@ def test_what_dead_runners_left_is_cleared_away(store: Store) -> None:
 
 
 def test_one_runner_per_store_or_one_per_shard(store: Store) -> None:
-    with pytest.raises(InputError, match=f'another batch runs in this store.*"pid": {os.getpid()}.*--shard'):
+    with pytest.raises(InputError, match=f'another batch.*"pid": {os.getpid()}.*--shard'):
         Store.open_for_writing(store.directory)
     with pytest.raises(InputError, match="another batch"):
         Store.open_for_writing(store.directory, "1-of-2")
@@ -129,13 +129,13 @@ def test_one_runner_per_store_or_one_per_shard(store: Store) -> None:
     assert theirs.exists()
     for shard in shards:
         shard.publish({"source": shard.runner})
-    assert [state["source"] for state in Store.open(store.directory).living()] == ["1-of-2", "2-of-2"]
+    assert [state["source"] for state in Store.open(store.directory).running_states()] == ["1-of-2", "2-of-2"]
     for shard in shards:
         shard.close()
     Store.open_for_writing(store.directory).close()
 
 
-def test_a_lock_dies_with_its_process(store: Store) -> None:
+def test_a_lock_ends_with_its_process(store: Store) -> None:
     store.close()
     program = (
         "import sys; from pathlib import Path; from m2bridge.batch.store import Store\n"
@@ -146,15 +146,15 @@ def test_a_lock_dies_with_its_process(store: Store) -> None:
     with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
         assert child.stdout is not None
         assert child.stdout.readline() == b"held\n"
-        assert store.living() == [{"source": "x"}]
+        assert store.running_states() == [{"source": "x"}]
         with pytest.raises(InputError, match="another batch"):
             Store.open_for_writing(store.directory)
         child.kill()
-    assert store.living() == []
+    assert store.running_states() == []
     Store.open_for_writing(store.directory).close()
 
 
-def test_rows_follow_the_records(store: Store) -> None:
+def test_rows_of_the_records(store: Store) -> None:
     assert read_rows(store).outcomes == {"complete": 20}
     entry = record(99, outcome="timed-out", result=None)
     store.write(entry["key"], entry)
@@ -176,7 +176,7 @@ def test_a_damaged_record_has_no_row(store: Store) -> None:
 
 
 def scatter(store: Store) -> list[str]:
-    """Put things that are no records at every level of a store; return their names."""
+    """Create files that are not records at every level of a store; return their names."""
     records, subdirectory = store.records, store.path_of(record(1)["key"]).parent
     (store.directory / "notes.txt").write_text("x")
     (store.directory / "store.json~").write_text("{}")
@@ -200,7 +200,7 @@ def scatter(store: Store) -> list[str]:
     ])  # fmt: skip
 
 
-def test_what_is_no_record_is_named_and_passed_over(
+def test_files_that_are_not_records_are_listed_and_ignored(
     store: Store, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     strays = scatter(store)
@@ -223,7 +223,7 @@ def test_what_is_no_record_is_named_and_passed_over(
             assert "complete" in printed.out
 
 
-def test_a_record_that_cannot_be_read_is_named(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unreadable_record_is_reported(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     unreadable = store.path_of(record(1)["key"])
     whole = Path.read_bytes
 
@@ -240,19 +240,19 @@ def test_a_record_that_cannot_be_read_is_named(store: Store, monkeypatch: pytest
 
 @pytest.mark.parametrize("name", ["records/ab", "tmp", "damaged"])
 @pytest.mark.parametrize("kind", ["file", "link"])
-def test_what_is_in_the_way_of_a_directory_is_named(store: Store, name: str, kind: str) -> None:
+def test_a_file_in_place_of_a_directory_is_reported(store: Store, name: str, kind: str) -> None:
     store.close()
     (store.directory / name).rmdir()
     if kind == "file":
         (store.directory / name).write_text("x")
     else:
         (store.directory / name).symlink_to("nowhere")
-    with pytest.raises(InputError, match=f"{name} is in the way"):
+    with pytest.raises(InputError, match=f"{name} exists"):
         Store.open_for_writing(store.directory)
     assert read_rows(Store.open(store.directory)).outcomes == {"complete": 20}
 
 
-def test_a_stray_thing_in_the_place_of_a_record_does_not_stop_a_batch(store: Store) -> None:
+def test_a_directory_in_place_of_a_record_does_not_stop_a_batch(store: Store) -> None:
     entry = record(7)
     path = store.path_of(entry["key"])
     path.unlink()

@@ -1,4 +1,4 @@
-"""Tables of results: they fit their width, and cut nothing off."""
+"""Tables of results: they fit the width, and no text is truncated."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ DEFAULT = ("analysis", "model", "outcome", "image_dim", "generic_fiber_dim", "co
 
 
 @pytest.mark.parametrize("width", [60, 80, 100, 130])
-def test_a_table_fits_and_nothing_is_cut_off(width: int) -> None:
+def test_a_table_fits_and_no_text_is_truncated(width: int) -> None:
     printed = lines(DEFAULT, width)
     assert max(map(len, printed)) <= width
     below = printed[next(i for i, line in enumerate(printed) if "━" in line) + 1 :]
@@ -103,7 +103,7 @@ def test_the_command_fits_into_eighty_columns(
 @pytest.mark.parametrize(
     ("form", "hint"), [("latex", "to_latex()"), ("parquet", "to_parquet()"), ("xml", "")]
 )
-def test_other_formats_are_refused_with_what_writes_them(
+def test_other_formats_are_rejected(
     store: Path, form: str, hint: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["results", str(store), "--format", form]) == 2
@@ -112,11 +112,9 @@ def test_other_formats_are_refused_with_what_writes_them(
     assert hint in err
 
 
-def test_a_condition_on_what_no_record_has_is_refused(
-    store: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_condition_on_an_unknown_name_is_rejected(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for condition in ("foo > 2", "seed == 7 and foo == null", "image_dim > 2 or foo"):
         assert main(["results", str(store), "--where", condition]) == 2
-        assert "--where: no record has foo; there are: a, analysis, " in capsys.readouterr().err
+        assert "--where: no record has foo; the names are: a, analysis, " in capsys.readouterr().err
     for condition in ("seed == 7 and image_dim > 2", "image_dim > 99", "codim == 1"):
         assert main(["results", str(store), "--where", condition]) == 0

@@ -1,4 +1,4 @@
-"""Batches with the real Macaulay2: answers are those of the analyses, outcomes are data, exit codes tell."""
+"""Batches with the real Macaulay2: answers, outcomes and exit codes."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ priority = 1
 """
 
 PLUGIN = '''
-"""An analysis that misbehaves as it is told."""
+"""An analysis that fails in the way that its option names."""
 import os, signal, time
 from dataclasses import dataclass
 from typing import ClassVar, Literal
@@ -124,9 +124,7 @@ def all_records(store: Path) -> list[dict[str, Any]]:
     return [found for key in opened.all_keys() if (found := opened.read(key)) is not None]
 
 
-def test_a_batch_answers_like_the_analyses_and_then_from_the_store(
-    run: Run, tmp_path: Path, engine: Engine
-) -> None:
+def test_answers_of_a_batch_and_of_its_store(run: Run, tmp_path: Path, engine: Engine) -> None:
     jobs, store = write(tmp_path / "jobs.toml", JOBS), tmp_path / "store"
     dry = run("batch", jobs, "--dry-run", "--json")
     assert dry.returncode == 0, dry.stderr
@@ -163,7 +161,7 @@ def toys(*acts: str, more: str = "") -> str:
 
 
 @pytest.mark.slow
-def test_every_way_to_end_is_an_outcome(run: Run, tmp_path: Path) -> None:
+def test_every_failure_is_an_outcome(run: Run, tmp_path: Path) -> None:
     wanted = {
         "none": "complete",
         "m2-time": "partial",
@@ -189,7 +187,7 @@ def test_every_way_to_end_is_an_outcome(run: Run, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_one_job_that_eats_all_memory_harms_nobody(run: Run, tmp_path: Path) -> None:
+def test_a_job_without_memory_does_not_affect_others(run: Run, tmp_path: Path) -> None:
     text = toys("m2-memory", "python-memory", more='memory = "300M"\npriority = 1\n')
     text += '[[grid]]\nanalysis = "toy"\nmodel = "lightning"\nd = 2\ndp = 1\nseed = "1..12"\n'
     jobs, store = write(tmp_path / "jobs.toml", text), tmp_path / "store"
@@ -199,7 +197,7 @@ def test_one_job_that_eats_all_memory_harms_nobody(run: Run, tmp_path: Path) -> 
 
 
 @pytest.mark.slow
-def test_limits_are_retried_only_with_larger_ones(run: Run, tmp_path: Path) -> None:
+def test_jobs_are_repeated_with_larger_limits_only(run: Run, tmp_path: Path) -> None:
     text = '[[job]]\nanalysis = "toy"\nspec = "lightning(d=2,dp=1)"\nseconds = 2.5\ntimeout = "1s"\n'
     jobs, store = write(tmp_path / "jobs.toml", text), tmp_path / "store"
     assert run("batch", jobs, "--store", store).returncode == 5

@@ -1,4 +1,4 @@
-"""``m2bridge worker`` through plain pipes, and batches from Python: in threads, stopped, in a notebook."""
+"""``m2bridge worker`` with pipes, and batches from Python: in threads, stopped, in a notebook."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ JOB = {"id": 7, "analysis": "dimension", "model": "lightning(d=2,dp=1)"}
 JOBS = {"grid": [{"analysis": "dimension", "model": "lightning", "d": 2, "dp": [1, 2], "seed": "1..6"}]}
 
 
-def said_by_a_worker(*lines: str) -> list[dict[str, Any]]:
+def events_of_a_worker(*lines: str) -> list[dict[str, Any]]:
     done = run_command([COMMAND, "worker"], input="\n".join(lines) + "\n")
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
-def test_a_worker_answers_what_it_has_and_ends_with_its_input() -> None:
-    found = said_by_a_worker(json.dumps(JOB), json.dumps({**JOB, "id": "b", "parameters": {"seed": 3}}))
+def test_a_worker_finishes_its_jobs_at_the_end_of_its_input() -> None:
+    found = events_of_a_worker(json.dumps(JOB), json.dumps({**JOB, "id": "b", "parameters": {"seed": 3}}))
     (ready,) = [event for event in found if event["event"] == "ready"]
     assert {"digest", "versions", "engine", "host", "pid", "protocol"} <= set(ready)
     attempts = {event["id"]: event for event in found if event["event"] == "attempt"}
@@ -54,13 +54,13 @@ def test_a_worker_answers_what_it_has_and_ends_with_its_input() -> None:
         ('{"id": 1, "analysis": "dimension", "model": "lightning(d=2,dp=1)", "parameters": {"x": 1}}', "x"),
     ],
 )
-def test_a_line_that_is_no_job_is_an_attempt_that_failed(line: str, message: str) -> None:
-    (attempt,) = [event for event in said_by_a_worker(line) if event["event"] == "attempt"]
+def test_an_invalid_line_is_a_bad_job(line: str, message: str) -> None:
+    (attempt,) = [event for event in events_of_a_worker(line) if event["event"] == "attempt"]
     assert attempt["outcome"] == "bad-job"
     assert message in attempt["message"]
 
 
-def test_a_worker_lives_while_it_is_idle_and_ends_when_nobody_reads() -> None:
+def test_an_idle_worker_runs_until_its_output_is_closed() -> None:
     with subprocess.Popen([COMMAND, "worker"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as worker:
         assert worker.stdout is not None
         while (event := json.loads(worker.stdout.readline())["event"]) != "ready":
@@ -111,7 +111,7 @@ def test_a_batch_in_a_thread_can_be_stopped_and_continued(tmp_path: Path) -> Non
 
 
 @pytest.mark.slow
-def test_in_a_notebook_there_is_a_bar(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_progress_bar_in_a_notebook(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shown: list[dict[str, str]] = []
 
     class Handle:
