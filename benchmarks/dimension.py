@@ -6,7 +6,7 @@ m2bridge; and PyTorch if its rows are wanted (``pip install torch==2.13.0`` in a
 m2bridge does not need it). Without PyTorch the rows that need it say so.
 
 Tables: 1. Figure 3 of Henry, Marchetti and Kohn, proved, against the method of its public code and against
-torch.func. 2. Large networks: lightning proved over F_p, softmax proved with balls or labelled. 3. Where
+torch.func. 2. Large networks: lightning proved over F_p, softmax with units for exponentials. 3. Where
 float32 or the default tolerance fail. 4. Negative cases and classical defects.
 """
 
@@ -29,7 +29,6 @@ from m2bridge.families import Model, parse_spec
 from m2bridge.programs.arithmetics import FloatArithmetic
 from m2bridge.programs.jacobians import free_columns, jacobian_block
 from m2bridge.programs.points import NOTHING_HELD
-from m2bridge.programs.proofs import BallProof, prove_rank
 from m2bridge.programs.ranks import GenericRank, generic_rank
 from m2bridge.programs.run import Lettered
 from m2bridge.questions.dimension import dimension
@@ -71,36 +70,26 @@ def rank_of(model: Model) -> GenericRank:
     )
 
 
-def proof_of(model: Model, found: GenericRank) -> BallProof | None:
-    """Balls on the columns that the modular rank found."""
-    layer = found.layer
-    return prove_rank(
-        model.program,
-        model.sampling.dyadic_point(found.samples, 0),
-        found.columns,
-        layer=layer,
-        outputs=layer.few(analytic=True) if layer else 0,
-        precisions=model.sampling.precisions,
-    )
-
-
 # -- 1. Figure 3 ------------------------------------------------------------------------------------------
 
 
 def figure_3(lines: list[str]) -> None:
     models = [model_of((d,) * 3, 2, 3, True) for d in FIGURE_3]
-    proof_of(models[0], rank_of(models[0]))  # imports and thread pools are warm for everyone
+    rank_of(models[0])  # imports and thread pools are warm for everyone
     start = time.process_time()
-    proofs = [proof_of(model, rank_of(model)) for model in models]
+    proofs = [rank_of(model) for model in models]
     proof_seconds = time.process_time() - start
-    assert all(proof and proof.rank == free_count(model) for proof, model in zip(proofs, models, strict=True))
+    assert all(
+        proof.heuristic is None and proof.rank == free_count(model)
+        for proof, model in zip(proofs, models, strict=True)
+    )
     start = time.process_time()
     answers = [
         dimension(f"softmax(d=[{d},{d},{d}],a=[2,2],t=3)", engine=False, certify=False) for d in FIGURE_3
     ]
     answer_seconds = time.process_time() - start
     rows = [
-        ["m2bridge, modular rank and proof (balls and slice)", "proved", f"{proof_seconds:.3f}", "1"],
+        ["m2bridge, modular rank with units (Ax) and slice", "proved", f"{proof_seconds:.3f}", "1"],
         [
             "m2bridge.dimension, all witnesses",
             answers[0].certainty.value,
@@ -174,19 +163,14 @@ def one(widths: tuple[int, ...], a: int, t: int, softmax: bool) -> dict[str, Any
     start = time.process_time()
     found = rank_of(model)
     label = "proved" if found.rank == free_count(model) else "lower bound"
-    precision = None
-    if softmax:
+    if found.heuristic is not None:
         label = "heuristic"
-        proof = proof_of(model, found)
-        if proof is not None and proof.rank == free_count(model):
-            label, precision = "proved", proof.precision
     return {
         "parameters": model.parameter_count,
         "rank": found.rank,
         "bound": free_count(model),
         "columns": len(found.columns),
         "label": label,
-        "precision": precision,
         "seconds": time.process_time() - start,
         "megabytes": peak_megabytes(),
     }
@@ -277,12 +261,11 @@ def floats(lines: list[str], *, quick: bool) -> None:
         model = model_of((d,) * 3, 2, 3, True)
         seeds = range(3 if d <= 10 else 1)
         found = rank_of(model)
-        proof = proof_of(model, found)
         ours, _ = float_witness(model, found, seed=0, report=None)
         rows.append(
             [
                 str(d),
-                str(proof.rank if proof else "not proved"),
+                str(found.rank if found.heuristic is None else "not proved"),
                 str(free_count(model)),
                 "undecided" if ours is None or ours.rank is None else str(ours.rank),
                 ", ".join(str(naive_rank(d, seed, np.float64)) for seed in seeds),

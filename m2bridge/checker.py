@@ -12,9 +12,9 @@ Contents, in reading order. The few facts of mathematics that are used stand whe
 
  1. Documents         what a JSON value may be: keys, integers, primes, points
  2. Programs          the text of a network, and the shape of each instruction
- 3. Kinds of numbers  residues, polynomials, sets of degrees, real enclosures: what `add`, `multiply`, `dot` mean
+ 3. Kinds of numbers  residues, polynomials, sets of degrees: what `add`, `multiply`, `dot` mean
  4. The evaluator     a program over one kind of numbers, and its derivatives in both directions
- 5. Linear algebra    ranks modulo a prime, and matrices of enclosures
+ 5. Linear algebra    ranks modulo a prime
  6. Lower bounds      a minor of the Jacobian that is not zero
  7. Symmetries        groups and vector fields that do not change the function, verified as identities
  8. Upper bounds      parameters, coordinates, symmetries, compositions
@@ -37,14 +37,13 @@ import sys
 import time
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from decimal import Decimal, localcontext
 from fractions import Fraction
 from functools import cached_property, reduce
 from hashlib import sha256
-from itertools import chain, combinations, combinations_with_replacement, pairwise
-from math import comb, factorial, gcd, prod
+from itertools import accumulate, chain, combinations, combinations_with_replacement, pairwise
+from math import comb, factorial, gcd, lcm, prod
 from operator import mul
 from pathlib import Path
 from typing import Any
@@ -64,6 +63,10 @@ RANDOM = random.SystemRandom()
 
 class Rejected(Exception):  # noqa: N818 - a verdict
     """Something in the document is false, or is not written as the format demands."""
+
+
+class ZeroDenominator(Rejected):
+    """A point modulo a prime at which a denominator is zero."""
 
 
 class Unknown(Exception):  # noqa: N818 - a verdict
@@ -171,19 +174,17 @@ def stream(seed: int, number: int, count: int) -> Iterator[int]:
     return (mix(start + (i + 1) * 0x9E3779B97F4A7C15 & mask) for i in range(count))
 
 
-def point(value: Any, count: int, p: int, bits: int = 0) -> list[int]:
-    """A POINT: residues modulo p or, with `bits`, integers of either sign that will be divided by 2^bits."""
+def point(value: Any, count: int, p: int) -> list[int]:
+    """A POINT: residues modulo p."""
     limit(count, MOST_ENTRIES)
-    shift, modulus = (1 << bits - 1, 1 << bits) if bits else (0, p)
-    low, high = (-(1 << bits + 32), 1 << bits + 32) if bits else (0, p - 1)
     if type(value) is dict and set(value) == {"entries"}:
-        return integers(value["entries"], low, high, "an entry of a point", count)
+        return integers(value["entries"], 0, p - 1, "an entry of a point", count)
     seed, number, fixed = fields(value, "a point without entries", "seed", "stream", "fixed")
     seed, number = integer(seed, 0, 2**32 - 1, "a seed"), integer(number, 0, 2**32 - 1, "a stream")
-    found, end = [x % modulus - shift for x in stream(seed, number, count)], 0
+    found, end = [x % p for x in stream(seed, number, count)], 0
     for run in listed(fixed, "fixed"):
         start, values = listed(run, "a run of fixed entries", 2)
-        start, values = integer(start, end, count, "a start"), integers(values, low, high, "a fixed entry")
+        start, values = integer(start, end, count, "a start"), integers(values, 0, p - 1, "a fixed entry")
         end = start + len(values)
         need(bool(values) and end <= count, "a run of fixed entries leaves the point")
         found[start:end] = values
@@ -220,7 +221,8 @@ WORDS: dict[str, tuple[list[str], int | None]] = {  # words before the operands,
 }  # fmt: skip
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 BILINEAR = ("einsum", "multiply")
-ANALYTIC = ("softmax", "exp", "reciprocal")
+EXPONENTIAL = ("softmax", "exp")
+ANALYTIC = (*EXPONENTIAL, "reciprocal")
 ORDER = {"weight": 0, "input": 1}  # everything else comes after them
 
 
@@ -470,9 +472,12 @@ class Ring:
         return result
 
     def softmax(self, xs: Numbers) -> Numbers:
-        powers = [self.exp(x) for x in xs]
-        total = self.reciprocal(reduce(self.add, powers))
-        return [self.multiply(x, total) for x in powers]
+        return self.normalised([self.exp(x) for x in xs])
+
+    def normalised(self, xs: Numbers) -> Numbers:
+        """Numbers divided by their sum."""
+        total = self.reciprocal(reduce(self.add, xs))
+        return [self.multiply(x, total) for x in xs]
 
 
 class ModP(Ring):
@@ -500,11 +505,9 @@ class ModP(Ring):
         return pow(x, n, self.p)
 
     def reciprocal(self, x: int) -> int:
-        need(x != 0, f"a denominator is zero modulo {self.p}")
+        if x == 0:
+            raise ZeroDenominator(f"a denominator is zero modulo {self.p}")
         return pow(x, -1, self.p)
-
-    def need_independent(self, rows: list[list[int]]) -> None:
-        need(rank(rows, self.p) == len(rows), f"the minor is zero modulo {self.p}")
 
 
 class Symbols(ModP):
@@ -590,63 +593,6 @@ class DegreeSets(Ring):
         return reduce(int.__or__, (x << k for k in range(y.bit_length()) if y >> k & 1), 0)
 
 
-Enclosure = tuple[int, int]
-
-
-class Enclosures(Ring):
-    """Real numbers (m, r): all within r / 2^bits of m / 2^bits. Every operation rounds outward."""
-
-    def __init__(self, bits: int) -> None:
-        self.bits = bits
-
-    def number(self, q: Fraction | int) -> Enclosure:
-        return (q.numerator << self.bits) // q.denominator, int(q.denominator != 1)
-
-    def add(self, x: Enclosure, y: Enclosure) -> Enclosure:
-        return x[0] + y[0], x[1] + y[1]
-
-    def multiply(self, x: Enclosure, y: Enclosure) -> Enclosure:
-        return self.dot([x], [y])
-
-    def need_small(self, numbers: Iterable[Enclosure]) -> None:
-        """Refuse numbers of which products would be too large."""
-        bits = max((x.bit_length() for number in numbers for x in number), default=0)
-        need(bits < 2**13, "a number of the point's orbit is too large")
-
-    def dot(self, xs: list[Enclosure], ys: list[Enclosure]) -> Enclosure:
-        self.need_small(chain(xs, ys))
-        middle = radius = 0
-        for (a, r), (b, s) in zip(xs, ys, strict=True):
-            middle += a * b
-            radius += abs(a) * s + r * (abs(b) + s)
-        # both shifts round down: by less than 2 together
-        return middle >> self.bits, (radius >> self.bits) + 2
-
-    def exp(self, x: Enclosure) -> Enclosure:
-        """By the standard library, whose exponential is correctly rounded, with 20 digits more than e^x 2^bits has."""
-        (m, r), one = x, 1 << self.bits
-        need(r <= one and m < one << 10, "an exponential is too large or too uncertain")
-        digits = 20 + (31 * self.bits + 44 * max(0, m >> self.bits)) // 100
-        self.need_small([x])
-        with localcontext(prec=digits):
-            m = int((Decimal(m) / one).exp() * one)
-        # m is wrong by less than 2: by rounding down, and in the last digits
-        return m, 2 + ((m + 2) * 2 * r >> self.bits) + 1  # e^r - 1 <= 2 r for r <= 1
-
-    def reciprocal(self, x: Enclosure) -> Enclosure:
-        self.need_small([x])
-        (m, r), square = x, 1 << 2 * self.bits
-        need(abs(m) > r, "a number that is divided by may be zero")
-        return square // m, r * square // (abs(m) * (abs(m) - r)) + 2
-
-    def softmax(self, xs: list[Enclosure]) -> list[Enclosure]:
-        top = max(m for m, _ in xs)  # subtracting one number from all changes nothing
-        return super().softmax([(m - top, r) for m, r in xs])
-
-    def need_independent(self, rows: list[list[Enclosure]]) -> None:
-        independent_columns([list(line) for line in zip(*rows, strict=True)], self.bits)
-
-
 # == 4. The evaluator ====================================================================================
 
 
@@ -668,10 +614,13 @@ Values = Callable[[int], Numbers]  # the flat value of an instruction, by its nu
 
 
 class Evaluation:
-    """A program over one kind of numbers: values of all instructions, and derivatives in both directions."""
+    """A program over one kind of numbers: values of all instructions, and derivatives in both directions.
 
-    def __init__(self, circuit: Circuit, ring: Any) -> None:
-        self.circuit, self.ring = circuit, ring
+    With `units`, exponentials are variables: their values follow the inputs, in the order of the instructions.
+    """
+
+    def __init__(self, circuit: Circuit, ring: Any, units: bool = False) -> None:
+        self.circuit, self.ring, self.units = circuit, ring, units
         self.constants: dict[int, Numbers] = {}  # of instructions, in the ring
 
     def constant(self, k: int) -> Numbers:
@@ -687,9 +636,11 @@ class Evaluation:
         given, at = [*weights, *inputs], 0
         found: list[Numbers] = []
         for k, gate in enumerate(self.circuit.gates):
-            if gate.operation in ORDER:
+            if gate.operation in ORDER or (self.units and gate.operation in EXPONENTIAL):
                 at, start = at + prod(gate.shape), at
                 found.append(given[start:at])
+                if gate.operation == "softmax":
+                    found[-1] = self.lines(k, self.ring.normalised, found[-1])
             else:
                 found.append(self.step(k, [found[j] for j in gate.operands]))
         need(at == len(given), "a point has another number of entries than the program")
@@ -713,16 +664,20 @@ class Evaluation:
             value, n = ENTRYWISE[operation][0], self.constant(k)[0]
             return [value(ring, n, x) for x in xs[0]]
         if operation == "softmax":
-            found: dict[int, Any] = {}
-            for line in plan:
-                found |= zip(line, ring.softmax([xs[0][i] for i in line]), strict=True)
-            return [found[i] for i in range(len(found))]
+            return self.lines(k, ring.softmax, xs[0])
         # add, slice, gather, reshape, concatenate: sums of what the entries read
         read = [
             [x[i] for x, i in zip(xs, entry, strict=True) if i is not None]
             for entry in zip(*plan, strict=True)
         ]
         return [reduce(ring.add, each) for each in read]
+
+    def lines(self, k: int, function: Callable[[Numbers], Numbers], xs: Numbers) -> Numbers:
+        """A function of each line of a softmax."""
+        found: dict[int, Any] = {}
+        for line in self.circuit.gates[k].plan:
+            found |= zip(line, function([xs[i] for i in line]), strict=True)
+        return [found[i] for i in range(len(found))]
 
     def along(self, k: int, side: int, value: Values, moved: Numbers, back: bool) -> Numbers:
         """The derivative of instruction k by one operand, applied to a vector; or its transpose, where `back`."""
@@ -841,32 +796,6 @@ def kernel(matrix: list[list[int]], p: int) -> list[list[int]]:
     return found
 
 
-def independent_columns(table: list[list[Enclosure]], bits: int) -> None:
-    """Verify that every matrix in the enclosure has independent columns. A float elimination proposes rows and an approximate
-    inverse C of theirs; integers then show that the row sums of |1 - C T| are below 1, so that C T is not singular.
-    """
-    width, failed = len(table[0]) if table else 0, "the enclosure is not seen to be of full rank"
-    work = [[m / (1 << bits) for m, _ in row] for row in table]
-    chosen: list[int] = []
-    for _ in range(width):  # columns leave at the left, those of the inverse come in at the right
-        free = set(range(len(work))) - set(chosen)
-        scale = {i: max(map(abs, work[i][: width - len(chosen)])) or 1.0 for i in free}
-        top = max(free, key=lambda i: abs(work[i][0]) / scale[i], default=-1)
-        need(top >= 0 and work[top][0] != 0, failed)
-        line = [x / work[top][0] for x in [*work[top][1:], 1.0]]
-        chosen.append(top)
-        for i, row in enumerate(work):
-            rest = zip([*row[1:], 0.0], line, strict=True)
-            work[i] = line if i == top else [x - row[0] * y for x, y in rest]
-    spread = [sum(r for _, r in table[i]) for i in chosen]
-    columns = [[table[i][c][0] for i in chosen] for c in range(width)]
-    one = 1 << bits + 64
-    for k, i in enumerate(chosen):
-        inverse = [round(x * 2.0**64) for x in work[i]]
-        error = sum(abs(one * (c == k) - sum(map(mul, inverse, column))) for c, column in enumerate(columns))
-        need(error + sum(abs(x) * r for x, r in zip(inverse, spread, strict=True)) < one, failed)
-
-
 # == 6. Lower bounds =====================================================================================
 
 Form = tuple[int, int, int]
@@ -909,72 +838,208 @@ def different(values: Any, count: int, what: str) -> list[int]:
     return found
 
 
-LOWER = {"minor": ("prime",), "last layer": ("prime", "layer", "tokens"), "intervals": ("bits", "layer")}
+WEIGHT_UNITS, SAMPLE_UNITS, TEST_WEIGHTS, TEST_INPUTS = 3, 4, 5, 6  # streams
+
+
+class Exponentials:
+    """Units in the place of the exponentials of a program, and the test that makes a minor with them a lower bound (Ax).
+
+    Functions are numbered: 1, the flat weights, the arguments of exponentials without inputs; from `start` on the inputs and the
+    arguments with inputs. Relations express dependent arguments as rational combinations of independent functions.
+    """
+
+    def __init__(self, circuit: Circuit, value: Any) -> None:
+        self.seed, relations, self.test = fields(value, "exponentials", "seed", "relations", "test")
+        integer(self.seed, 0, 2**32 - 1, "a seed")
+        self.circuit, sees = circuit, circuit.depends(set(circuit.inputs.values()))
+        every = [k for k, gate in enumerate(circuit.gates) if gate.operation in EXPONENTIAL]
+        free, bound = ([k for k in every if sees[k] is side] for side in (False, True))
+        self.start = 1 + circuit.parameters + circuit.size(*free)
+        self.arguments: dict[int, range] = {}  # the functions of each instruction with exponentials
+        for places, before in ((free, 1 + circuit.parameters), (bound, self.start + circuit.input_size)):
+            ends = list(accumulate((circuit.size(k) for k in places), initial=before))
+            self.arguments |= {k: range(*ends[i : i + 2]) for i, k in enumerate(places)}
+        self.count = self.start + circuit.input_size + circuit.size(*bound)
+        limit(self.count - circuit.parameters, 10**4)
+        self.relations: dict[int, dict[int, Any]] = {}
+        for pair in listed(relations, "relations"):
+            self.read_relation(*listed(pair, "a relation", 2))
+        self.power = lcm(*(c.denominator for each in self.relations.values() for c in each.values()))
+        need(self.power.bit_length() <= 64, "a relation has a large denominator")
+
+    def read_relation(self, function: Any, terms: Any) -> None:
+        """One dependent argument, and the functions before it that add up to it."""
+        own = integer(function, 1 + self.circuit.parameters, self.count - 1, "an argument")
+        inputs = range(self.start, self.start + self.circuit.input_size)
+        need(
+            own not in inputs and own not in self.relations,
+            "a relation is not about an argument, or is listed twice",
+        )
+        found: dict[int, Any] = {}
+        for term in listed(terms, "a sum of functions"):
+            j, c = listed(term, "a term of a relation", 2)
+            j = integer(j, 0, own - 1, "a function")
+            need(
+                j not in found and j not in self.relations,
+                "a function is listed twice, or is dependent itself",
+            )
+            found[j] = exact([c], "a coefficient")[0]
+            need(bit_size(found[j]) <= 64, "a coefficient is large")
+        self.relations[own] = found
+
+    def drawn(self, stream_number: int, p: int, points: int, seed: Any) -> list[list[int]]:
+        """Units for the functions of weights, or for the others, at several points."""
+        width = self.count - self.start if stream_number == SAMPLE_UNITS else self.start
+        limit(points * width, 4 * MOST_ENTRIES)
+        flat = [x % (p - 1) + 1 for x in stream(seed, stream_number, points * width)]
+        return [flat[n * width : (n + 1) * width] for n in range(points)]
+
+    def values(self, p: int, units: list[int]) -> list[int]:
+        """All exponentials in the order of the instructions, from units for all functions."""
+        found = []
+        for k in sorted(self.arguments):
+            for function in self.arguments[k]:
+                terms = self.relations.get(function, {function: 1})
+                powers = (pow(units[j], int(c * self.power), p) for j, c in terms.items())
+                found.append(reduce(lambda x, y: x * y % p, powers, 1))
+        return found
+
+    def functions(self, run: Evaluation, w: list[int], x: list[int], units: list[int]) -> list[int]:
+        """The values of all numbered functions at one point."""
+        values = run.values(w, [*x, *self.values(run.ring.p, units)])
+        found = [1, *w, *([0] * (self.start - 1 - len(w))), *x, *([0] * (self.count - self.start - len(x)))]
+        for k, functions in self.arguments.items():
+            found[functions.start : functions.stop] = values[self.circuit.gates[k].operands[0]]
+        return found
+
+    def check(self) -> None:
+        """The relations hold, and the other functions are independent: together with 1 and the weights those of the weights, and
+        up to functions of the weights the inputs and the other arguments.
+        """
+        self.check_relations()
+        seed, p, groups, members = fields(self.test, "a test", "seed", "prime", "weights", "inputs")
+        p, seed = prime(p), integer(seed, 0, 2**32 - 1, "a seed")
+        groups, members = integer(groups, 1, 10**5, "a number"), integer(members, 2, 10**5, "a number")
+        circuit, run = self.circuit, Evaluation(self.circuit, ModP(p), units=True)
+        own, size = circuit.parameters, circuit.input_size
+        limit(groups * (own + members * size), 4 * MOST_ENTRIES)
+        weights = [x % p for x in stream(seed, TEST_WEIGHTS, groups * own)]
+        inputs = [x % p for x in stream(seed, TEST_INPUTS, groups * members * size)]
+        ours = self.drawn(WEIGHT_UNITS, p, groups, seed)
+        others = self.drawn(SAMPLE_UNITS, p, groups * members, seed)
+        first, rest = self.independent_functions()
+        among_weights, among_samples = Echelon(p, len(first)), Echelon(p, len(rest))
+        for g in range(groups):
+            w, rows = weights[g * own : (g + 1) * own], list[list[int]]()
+            try:
+                for n in range(g * members, (g + 1) * members):
+                    x = inputs[n * size : (n + 1) * size]
+                    rows.append(self.functions(run, w, x, ours[g] + others[n]))
+            except ZeroDenominator:
+                continue  # the point is left out
+            if len(among_weights.rows) < len(first):
+                among_weights.add([rows[0][j] for j in first])
+            for row in rows[1:]:
+                if len(among_samples.rows) < len(rest):
+                    among_samples.add([(row[j] - rows[0][j]) % p for j in rest])
+        seen = len(among_weights.rows) == len(first) and len(among_samples.rows) == len(rest)
+        need(seen, "the arguments of exponentials are not seen to be independent")
+
+    def independent_functions(self) -> tuple[list[int], list[int]]:
+        """Those of the weights, without weights on which no argument depends; and those of weights and inputs."""
+        circuit = self.circuit
+        free = [k for k, functions in self.arguments.items() if functions.start < self.start]
+        used = [0]
+        for name, place in circuit.weights.items():
+            reached = circuit.depends({place})
+            if any(reached[k] for k in free):
+                used += [1 + i for i in circuit.flat[name]]
+        arguments = range(1 + circuit.parameters, self.start)
+        first = [*used, *(j for j in arguments if j not in self.relations)] if free else []
+        return first, [j for j in range(self.start, self.count) if j not in self.relations]
+
+    def check_relations(self) -> None:
+        """Each relation is an identity: it holds at random points modulo random large primes."""
+        for _ in range(4 if self.relations else 0):
+            ring = Symbols()
+            run = Evaluation(self.circuit, ring, units=True)
+            w, x = ring.drawn(self.circuit.parameters), ring.drawn(self.circuit.input_size)
+            values = self.functions(run, w, x, [u or 1 for u in ring.drawn(self.count)])
+            for function, terms in self.relations.items():
+                total = ring.dot([values[j] for j in terms], [ring.number(c) for c in terms.values()])
+                need(total == values[function], "a relation between arguments of exponentials does not hold")
+
+
+LOWER = {"minor": (), "last layer": ("layer", "tokens")}
 
 
 def check_lower(circuit: Circuit, argument: Any) -> int:
     """The dimension that an argument shows to be reached: the size of a minor of the Jacobian that is not zero.
 
-    Its rank modulo p at an integer point is at most the generic rank; so is that at a real point, by enclosures. Where
-    the output is V Z, rows of V that stand in no row and no column of the minor are seen by their own outputs only: with
-    independent columns z of Z ("tokens") they add their number times that of the tokens.
+    Its rank modulo p at an integer point is at most the generic rank; so is that with units in the place of exponentials whose
+    arguments are independent (:class:`Exponentials`). Where the output is V Z, rows of V that stand in no row and no column of
+    the minor are seen by their own outputs only: with independent columns z of Z ("tokens") they add their number times that of
+    the tokens.
     """
     kind = argument.get("kind") if type(argument) is dict else None
     need(type(kind) is str and kind in LOWER, "the lower bound is of no kind that the format knows")
-    names = ("weights", "samples", "inputs", "rows", "columns", *LOWER[str(kind)])
+    rational_program = not any(gate.operation in EXPONENTIAL for gate in circuit.gates)
+    more = (*LOWER[str(kind)], *(() if rational_program else ("exponentials",)))
+    names = ("prime", "weights", "samples", "inputs", "rows", "columns", *more)
     values = fields(argument, f"the lower bound: {kind}", "kind", *names)
-    _, weights, samples, inputs, rows, columns, number, *layer = values
-    bits = integer(number, 1, 256, "bits") if kind == "intervals" else 0
-    p = 0 if bits else prime(number)
-    ring: Any = Enclosures(2 * bits + 768) if bits else ModP(p)
-    if bits:
-        layer = [] if layer == [None] else fields(layer[0], "a layer", "weight", "tokens", "rows")
-    run, size = Evaluation(circuit, ring), circuit.input_size
+    _, number, weights, samples, inputs, rows, columns, *layer = values
+    p, size = prime(number), circuit.input_size
     count = integer(samples, 1, 10**6 if size else 1, "the number of samples")
-    both = point(weights, circuit.parameters, p, bits), point(inputs, count * size, p, bits)
-    at, flat = ([(x << ring.bits - bits, 0) for x in xs] if bits else xs for xs in both)
-    given = [flat[n * size : (n + 1) * size] for n in range(count)]
+    at, flat = point(weights, circuit.parameters, p), point(inputs, count * size, p)
+    given: list[Numbers] = [flat[n * size : (n + 1) * size] for n in range(count)]
+    if not rational_program:
+        exponentials = Exponentials(circuit, layer.pop())
+        exponentials.check()
+        ours = exponentials.drawn(WEIGHT_UNITS, p, 1, exponentials.seed)[0]
+        others = exponentials.drawn(SAMPLE_UNITS, p, count, exponentials.seed)
+        given = [x + exponentials.values(p, ours + own) for x, own in zip(given, others, strict=True)]
+    run = Evaluation(circuit, ModP(p), units=not rational_program)
     columns = integers(columns, 0, circuit.parameters - 1, "a column")
     need(len(set(columns)) == len(columns), "the minor is zero: a column is listed twice")
     pairs = [integers(row, 0, 10**9, "a row", 2) for row in listed(rows, "rows")]
     need(len(pairs) == len(columns), "a minor has as many rows as columns")
-    added = check_layer(run, at, given, layer, pairs, columns) if layer else 0
+    added = 0
+    if layer:
+        added, pairs, columns = check_layer(run, at, given, layer, pairs, columns)
     need(all(n < count for n, _ in pairs), "there is no such sample")
     forms = [(n, *entry(circuit, circuit.outputs, e)) for n, e in pairs]
     if forms:
-        ring.need_independent(jacobian(run, at, given, forms, columns))
+        need_independent(jacobian(run, at, given, forms, columns), p)
     return len(pairs) + added
 
 
+def need_independent(rows: list[Numbers], p: int) -> None:
+    need(rank(rows, p) == len(rows), f"the minor is zero modulo {p}")
+
+
 def check_layer(run: Evaluation, at: Numbers, given: list[Numbers], layer: list[Any], pairs: list[list[int]],
-                columns: list[int]) -> int:  # fmt: skip
-    """For the output V Z, with independent tokens: what own rows of V add. They are listed by `intervals`. In a `last layer` they
-    are those that do not occur: its rows (r, token) become outputs, together with (r, token) for all independent tokens, and the
-    entries of these rows of V become columns.
+                columns: list[int]) -> tuple[int, list[list[int]], list[int]]:  # fmt: skip
+    """For the output V Z, with independent tokens: what rows of V add that do not occur, and the rows and columns of the minor.
+
+    Rows (r, token) become outputs, together with (r, token) for all independent tokens, and the entries of these rows of V become
+    columns.
     """
-    circuit, (name, values, *heights) = run.circuit, layer
+    circuit, (name, values) = run.circuit, layer
     z, height, t = last_layer(circuit, name)
     width, flat = circuit.size(z) // t, circuit.flat[name]
     tokens = different(values, len(given) * t, "a token")
     need(len(tokens) <= width, "there are more tokens than rows of Z")
-    if heights:
-        own = set(different(heights[0], height, "a row of the last layer"))
-        need(not any(e // t in own for _, e in pairs), "a row is an output of the last layer's own rows")
-        inside = any(c in flat and (c - flat.start) // width in own for c in columns)
-        need(not inside, "a column is in those rows")
-    else:
-        need(not any(c in flat for c in columns), "a column is in the last layer")
-        need(not {x for _, x in pairs} & set(tokens), "a row's token is one of the independent ones")
-        used = {r for r, _ in pairs}
-        need(all(r < height for r in used), "there is no such row")
-        every = [*((r, x) for r in used for x in tokens), *pairs]
-        pairs[:] = [[x // t, r * t + x % t] for r, x in every]
-        columns += [flat.start + r * width + b for r in used for b in range(width)]
-        own = set(range(height)) - used
+    need(not any(c in flat for c in columns), "a column is in the last layer")
+    need(not {x for _, x in pairs} & set(tokens), "a row's token is one of the independent ones")
+    used = {r for r, _ in pairs}
+    need(all(r < height for r in used), "there is no such row")
+    every = [*((r, x) for r in used for x in tokens), *pairs]
+    outputs = [[x // t, r * t + x % t] for r, x in every]
+    own = [flat.start + r * width + b for r in used for b in range(width)]
     found = {n: run.values(at, given[n])[z] for n in {x // t for x in tokens}}
     if tokens:
-        run.ring.need_independent([found[x // t][x % t :: t] for x in tokens])
-    return len(own) * len(tokens)
+        need_independent([found[x // t][x % t :: t] for x in tokens], run.ring.p)
+    return (height - len(used)) * len(tokens), outputs, [*columns, *own]
 
 
 def last_layer(circuit: Circuit, name: Any) -> tuple[int, int, int]:

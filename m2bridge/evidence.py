@@ -29,7 +29,6 @@ AGREEMENT_WORDS = {True: "witnesses agree", False: "witnesses disagree", None: "
 _ANCESTRY: dict[str, Ancestry] = {
     "modular": "program",
     "numpy": "program",
-    "ball": "program",
     "substitution": "program",
     "interpolation": "program",
     "macaulay2": "template",
@@ -55,7 +54,7 @@ class Evidence:
     ----------
     quantity: the name of the quantity, as in the JSON output (``image_dim``).
     value: the value, or None for "undecided".
-    witness: ``macaulay2``, ``modular`` (exact linear algebra over F_p), ``numpy`` (float64), ``symmetry``, ``ball``, ...
+    witness: ``macaulay2``, ``modular`` (exact linear algebra over F_p), ``numpy`` (float64), ``symmetry``, ...
     method: how it was computed, in a few words.
     relation: whether the quantity equals the value or is only bounded by it.
     certainty: how sure the statement is. ``proved`` is for exact statements that a certificate can carry; in a record without one
@@ -68,8 +67,8 @@ class Evidence:
     field: the field over which the quantity is meant, e.g. ``QQ`` or ``F_32003``; None where the quantity has only one.
         Quantities of different scope or field are different quantities.
     ancestry: the definition that the statement was computed from; by default that of the witness. Two pieces of evidence can
-        support each other only when their ancestries differ: one mistake in the program moves ``modular``, ``numpy`` and ``ball``
-        alike. Evidence from the ``literature`` can contradict other statements and never supports one.
+        support each other only when their ancestries differ: one mistake in the program moves ``modular`` and ``numpy`` alike.
+        Evidence from the ``literature`` can contradict other statements and never supports one.
     """
 
     quantity: str

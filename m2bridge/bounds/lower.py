@@ -1,4 +1,4 @@
-"""Lower bounds of a dimension: exact ranks of the program's Jacobian over F_p, and balls for analytic networks."""
+"""Lower bounds of a dimension: exact ranks of the program's Jacobian over F_p."""
 
 from __future__ import annotations
 
@@ -16,12 +16,11 @@ from m2bridge.families import Model
 from m2bridge.limits import Limits
 from m2bridge.linear.primes import given_numbers, primes_below
 from m2bridge.programs.program import degrees
-from m2bridge.programs.proofs import BallProof, prove_rank
 from m2bridge.programs.ranks import GenericRank, generic_rank
 
 _image_dim = partial(Evidence, "image_dim", scope="generic")
-MOST_BALL_COLUMNS = 6000
-_MOST_WHOLE = 400
+MOST_COLUMNS_BESIDE_THEOREM = 6000
+"""Weights up to which the rank is computed although a theorem gives the dimension."""
 _REPEATS = 2
 
 Report = Callable[[str], None]
@@ -41,11 +40,10 @@ class LowerBounds:
     evidence: tuple[Evidence, ...]
     likely: int
     rank: GenericRank
-    ball: BallProof | None = None
 
 
 def lower_bounds(context: RankContext, model: Model, *, p: int, upper: int) -> LowerBounds:
-    """The rank of the network's Jacobian at a random point: proved, or for analytic networks a heuristic and a proof by balls.
+    """Return the rank of the network's Jacobian at a random point modulo p, with units in the place of exponentials.
 
     Where the user's limit comes after the first rank, that is the answer.
     """
@@ -56,59 +54,27 @@ def lower_bounds(context: RankContext, model: Model, *, p: int, upper: int) -> L
         generic_rank, free.program, p=p, seed=seed, held=gauge, upper=upper, memory_limit=limits.memory_bytes, report=report
     )  # fmt: skip
     found = rank(samples=samples)
-    layer = found.layer
-    if found.heuristic and layer and len(found.token_pivots) < layer.width and found.rank <= _MOST_WHOLE:
-        found = rank(whole=True)  # balls need either tokens of full rank or all columns
     method = "Jacobian rank at a random integer point" + (" of the slice" if gauge.count else "")
+    if found.exponentials is not None:
+        method += ", with units for exponentials (Ax)"
     if found.heuristic:
-        method = "heuristic: Jacobian rank with random units for exponentials"
+        method = f"heuristic, with random units for exponentials: {found.heuristic}"
     item = _image_dim(
         found.rank, "modular", method, relation=">=", prime=p, seconds=found.seconds,
         certainty=Certainty.PROBABLE if found.heuristic else Certainty.PROVED,
         detail={
             "samples": found.samples, "columns": len(found.columns), "tokens": len(found.token_pivots),
-            "settled": found.settled, "heuristic": found.heuristic,
+            "settled": found.settled, "heuristic": found.heuristic is not None,
         },
     )  # fmt: skip
-    if not found.heuristic:
-        if found.rank >= upper:
-            return LowerBounds(evidence=(item,), likely=found.rank, rank=found)
-        best: GenericRank = found
-        more: tuple[Evidence, ...] = ()
-        with context.keep_partial("the same rank with other primes"):
-            context.clock.check()
-            best, more = _repeated(free, found, seed=seed, upper=upper, limits=limits)
-        return LowerBounds(evidence=(item, *more), likely=best.rank, rank=best)
-    ball = None
-    with context.keep_partial("a proof of the rank by balls"):
-        context.clock.check()
-        ball = _balls(free, found, seed=seed, report=report)
-    if ball is None:
+    if found.heuristic or found.rank >= upper:
         return LowerBounds(evidence=(item,), likely=found.rank, rank=found)
-    proof = _image_dim(
-        ball.rank, "ball", "non-zero minor of the Jacobian at a dyadic point, in balls",
-        relation=">=", certainty=Certainty.PROVED, seconds=ball.seconds,
-        detail={
-            "precision": ball.precision, "residual": ball.residual, "samples": ball.point.samples,
-            "columns": len(ball.columns), "bits": ball.point.bits,
-        },
-    )  # fmt: skip
-    return LowerBounds(evidence=(proof, item), likely=max(found.rank, ball.rank), rank=found, ball=ball)
-
-
-def _balls(model: Model, found: GenericRank, *, seed: int, report: Report | None) -> BallProof | None:
-    """Balls on the columns that F_p found independent; with a last layer they need tokens of full rank."""
-    layer = found.layer
-    if layer is not None and len(found.token_pivots) < layer.width:
-        return None
-    outputs = layer.few(analytic=True) if layer else 0
-    width = len(found.columns) + (outputs * layer.width if layer else 0)
-    if width > MOST_BALL_COLUMNS:
-        return None
-    point = model.sampling.dyadic_point(found.samples, seed)
-    return prove_rank(
-        model.program, point, found.columns, layer=layer, outputs=outputs, precisions=model.sampling.precisions, report=report
-    )  # fmt: skip
+    best: GenericRank = found
+    more: tuple[Evidence, ...] = ()
+    with context.keep_partial("the same rank with other primes"):
+        context.clock.check()
+        best, more = _repeated(free, found, seed=seed, upper=upper, limits=limits)
+    return LowerBounds(evidence=(item, *more), likely=best.rank, rank=best)
 
 
 def _repeated(
@@ -131,13 +97,15 @@ def _repeated(
         )
         for k, q in enumerate(others, start=1)
     ]  # fmt: skip
-    best = max([found, *runs], key=lambda run: run.rank)
+    best = max([found, *(run for run in runs if run.heuristic is None)], key=lambda run: run.rank)
     primes = [found.p, *others]
-    degree = degrees(model.program)[1]
+    chance: float | None = None  # degrees with exponentials are not bounded
+    if found.exponentials is None:
+        chance = math.prod(min(1.0, upper * degrees(model.program)[1] / q) for q in primes)
     assumed = "no minor of the generic rank has all its coefficients divisible by every one of the primes"
     generic = _image_dim(
         best.rank, "modular", "Jacobian rank at random points, several primes and seeds",
-        error_probability=math.prod(min(1.0, upper * degree / q) for q in primes),
+        error_probability=chance,
         seconds=time.perf_counter() - start, detail={"primes": primes, "assumes": assumed},
     )  # fmt: skip
     if best is found:

@@ -16,15 +16,8 @@ import numpy as np
 
 from m2bridge.families import Model
 from m2bridge.programs import Program
-from m2bridge.programs.arithmetics import FloatArithmetic
-from m2bridge.programs.instructions import flat_parts
-from m2bridge.programs.points import INPUTS, WEIGHTS, Held, Integers
-from m2bridge.programs.proofs import BallProof, enclosure
+from m2bridge.programs.points import INPUTS, WEIGHTS, Held
 from m2bridge.programs.ranks import GenericRank
-from m2bridge.programs.run import evaluate
-
-MOST_INTERVAL_COLUMNS = 400
-"""Larger minors of analytic networks are proved, but a checker in plain Python would need too long for them."""
 
 Document = dict[str, Any]
 Polynomial = Mapping[tuple[int, ...], int | Fraction]
@@ -72,15 +65,12 @@ def written(polynomial: Polynomial) -> list[Any]:
 # -- dimensions ------------------------------------------------------------------------------------------
 
 
-def certificate_for(
-    model: Model, value: int, rank: GenericRank, ball: BallProof | None, upper: Document
-) -> Document | None:
+def certificate_for(model: Model, value: int, rank: GenericRank, upper: Document) -> Document | None:
     """The certificate of a proved dimension, or None if the format cannot express the proof of the lower bound.
 
-    `rank` and `ball` prove the lower bound, `upper` is the argument of the upper bound.
+    `rank` proves the lower bound, `upper` is the argument of the upper bound.
     """
-    program = model.free.program
-    lower = lower_by_minor(program, rank) if ball is None else _by_intervals(program, ball)
+    lower = lower_by_minor(model.free.program, rank)
     return None if lower is None else dimension_document(model, value, lower, upper)
 
 
@@ -113,12 +103,27 @@ def lower_by_minor(program: Program, rank: GenericRank) -> Document | None:
         "rows": [list(pair) for pair in rank.rows],
         "columns": list(rank.columns),
     }
+    if rank.exponentials is not None:
+        document["exponentials"] = _exponentials(rank)
     if rank.layer is None:
         document["samples"] = 1 + max((sample for sample, _ in rank.rows), default=0)
         return document
     tokens = [*rank.token_pivots, *(token for _, token in rank.rows)]
     document["samples"] = 1 + max(tokens, default=0) // rank.layer.columns
     return document | {"kind": "last layer", "layer": rank.layer.weight, "tokens": list(rank.token_pivots)}
+
+
+def _exponentials(rank: GenericRank) -> Document:
+    """Return the seed of the units, the relations between arguments, and the points at which the others are independent."""
+    formal = rank.exponentials
+    assert formal is not None
+    relations = [
+        [column, [[other, numbers([c])[0]] for other, c in sorted(relation.items())]]
+        for column, relation in sorted(formal.relations.items())
+    ]
+    groups, members = formal.points
+    test = {"seed": formal.seed, "prime": formal.p, "weights": groups, "inputs": members}
+    return {"seed": rank.seed, "relations": relations, "test": test}
 
 
 def stream_point(program: Program, seed: int, stream: int, held: Held) -> Document:
@@ -135,58 +140,3 @@ def stream_point(program: Program, seed: int, stream: int, held: Held) -> Docume
                     runs.append([start + place, [int(values[place])]])
         start += prod(shape)
     return {"seed": seed, "stream": stream, "fixed": runs}
-
-
-def _by_intervals(program: Program, proof: BallProof) -> Document | None:
-    """A square minor, chosen by elimination in float64, of the block that was proved to have full rank."""
-    layer, outputs, point = proof.layer, proof.outputs, proof.point
-    width = len(proof.columns) + (outputs * layer.width if layer else 0)
-    if width > MOST_INTERVAL_COLUMNS:
-        return None
-    chosen = np.array(proof.columns, dtype=np.int64)
-    rows = _minor(enclosure(program, point, chosen, layer=layer, outputs=outputs, bits=proof.precision).mid)
-    per_sample = outputs * layer.columns if layer else program.output_count
-    used = sorted({row // per_sample for row in rows} | ({0} if layer else set()))
-    place = {sample: k for k, sample in enumerate(used)}
-    own, rest = [], None
-    if layer is not None:
-        first = {name: part.start for name, _, part in flat_parts(program.parameters)}[layer.weight]
-        own = [first + k for k in range(outputs * layer.width)]
-        if outputs < layer.outputs:  # the other rows of V are seen at independent tokens of these samples
-            values = evaluate(program, FloatArithmetic(), point.floats())[layer.tokens].array
-            columns = np.moveaxis(values.reshape(len(values), layer.width, -1), 1, 2)[used]
-            tokens = _minor(columns.reshape(-1, layer.width))
-            rest = {"weight": layer.weight, "rows": list(range(outputs, layer.outputs)), "tokens": tokens}
-    inputs = [
-        int(entry) for k in used for name in program.inputs for entry in point.inputs[name][k].reshape(-1)
-    ]
-    return {
-        "kind": "intervals",
-        "bits": point.bits,
-        "weights": {"entries": _listed(point.weights, program.parameters)},
-        "samples": len(used),
-        "inputs": {"entries": inputs},
-        "rows": sorted([place[row // per_sample], row % per_sample] for row in rows),
-        "columns": sorted([*own, *proof.columns]),
-        "layer": rest,
-    }
-
-
-def _minor(matrix: np.ndarray) -> list[int]:
-    """Rows of a well conditioned square minor, by elimination with row pivoting."""
-    columns = matrix.shape[1]
-    if not columns:
-        return []
-    work = matrix.copy()
-    order = np.arange(len(work))
-    largest = np.maximum(np.abs(matrix).max(axis=1), 1e-300)
-    for k in range(columns):
-        pivot = k + int(np.argmax(np.abs(work[k:, k]) / largest[order[k:]]))
-        if pivot != k:
-            work[[k, pivot]], order[[k, pivot]] = work[[pivot, k]], order[[pivot, k]]
-        work[k + 1 :, k:] -= np.outer(work[k + 1 :, k] / work[k, k], work[k, k:])
-    return sorted(int(i) for i in order[:columns])
-
-
-def _listed(arrays: Mapping[str, Integers], names: Mapping[str, Any]) -> list[int]:
-    return [int(entry) for name in names for entry in arrays[name].reshape(-1)]

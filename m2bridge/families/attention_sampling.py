@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from m2bridge.families.sampling import Arrays, Sampling, normal_matrix
-from m2bridge.programs.proofs import BITS, DyadicPoint, dyadic
 
 if TYPE_CHECKING:
     from m2bridge.families.attention import AttentionNetwork
@@ -80,37 +79,25 @@ class SoftmaxSampling(Sampling):
 
     model: AttentionNetwork
 
-    @property
-    def precisions(self) -> tuple[int, ...]:
-        """Bits to try in turn: every layer costs about 20 of them."""
-        if self.model.layers <= 3:
-            return (53, 128, 256)
-        return (128, 256) if self.model.layers <= 7 else (256, 512)
-
-    def dyadic_point(self, samples: int, seed: int) -> DyadicPoint:
+    def real_point(self, samples: int, seed: int) -> tuple[Arrays, Arrays]:
         if self.model.parametrization != "weights":
-            return super().dyadic_point(samples, seed)
+            return super().real_point(samples, seed)
         return softmax_point(self.model, samples, seed)
 
-    def real_point(self, samples: int, seed: int) -> tuple[Arrays, Arrays]:
-        floats = self.dyadic_point(samples, seed).floats()
-        return {name: floats[name].array for name in self.model.parameters}, {"X": floats["X"].array}
 
-
-def softmax_point(network: AttentionNetwork, samples: int, seed: int) -> DyadicPoint:
-    """A dyadic point at which a softmax network is well conditioned.
+def softmax_point(network: AttentionNetwork, samples: int, seed: int) -> tuple[Arrays, Arrays]:
+    """Draw real weights and inputs at which a softmax network is well conditioned.
 
     Tokens that attend alike become equal and then tell nothing about later layers. So keys and queries are drawn close to each
     other (a token attends to tokens like itself), queries are scaled until scores spread by a few units, and of many inputs
-    those are kept whose tokens stay apart through all layers. Any choice is allowed: a proof is about one point, whichever
-    it is.
+    those are kept whose tokens stay apart through all layers.
     """
     rng = np.random.default_rng([seed, 4])
-    d, shapes, gauge, one = network.widths, network.parameters, network.knowledge.gauge, 1 << BITS
+    d, shapes, gauge = network.widths, network.parameters, network.knowledge.gauge
     spread_wanted, noise, candidates, more = _how_to_draw(network.layers)
     samples = math.ceil(more * samples)
-    pool = dyadic(rng.normal(size=(samples * candidates, d[0], network.t)))
-    x = pool / one
+    pool = rng.normal(size=(samples * candidates, d[0], network.t))
+    x = pool
     apart = np.full(len(pool), np.inf)
     weights: dict[str, np.ndarray] = {}
     for k in network.layer_numbers:
@@ -118,26 +105,24 @@ def softmax_point(network: AttentionNetwork, samples: int, seed: int) -> DyadicP
         drawn = [normal_matrix(shapes[name], rng) for name in names[1:]]
         if k == network.layers and d[-1] >= d[-2]:
             drawn[1] = np.eye(d[-1], d[-2])
-        key, value = (
-            gauge.place(name, dyadic(array), one) for name, array in zip(names[1:], drawn, strict=True)
-        )
-        size = float(np.linalg.norm(key / one)) / math.sqrt(key.size)
-        near = key / one + noise * rng.normal(size=key.shape) * size
+        key, value = (gauge.place(name, array) for name, array in zip(names[1:], drawn, strict=True))
+        size = float(np.linalg.norm(key)) / math.sqrt(key.size)
+        near = key + noise * rng.normal(size=key.shape) * size
         kept = _scores(key, near, x)[np.argsort(-apart)[:samples]]
         spread = float((kept - kept.mean(axis=-1, keepdims=True)).std())
-        query = gauge.place(names[0], dyadic(near * (spread_wanted / spread if spread > 0 else 1.0)), one)
+        query = gauge.place(names[0], near * (spread_wanted / spread if spread > 0 else 1.0))
         weights |= dict(zip(names, (query, key, value), strict=True))
-        scores = _scores(key, query / one, x)
+        scores = _scores(key, query, x)
         powers = np.exp(scores - scores.max(axis=-1, keepdims=True))
-        x = value / one @ (x @ np.swapaxes(powers / powers.sum(axis=-1, keepdims=True), -1, -2))
+        x = value @ (x @ np.swapaxes(powers / powers.sum(axis=-1, keepdims=True), -1, -2))
         apart = np.minimum(apart, _apart(x))
     chosen = np.sort(np.argsort(-apart, kind="stable")[:samples])
-    return DyadicPoint(weights=weights, inputs={"X": pool[chosen]})
+    return weights, {"X": pool[chosen]}
 
 
 def _scores(key: np.ndarray, query: np.ndarray, x: np.ndarray) -> np.ndarray:
-    """Scores of all inputs, from dyadic keys and real queries."""
-    return np.asarray(np.swapaxes(key / (1 << BITS) @ x, -1, -2) @ (query @ x))
+    """Return the scores of all inputs."""
+    return np.asarray(np.swapaxes(key @ x, -1, -2) @ (query @ x))
 
 
 def _how_to_draw(depth: int) -> tuple[float, float, int, float]:

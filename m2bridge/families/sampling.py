@@ -1,4 +1,4 @@
-"""Where ranks in floating point and in balls are computed: points at which a network is well conditioned."""
+"""Where ranks in floating point are computed: points at which a network is well conditioned."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-
-from m2bridge.programs.proofs import BITS, DyadicPoint, dyadic
 
 if TYPE_CHECKING:
     from m2bridge.families.base import Model
@@ -19,15 +17,10 @@ Arrays = dict[str, np.ndarray]
 class Sampling:
     """Points for ranks of one model: normal numbers. A family that knows better points overrides the methods.
 
-    Any point is allowed, because a proof is about one point, whichever it is. A bad choice costs time, never the answer.
+    Any point is allowed: a bad choice costs time, or leaves the rank in floating point undecided.
     """
 
     model: Model
-
-    @property
-    def precisions(self) -> tuple[int, ...]:
-        """Bits of balls to try in turn for an analytic network."""
-        return (53, 128, 256)
 
     def samples_needed(self) -> int | None:
         """Estimate how many inputs show the generic rank; None leaves it to the rank."""
@@ -37,18 +30,6 @@ class Sampling:
         """Draw real weights and inputs, by name, for a float64 rank."""
         rng = np.random.default_rng([seed, 8])
         return self.model.draw_real_weights(rng), self.draw_inputs(rng, samples)
-
-    def dyadic_point(self, samples: int, seed: int) -> DyadicPoint:
-        """Draw dyadic weights and inputs for a rank in balls."""
-        rng = np.random.default_rng([seed, 4])
-        scaled = {
-            name: rng.normal(size=shape) / np.sqrt(shape[-1] if shape else 1)
-            for name, shape in self.model.parameters.items()
-        }
-        inputs = self.draw_inputs(rng, samples)
-        gauge = self.model.knowledge.gauge
-        weights = {name: gauge.place(name, dyadic(array), 1 << BITS) for name, array in scaled.items()}
-        return DyadicPoint(weights=weights, inputs={name: dyadic(array) for name, array in inputs.items()})
 
     def draw_inputs(self, rng: np.random.Generator, samples: int) -> Arrays:
         """Draw normal numbers for the inputs, by name, with one leading axis over samples."""

@@ -22,7 +22,7 @@ class Softmax(AttentionNetwork):
     d, a, t: as for deep lightning attention.
     parametrization: ``weights`` or ``attention``.
 
-    The program runs over floats and balls. There are no coordinates and no ideal: the
+    The program runs over floats. There are no coordinates and no ideal: the
     functions do not lie in a finite-dimensional space of polynomials.
 
     Examples

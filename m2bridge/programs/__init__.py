@@ -2,8 +2,9 @@
 
 - the list: `instructions` (what each line means and its shapes), `program` (the whole, its text and hash);
 - interpreters: `evaluation` (a program at given arrays), `run` (values, tangents), `jacobians` (the reverse pass), over
-  `arithmetics` (float64, F_p, objects, balls), `coefficients` (polynomials in the inputs), `gradings` (characters);
-- ranks and proofs: `points`, `ranks`, `proofs`; `layers` matches linear layers, `work` counts work.
+  `arithmetics` (float64, F_p, objects), `exponentials` (units modulo p), `coefficients` (polynomials in the inputs),
+  `gradings` (characters);
+- ranks: `points`, `ranks`, `probe` (derivatives in two ways); `layers` matches linear layers, `work` counts work.
 """
 
 from m2bridge.programs.instructions import Instruction, ProgramError

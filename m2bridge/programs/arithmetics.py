@@ -1,4 +1,4 @@
-"""The arithmetics over which programs are interpreted: float64, F_p, objects (polynomials, rationals, `arb`), float64 balls.
+"""The arithmetics over which programs are interpreted: float64, F_p, objects (polynomials, rationals, `arb`).
 
 Each implements :class:`Arithmetic`. Indexing, reshaping and transposing are those of the arrays themselves. Polynomials in the
 inputs are one more arithmetic (:mod:`m2bridge.programs.coefficients`).
@@ -7,17 +7,14 @@ inputs are one more arithmetic (:mod:`m2bridge.programs.coefficients`).
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any, Protocol
 
-import flint
 import numpy as np
 
 from m2bridge.errors import NotPolynomialError
-from m2bridge.linear.numeric import UNIT, Ball, ball_of_arb, gamma, outward
 from m2bridge.linear.residues import Field, Mod, residue
 from m2bridge.programs.instructions import Shape
 
@@ -60,6 +57,9 @@ class Arithmetic(Protocol):
 
     def softmax(self, array: Array, axis: int) -> Array:
         """Divide exponentials by their sum along an axis, which is counted from the end."""
+
+    def normalised(self, array: Array, axis: int) -> Array:
+        """Divide entries by their sum along an axis, which is counted from the end."""
 
     def kept_sum(self, array: Array, axis: int) -> Array:
         """Sum along an axis, counted from the end, which stays with length 1."""
@@ -174,13 +174,12 @@ class FloatArithmetic(NumPyArithmetic):
 class PrimeFieldArithmetic(NumPyArithmetic):
     """F_p for p < 2^23: balanced residues in float64.
 
-    Without exponentials in F_p, those of analytic programs are replaced by random units of `rng`. Ranks found so are a
-    heuristic, and are called that wherever they are used; without `rng` an exponential is refused. A denominator that is zero
+    There is no exponential function: :mod:`m2bridge.programs.exponentials` puts units in its place. A denominator that is zero
     modulo p raises ZeroDenominatorError.
     """
 
-    def __init__(self, field: Field, rng: np.random.Generator | None = None) -> None:
-        self.field, self.rng = field, rng
+    def __init__(self, field: Field) -> None:
+        self.field = field
 
     def constant(self, values: Sequence[Fraction], shape: Shape) -> Array:
         return _constant_residues(_Same(values), self.field).reshape(shape)
@@ -204,9 +203,7 @@ class PrimeFieldArithmetic(NumPyArithmetic):
         return self.field.matmul(left, right)
 
     def exp(self, array: Array) -> Array:
-        if self.rng is None:
-            raise NotPolynomialError("an exponential does not exist over F_p")
-        return self.field.residues(self.rng.integers(1, self.field.p, size=array.shape, dtype=np.int64))
+        raise NotPolynomialError("an exponential does not exist over F_p")
 
     def reciprocal(self, array: Array) -> Array:
         if not array.all():
@@ -214,10 +211,7 @@ class PrimeFieldArithmetic(NumPyArithmetic):
         return self.field.inverses(array)
 
     def softmax(self, array: Array, axis: int) -> Array:
-        powers = self.exp(array)
-        while not (sums := self.kept_sum(powers, axis)).all():  # those whose sum is zero are drawn again
-            powers = np.where(sums == 0, self.exp(array), powers)
-        return self.normalised(powers, axis)
+        return self.exp(array)
 
 
 class _Same:
@@ -282,86 +276,3 @@ def object_array(entries: Sequence[Any], shape: Shape) -> np.ndarray:
 def elementwise(function: Callable[[Any], Any], array: np.ndarray) -> np.ndarray:
     """`function` of each entry, as an object array of the same shape."""
     return object_array([function(entry) for entry in array.reshape(-1)], array.shape)
-
-
-class BallArithmetic(NumPyArithmetic):
-    """Float64 balls. Exponentials are those of `arb` at 64 bits."""
-
-    def constant(self, values: Sequence[Fraction], shape: Shape) -> Ball:
-        mid = np.array([float(value) for value in values]).reshape(shape)
-        exact = np.array([Fraction(float(value)) == value for value in values]).reshape(shape)
-        return Ball(mid, np.where(exact, 0.0, 2 * UNIT * np.abs(mid)))
-
-    def integers(self, array: Any) -> Ball:
-        return Ball.exact(np.asarray(array, dtype=np.float64))
-
-    def add(self, left: Ball, right: Ball) -> Ball:
-        mid = left.mid + right.mid
-        return Ball(mid, outward(left.rad + right.rad + UNIT * np.abs(mid), 4))
-
-    def multiply(self, left: Ball, right: Ball) -> Ball:
-        mid = left.mid * right.mid
-        rad = np.abs(left.mid) * right.rad + left.rad * (np.abs(right.mid) + right.rad) + UNIT * np.abs(mid)
-        return Ball(mid, outward(rad, 4))
-
-    def matmul(self, left: Ball, right: Ball) -> Ball:
-        n = left.shape[-1]
-        mid = np.matmul(left.mid, right.mid)
-        rad = np.matmul(np.abs(left.mid), right.rad + gamma(n) * np.abs(right.mid))
-        if left.rad.any():
-            rad += np.matmul(left.rad, np.abs(right.mid) + right.rad)
-        return Ball(mid, outward(rad, 2 * n + 4))
-
-    def sum(self, array: Ball, axes: tuple[int, ...]) -> Ball:
-        n = int(np.prod([array.shape[axis] for axis in axes]))
-        mid = array.mid.sum(axis=axes)
-        rad = array.rad.sum(axis=axes) + gamma(n) * np.abs(array.mid).sum(axis=axes)
-        return Ball(np.asarray(mid), np.asarray(outward(rad, n + 4)))
-
-    def exp(self, array: Ball) -> Ball:
-        with precision(64):
-            pairs = zip(array.mid.flat, array.rad.flat, strict=True)
-            return ball_of_arb(object_array([flint.arb(*pair).exp() for pair in pairs], array.shape))
-
-    def reciprocal(self, array: Ball) -> Ball:
-        low = np.abs(array.mid) - array.rad
-        if not (low > 0).all():
-            raise ArithmeticError("a ball that is divided by contains zero")
-        mid = 1.0 / array.mid
-        return Ball(mid, outward(array.rad * np.abs(mid) / low * (1 + 2.0**-40) + 2 * UNIT * np.abs(mid), 8))
-
-    def concatenate(self, arrays: Sequence[Ball], axis: int) -> Ball:
-        return Ball(
-            np.concatenate([array.mid for array in arrays], axis=axis),
-            np.concatenate([array.rad for array in arrays], axis=axis),
-        )
-
-    def broadcast(self, array: Ball, shape: Shape) -> Ball:
-        return Ball(np.broadcast_to(array.mid, shape), np.broadcast_to(array.rad, shape))
-
-    def spread(self, array: Ball, places: np.ndarray, size: int) -> Ball:
-        n = int(np.bincount(places).max(initial=1))
-        mid, rad, sums = (
-            FloatArithmetic().spread(a, places, size) for a in (array.mid, array.rad, np.abs(array.mid))
-        )
-        return Ball(mid, outward(rad + gamma(n) * sums, n + 4))
-
-
-@contextmanager
-def precision(bits: int) -> Iterator[None]:
-    """Run with `arb` at this precision."""
-    before = flint.ctx.prec
-    flint.ctx.prec = bits
-    try:
-        yield
-    finally:
-        flint.ctx.prec = before
-
-
-def arb_number(value: Fraction) -> Any:
-    """A rational number as an `arb` at the present precision."""
-    return flint.arb(flint.fmpq(value.numerator, value.denominator))
-
-
-ARB = ObjectArithmetic(arb_number)
-"""Object arrays of `arb`; to be used within :func:`precision`."""

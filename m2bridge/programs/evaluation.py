@@ -1,7 +1,7 @@
 """A program at given weights and inputs, in whatever arithmetic the arrays are of.
 
 Weights and inputs may be float64 arrays, :class:`~m2bridge.linear.residues.Mod` arrays over F_p, integers, or object arrays of
-polynomials, rationals or balls. Leading axes are batches.
+polynomials or rationals. Leading axes are batches.
 """
 
 from __future__ import annotations

@@ -16,8 +16,7 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
-from m2bridge.linear.residues import field_of
-from m2bridge.programs.arithmetics import Arithmetic, PrimeFieldArithmetic
+from m2bridge.programs.arithmetics import Arithmetic
 from m2bridge.programs.instructions import Shape, flat_parts
 from m2bridge.programs.program import Program
 from m2bridge.programs.run import Lettered
@@ -83,11 +82,6 @@ def draw_inputs(program: Program, p: int, seed: int, samples: int) -> dict[str, 
     numbers = integers(seed, INPUTS, samples * program.input_count, p).reshape(samples, program.input_count)
     parts = flat_parts(program.input_shapes)
     return {name: numbers[:, part].reshape(samples, *shape) for name, shape, part in parts}
-
-
-def residues_for(program: Program, p: int, seed: int) -> PrimeFieldArithmetic:
-    """F_p, with random units in place of exponentials for an analytic program."""
-    return PrimeFieldArithmetic(field_of(p), None if program.rational else np.random.default_rng([seed, 3]))
 
 
 def entered(arithmetic: Arithmetic, arrays: Mapping[str, Integers], lead: str = "") -> dict[str, Lettered]:

@@ -1,7 +1,7 @@
 """A network as data: a short list of array instructions with a canonical text and its sha256.
 
 A program is recorded once from a forward pass (:mod:`m2bridge.frontends.recording`, which shows one) and interpreted everywhere:
-over F_p, float64, balls, polynomials, and by the stand-alone checker. Weights come first, then inputs, then instructions
+over F_p, float64, polynomials, and by the stand-alone checker. Weights come first, then inputs, then instructions
 (:mod:`m2bridge.programs.instructions`) in the order in which they are computed.
 """
 

@@ -24,7 +24,9 @@ import numpy as np
 from m2bridge.errors import InputError, OutOfReachError
 from m2bridge.linear.modular import echelon_residues, eliminate_residues
 from m2bridge.linear.primes import LARGE_PRIME
-from m2bridge.programs.arithmetics import Array, ZeroDenominatorError
+from m2bridge.linear.residues import field_of
+from m2bridge.programs.arithmetics import Array, PrimeFieldArithmetic, ZeroDenominatorError
+from m2bridge.programs.exponentials import FormalExponentials, Units, formal_exponentials
 from m2bridge.programs.jacobians import (
     LastLayer,
     free_columns,
@@ -33,7 +35,7 @@ from m2bridge.programs.jacobians import (
     output_seeds,
     token_seeds,
 )
-from m2bridge.programs.points import NOTHING_HELD, Held, draw_inputs, draw_weights, entered, residues_for
+from m2bridge.programs.points import NOTHING_HELD, Held, draw_inputs, draw_weights, entered
 from m2bridge.programs.program import Program
 from m2bridge.programs.run import Lettered, evaluate
 
@@ -57,13 +59,14 @@ class GenericRank:
 
     Attributes
     ----------
-    rank: a lower bound of the dimension of a rational program; for one with exponentials a heuristic, because these
-        are replaced by random units.
+    rank: a lower bound of the dimension, unless it is `heuristic`.
     columns: flat weights of the minor (without those of the last layer, if that was eliminated).
     rows: (sample, flat output) pairs; with `layer`, (row of V, token), tokens counted through the samples.
     layer, token_pivots: the last layer that was eliminated, and independent columns of Z.
     samples, outputs: how many inputs, and output entries of each (or rows of V), were looked at.
     settled: whether the rank met the upper bound or did not grow with more samples.
+    exponentials: why units may stand in the place of exponentials; None for a rational program.
+    heuristic: why the rank is no bound: the arguments of exponentials were not seen to be independent. None if it is one.
     """
 
     rank: int
@@ -77,7 +80,8 @@ class GenericRank:
     seed: int
     held: Held
     settled: bool = False
-    heuristic: bool
+    exponentials: FormalExponentials | None = None
+    heuristic: str | None = None
     seconds: float = 0.0
 
 
@@ -176,7 +180,12 @@ class _RankWork:
     def __init__(self, program: Program, p: int, seed: int, held: Held, *, whole: bool) -> None:
         self.program, self.p, self.seed, self.held = program, p, seed, held
         self.layer = None if whole else last_layer(program, held)
-        self.arithmetic = residues_for(program, p, seed)
+        self.arithmetic = PrimeFieldArithmetic(field_of(p))
+        formal = None if program.rational else formal_exponentials(program, p=p, seed=seed)
+        self.heuristic = formal if isinstance(formal, str) else None
+        self.exponentials = None if isinstance(formal, str) else formal
+        relations = {} if self.exponentials is None else self.exponentials.relations
+        self.units = Units(program, relations, p=p, seed=seed)
         self.weights = entered(self.arithmetic, draw_weights(program, p, seed, held))
         self.columns = free_columns(program, held, self.layer)
         self.width = len(self.columns)
@@ -221,7 +230,8 @@ class _RankWork:
     def rank(self, size: _Size) -> GenericRank:
         """The rank at so many samples, with its pivots."""
         inputs = draw_inputs(self.program, self.p, self.seed, size.samples)
-        values = evaluate(self.program, self.arithmetic, self.weights | entered(self.arithmetic, inputs, "N"))
+        point = self.weights | entered(self.arithmetic, inputs, "N")
+        values = evaluate(self.program, self.arithmetic, point, self.units)
         columns, rows, tokens = (self._eliminated if self.layer else self._plain)(values, size)
         own = self.layer.outputs * len(tokens) if self.layer else 0
         return GenericRank(
@@ -235,7 +245,8 @@ class _RankWork:
             p=self.p,
             seed=self.seed,
             held=self.held,
-            heuristic=not self.program.rational,
+            exponentials=self.exponentials,
+            heuristic=self.heuristic,
         )
 
     def _plain(self, values: Sequence[Lettered], size: _Size) -> _Pivots:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache, reduce
 from math import prod
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -128,6 +128,13 @@ class Lettered:
         return self.arithmetic.broadcast(array, (*sizes.values(), *self.core))
 
 
+class Exponentials(Protocol):
+    """What stands in the place of exponentials where there are none."""
+
+    def value(self, place: int, argument: Lettered) -> Lettered:
+        """Return the exponentials of the argument of one instruction."""
+
+
 @lru_cache(maxsize=4096)
 def joined(first: str, second: str) -> str:
     """The letters of both, those of the first in front."""
@@ -197,12 +204,20 @@ def _plan(a: str, b: str, out: str, left: Shape, right: Shape) -> _Plan:
     )
 
 
-def evaluate(program: Program, arithmetic: Arithmetic, given: Mapping[str, Lettered]) -> list[Lettered]:
-    """The value of every instruction, from arrays for all weights and inputs by name."""
+def evaluate(
+    program: Program, arithmetic: Arithmetic, given: Mapping[str, Lettered], units: Exponentials | None = None
+) -> list[Lettered]:
+    """Return the value of every instruction, from arrays for all weights and inputs by name; `units` replace exponentials."""
     values: list[Lettered] = []
-    for item in program.instructions:
+    for place, item in enumerate(program.instructions):
         if item.operation in ("weight", "input"):
             values.append(given[str(item.constants[0])].within(arithmetic))
+        elif units is not None and item.operation in ("exp", "softmax"):
+            argument = values[item.operands[0]].within(arithmetic)
+            value = units.value(place, argument)
+            if item.operation == "softmax":
+                value = value.like(arithmetic.normalised(value.array, axis_from_end(item)))
+            values.append(value)
         else:
             values.append(apply(arithmetic, item, [values[k] for k in item.operands]))
     return values

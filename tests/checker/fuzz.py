@@ -101,7 +101,7 @@ def pool() -> tuple[tuple[str, str], ...]:
     add("convolution", text, "convolution(filters=[2,3],r=2)", M.symmetries(text, [scaling]))
     text = M.attention_text([2, 2], [1], 2, softmax=True)
     groups = M.attention_groups([2, 2], [1], softmax=True)
-    add("softmax", text, "softmax(d=[2,2],a=[1],t=2)", M.symmetries(text, groups), M.real_minor(text, 7))
+    add("softmax", text, "softmax(d=[2,2],a=[1],t=2)", M.symmetries(text, groups), M.unit_minor(text))
     found["wide"] = M.wide_attention(3, 2, 2)[0]
     text = M.segre_text(2, 1)
     spec = "lightning(d=2,dp=1,a=2,t=2,parametrization=attention)"
@@ -382,7 +382,7 @@ def truth_of_program(text: str) -> int:
     program = parse_program(text)
     if program.polynomial:
         return M.generic_rank(text)
-    return M.real_minor(text, 10**3 if program.parameter_count > 60 else program.parameter_count, seed=9)[1]
+    return M.real_rank(text, 10**3 if program.parameter_count > 60 else program.parameter_count, seed=9)
 
 
 @cache

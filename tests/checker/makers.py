@@ -10,7 +10,7 @@ import json
 import random
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
-from math import prod
+from math import lcm, prod
 from typing import Any
 
 import numpy as np
@@ -157,10 +157,11 @@ def einsum(form: str, *parts: np.ndarray) -> np.ndarray:
 
 
 def run(
-    program: Program, weights: Sequence[int], inputs: Sequence[int], p: int, slopes: bool = True
-) -> list[Dual]:
-    """Values of all instructions modulo p."""
-    count, at, start = program.parameter_count, 0, 0
+    program: Program, weights: Sequence[int], inputs: Sequence[int], p: int, slopes: bool = True,
+    units: Sequence[int] = (),
+) -> list[Dual]:  # fmt: skip
+    """Values of all instructions modulo p; `units` are the values of all exponentials, in the order of the instructions."""
+    count, at, start, exponentials = program.parameter_count, 0, 0, iter(units)
     found: list[Dual] = []
     for item in program.instructions:
         xs = [found[k] for k in item.operands]
@@ -170,21 +171,41 @@ def run(
             slope = np.zeros((count, item.size), dtype=object)
             slope[range(at, at + item.size), range(item.size)] = 1
             at += item.size
-            found.append(Dual(value % p, slope.reshape(count, *item.shape) if slopes else None))
+            value = np.asarray(value % p, dtype=object)  # NumPy makes numbers of arrays without axes
+            found.append(Dual(value, slope.reshape(count, *item.shape) if slopes else None))
         elif item.operation == "input":
             value = np.array(inputs[start : start + item.size], dtype=object).reshape(item.shape)
             start += item.size
-            found.append(Dual(value % p, None))
+            found.append(Dual(np.asarray(value % p, dtype=object), None))
         elif item.operation == "constant":
             numbers = [q.numerator * pow(q.denominator, -1, p) % p for q in c]  # type: ignore[attr-defined]
             found.append(Dual(np.array(numbers, dtype=object).reshape(item.shape), None))
+        elif item.operation in ("exp", "softmax"):
+            drawn = np.array([next(exponentials) for _ in range(item.size)], dtype=object).reshape(item.shape)
+            found.append(_exponential(item.operation, c, xs[0], drawn, p))
+        elif item.operation == "reciprocal":
+            inverse = np.vectorize(lambda v: pow(int(v), -1, p), otypes=[object])(xs[0].value)
+            slope = xs[0].slope
+            found.append(_reduced(Dual(inverse, None if slope is None else -slope * inverse**2), p))
         else:
             found.append(_reduced(_step(item.operation, c, xs, item.shape, p), p))
     return found
 
 
+def _exponential(operation: str, c: Any, x: Dual, y: np.ndarray, p: int) -> Dual:
+    """exp or softmax where the exponentials are y: the derivative of e^u is e^u u'."""
+    if operation == "exp":
+        return _reduced(Dual(y, None if x.slope is None else x.slope * y), p)
+    total = np.sum(y, axis=c[0], keepdims=True)
+    y = y * np.vectorize(lambda v: pow(int(v), -1, p), otypes=[object])(total) % p
+    if x.slope is None:
+        return Dual(y, None)
+    mean = np.sum(x.slope * y, axis=c[0] + 1, keepdims=True)
+    return _reduced(Dual(y, (x.slope - mean) * y), p)
+
+
 def _reduced(x: Dual, p: int) -> Dual:
-    value = np.asarray(x.value % p, dtype=object)  # NumPy makes numbers of arrays without axes
+    value = np.asarray(x.value % p, dtype=object)
     return Dual(value, None if x.slope is None else np.asarray(x.slope % p, dtype=object))
 
 
@@ -533,38 +554,83 @@ def complex_outputs(program: Program, weights: np.ndarray, inputs: np.ndarray) -
     return np.concatenate([found[place].reshape(-1) for _, place in program.outputs])
 
 
-def real_minor(text: str, n: int, seed: int = 4, bits: int = 20, size: float = 1.2) -> tuple[Document, int]:
-    """An argument by intervals for the whole Jacobian; `n` is the rank that is hoped for."""
-    program, rng = parse_program(text), random.Random(seed)
+def real_rank(text: str, n: int, seed: int = 4, size: float = 1.2) -> int:
+    """The rank of the Jacobian at a random real point by complex steps; `n` is the rank that is hoped for."""
+    program, rng = parse_program(text), np.random.default_rng(seed)
     width = sum(map(prod, program.input_shapes.values()))
-    outputs = program.output_count
-    samples = -(-n // outputs) + 6 if width else 1
-
-    def drawn(count: int) -> list[int]:
-        return [round(rng.uniform(-size, size) * 2**bits) for _ in range(count)]
-
-    weights, inputs = drawn(program.parameter_count), drawn(samples * width)
-    w, x = np.array(weights) / 2**bits, np.array(inputs) / 2**bits
+    samples = -(-n // program.output_count) + 6 if width else 1
+    w = rng.uniform(-size, size, program.parameter_count)
+    x = rng.uniform(-size, size, (samples, width)).astype(complex)
     columns = []
     for k in range(program.parameter_count):
         moved = w.astype(complex)
         moved[k] += 1e-30j
-        parts = [
-            complex_outputs(program, moved, x[i * width : (i + 1) * width].astype(complex))
-            for i in range(samples)
-        ]
-        columns.append(np.concatenate(parts).imag / 1e-30)
-    rows, chosen = _complete_pivots(np.array(columns).T, n)
+        columns.append(np.concatenate([complex_outputs(program, moved, row) for row in x]).imag / 1e-30)
+    return len(_complete_pivots(np.array(columns).T, n)[0])
+
+
+def numbered_arguments(program: Program) -> tuple[dict[int, int], int, int]:
+    """The number of the first argument of each exponential instruction, of the first input, and how many functions there are."""
+    places = [k for k, item in enumerate(program.instructions) if item.operation in ("exp", "softmax")]
+    first, number = {}, 1 + program.parameter_count
+    for k in places:
+        if not program.sees_inputs[k]:
+            first[k], number = number, number + program.instructions[k].size
+    inputs = number
+    number += program.input_count
+    for k in places:
+        if program.sees_inputs[k]:
+            first[k], number = number, number + program.instructions[k].size
+    return first, inputs, number
+
+
+def unit_minor(
+    text: str, *, seed: int = 3, p: int = SMALL, relations: Mapping[int, Mapping[int, Fraction]] | None = None,
+    groups: int = 30, members: int = 6,
+) -> tuple[Document, int]:  # fmt: skip
+    """A minor with units in the place of exponentials, and the size of the test of independence."""
+    program, related = parse_program(text), relations or {}
+    first, inputs, count = numbered_arguments(program)
+    denominators = [c.denominator for terms in related.values() for c in terms.values()]
+    power = lcm(*denominators)
+    samples = -(-program.parameter_count // program.output_count) + 6 if program.inputs else 1
+    ours = [x % (p - 1) + 1 for x in splitmix(seed, 3, inputs)]
+    others = [x % (p - 1) + 1 for x in splitmix(seed, 4, samples * (count - inputs))]
+    weights = [x % p for x in splitmix(seed, 1, program.parameter_count)]
+    points = [x % p for x in splitmix(seed, 2, samples * program.input_count)]
+    rows: list[list[int]] = []
+    for n in range(samples):
+        drawn = ours + others[n * (count - inputs) : (n + 1) * (count - inputs)]
+        units = []
+        for k in sorted(first):
+            for number in range(first[k], first[k] + program.instructions[k].size):
+                value = 1
+                for other, c in related.get(number, {number: Fraction(1)}).items():
+                    value = value * pow(drawn[other], int(c * power), p) % p
+                units.append(value)
+        x = points[n * program.input_count : (n + 1) * program.input_count]
+        values = run(program, weights, x, p, units=units)
+        for _, place in program.outputs:
+            slope, size = values[place].slope, program.instructions[place].size
+            flat = np.zeros((program.parameter_count, size)) if slope is None else slope.reshape(-1, size)
+            rows += [[int(v) for v in column] for column in flat.T]
+    chosen, columns = pivots(rows, p)
     return {
-        "kind": "intervals",
-        "bits": bits,
-        "weights": {"entries": weights},
+        "kind": "minor",
+        "prime": p,
+        "weights": {"seed": seed, "stream": 1, "fixed": []},
         "samples": samples,
-        "inputs": {"entries": inputs},
-        "rows": [[row // outputs, row % outputs] for row in rows],
-        "columns": chosen,
-        "layer": None,
-    }, len(rows)
+        "inputs": {"seed": seed, "stream": 2, "fixed": []} if program.inputs else {"entries": []},
+        "rows": [[row // program.output_count, row % program.output_count] for row in chosen],
+        "columns": columns,
+        "exponentials": {
+            "seed": seed,
+            "relations": [
+                [k, [[j, *numbers([c])] for j, c in terms.items()]] for k, terms in related.items()
+            ],
+            "test": {"seed": seed, "prime": p, "weights": groups, "inputs": members},
+        },
+    }, len(chosen)
 
 
 def _complete_pivots(matrix: np.ndarray, n: int) -> tuple[list[int], list[int]]:

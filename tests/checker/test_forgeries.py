@@ -1068,12 +1068,10 @@ def worst_documents() -> dict[str, Any]:
     """Short documents that take minutes, hours or all memory where their work is not counted before it is done."""
     square, wide = lines_of("weight W [300,300]", "einsum ab,ab-> %0 %0", "scale 0 %1"), {"inputs": POINT}
     layers = lines_of("weight W [40]", *(f"multiply %{k} %{k // 2}" for k in range(290)), "exp %290")
-    reals = {"kind": "intervals", "bits": 256, "layer": None}
-    del_prime = {key: value for key, value in by_minor([[0, 0]], [0]).items() if key != "prime"}
-    exponentials = M.document(
-        lines_of("weight W [999]", "exp %0"), None, 1, {**del_prime, **reals, "weights": {"entries": [999 << 256] * 999}},
-        PARAMETERS,
-    )  # fmt: skip
+    test = {"seed": 1, "prime": 101, "weights": 10**5, "inputs": 10**5}
+    exponentials = of_dimension(
+        lines_of("weight W [999]", "exp %0"), exponentials={"seed": 1, "relations": [], "test": test}
+    )
     ones = lines_of("weight W [1]", "constant [500] " + " ".join(["1"] * 500))
     products = [[[1, [[i, 1] for i in range(500)]], [-1, []]]] * 20
     zeros = [[[1, [[0, a], [1, b]]] for a in range(1, 150) for b in range(1, 150)]]

@@ -108,9 +108,7 @@ def test_softmax_statement_says_what_is_not_proved() -> None:
     assert found.certainty is Certainty.COMPUTED  # no certificate was wanted
     assert "finite generic fibers" in found.statement
     assert "not proved" in found.statement
-    heuristic = [item for item in found.evidence if item.detail.get("heuristic")]
-    assert heuristic
-    assert all(item.certainty is Certainty.PROBABLE for item in heuristic)
+    assert not any(item.detail.get("heuristic") for item in found.evidence)  # a rank with units is a bound
 
 
 def test_bounds_that_do_not_meet_give_an_interval() -> None:
@@ -305,7 +303,7 @@ def test_parts_of_high_degree_do_not_drown_the_others() -> None:
 @pytest.mark.parametrize(
     ("spec", "expected"), [("softmax(d=[2,3,3],a=1,t=1)", 6), ("softmax(d=[2,4,2,5],a=2,t=2)", 22)]
 )
-def test_wide_layers_of_softmax_are_proved_by_balls(spec: str, expected: int) -> None:
+def test_wide_layers_of_softmax_are_proved(spec: str, expected: int) -> None:
     """Tokens before the last layer cannot have full rank there; with one token nothing else proves the lower bound."""
     found = dimension(spec, engine=False)
     assert (found.lower_bound, found.certainty) == (expected, Certainty.PROVED)

@@ -1,4 +1,4 @@
-"""The dimension of softmax attention by its virtual weights: both counts, and the balls, say the same."""
+"""The dimension of softmax attention by its virtual weights: both counts, and the rank of the program, are equal."""
 
 from __future__ import annotations
 
@@ -40,22 +40,22 @@ def test_equation_16() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("spec", "value"),
-    [
-        # M_1, M_2 of rank 3, and L with 20^2 entries; a layer with more rows than tokens can span, too wide for balls
-        ("softmax(d=[20,24,20],a=[3,3],t=3)", 2 * (2 * 3 * 20 - 9) + 20 * 20),
-        # Equation 16: 4 layers of 2*8*64 - 8^2 and L with 64^2 entries
-        ("softmax(d=[64,64,64,64,64],a=[8,8,8,8],t=8)", 4 * (2 * 8 * 64 - 64) + 64 * 64),
-    ],
-)
-def test_what_balls_do_not_reach_follows_from_the_theorem_and_says_so(spec: str, value: int) -> None:
-    found = dimension(spec, engine=False)
+def test_what_is_too_large_for_a_rank_follows_from_the_theorem_and_says_so() -> None:
+    """Equation 16: 4 layers of 2*8*64 - 8^2 and L with 64^2 entries."""
+    value = 4 * (2 * 8 * 64 - 64) + 64 * 64
+    found = dimension("softmax(d=[64,64,64,64,64],a=[8,8,8,8],t=8)", engine=False)
     assert (found.image_dim, found.lower_bound, found.upper_bound) == (value, value, value)
     assert found.certainty == "theorem"
     assert found.certificate is None
     assert "They rest on a theorem" in found.statement
     assert "no certificate" in found.statement
+
+
+def test_a_wide_layer_is_proved_with_a_certificate() -> None:
+    """M_1, M_2 of rank 3, and L with 20^2 entries; a layer has more rows than tokens can span."""
+    found = dimension("softmax(d=[20,24,20],a=[3,3],t=3)", engine=False)
+    assert (found.image_dim, found.certainty) == (2 * (2 * 3 * 20 - 9) + 20 * 20, "proved")
+    assert found.certificate is not None
 
 
 @pytest.mark.parametrize(
@@ -68,11 +68,11 @@ def test_what_balls_do_not_reach_follows_from_the_theorem_and_says_so(spec: str,
         "softmax(d=[2,3,2],a=[2,2],t=2)",
     ],
 )
-def test_balls_and_virtual_weights_agree_where_both_run(spec: str) -> None:
+def test_the_rank_and_virtual_weights_agree(spec: str) -> None:
     found = dimension(spec, engine=False)
     said = {e.witness: e for e in found.evidence if e.quantity == "image_dim"}
-    assert said["ball"].value == said["virtual weights"].value == said["flags"].value == found.image_dim
-    assert {said[name].stands_on for name in ("ball", "virtual weights", "flags")} == {
+    assert said["modular"].value == said["virtual weights"].value == said["flags"].value == found.image_dim
+    assert {said[name].stands_on for name in ("modular", "virtual weights", "flags")} == {
         "program",
         "construction",
         "formula",

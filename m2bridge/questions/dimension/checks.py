@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -17,7 +18,8 @@ from m2bridge.families import Model
 from m2bridge.linear.numeric import NumericRank, numeric_rank
 from m2bridge.programs.arithmetics import FloatArithmetic
 from m2bridge.programs.jacobians import free_columns, jacobian_block, last_layer
-from m2bridge.programs.proofs import Probe, more_by_rounding
+from m2bridge.programs.probe import Probe
+from m2bridge.programs.program import Program
 from m2bridge.programs.ranks import GenericRank
 from m2bridge.programs.run import Lettered
 from m2bridge.questions.dimension.result import NumericWitness
@@ -60,7 +62,7 @@ def float_witness(
                 matrix = jacobian_block(program, FloatArithmetic(), given, columns, **block)
             size, told = matrix.shape, numeric_rank(matrix)
             more = told.rank is not None and told.rank + rest > found.rank
-            unsure = more and more_by_rounding(program, given, columns, **block)
+            unsure = more and rounding_noise(program, given, columns, matrix, **block)
         except FloatingPointError:  # out of float64's range: no contradiction, no answer
             unsure = True
         if unsure or (rest and len(found.token_pivots) < (layer.width if layer else 0)):
@@ -78,6 +80,20 @@ def float_witness(
         detail={"gap": gap, "candidate": told.candidate + rest, "rows": size[0], "columns": size[1]},
     )  # fmt: skip
     return NumericWitness(rank=rank, gap=gap, rows=size[0], columns=size[1]), (item,)
+
+
+def rounding_noise(
+    program: Program, given: Mapping[str, Lettered], columns: np.ndarray, matrix: np.ndarray, **block: Any
+) -> bool:
+    """Return whether a row or a column of the Jacobian may be nothing but rounding errors: float32 changes it by its own size."""
+    single = FloatArithmetic(np.float32)
+    point = {name: Lettered(value.lead, single.enter(value.array), single) for name, value in given.items()}
+    with np.errstate(all="ignore"):
+        change = jacobian_block(program, single, point, columns, **block).astype(np.float64) - matrix
+    if not np.isfinite(change).all():
+        return True
+    norms = [(np.linalg.norm(matrix, axis=k), np.linalg.norm(change, axis=k)) for k in (0, 1)]
+    return any(bool(((size > 0) & (size <= moved)).any()) for size, moved in norms)
 
 
 def _some_entries(count: int, chosen: int, samples: int, seed: int) -> np.ndarray:

@@ -18,8 +18,8 @@ from m2bridge.errors import EngineError, NoEngineError, NotPolynomialError
 from m2bridge.evidence import Ancestry, Evidence
 from m2bridge.families import Model
 from m2bridge.programs.points import draw_inputs
+from m2bridge.programs.probe import Probe
 from m2bridge.programs.program import Instruction, Program, multiplications
-from m2bridge.programs.proofs import Probe
 from m2bridge.protocol import Values
 from m2bridge.questions.kernel import Context
 from m2bridge.scripts import Script, render
