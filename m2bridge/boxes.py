@@ -17,8 +17,10 @@ _TOKEN = re.compile(
       (?: \s*\^\s*(?P<power>\d+) )? )""",
     re.VERBOSE,
 )
-_LONGEST = 4000
+_LONGEST_ROW = 4000
+"""Characters of a value in a table of two columns."""
 _CELL = 400
+"""Characters of a title, or of a cell of a table with a heading."""
 _LONG = 24
 """A formula with more symbols may be broken into lines."""
 _BETWEEN_TERMS = ("<mo>+</mo>", "<mo>\N{MINUS SIGN}</mo>", "<mo>=</mo>")
@@ -77,7 +79,7 @@ def body(view: View) -> str:
 def facts(pairs: Iterable[tuple[str, str]]) -> str:
     """Names and texts in two columns; a name without text of its own continues the one above."""
     cells = (
-        f"<tr><th scope='row'>{escape(name)}</th><td>{typeset(cut(text, _LONGEST))}</td></tr>"
+        f"<tr><th scope='row'>{escape(name)}</th><td>{typeset(cut(text, _LONGEST_ROW))}</td></tr>"
         for name, text in pairs
     )
     return f"<table>{''.join(cells)}</table>"

@@ -26,7 +26,8 @@ NAME = re.compile(r"[a-zA-Z][a-zA-Z0-9]{0,63}")
 
 _LONGEST_STRING = 10_000
 _LONGEST_INTEGER_BITS = 13_000  # below the 4300 digits that Python is ready to write
-_DEEPEST = 16
+_DEEPEST_LITERAL = 16
+"""Levels of nested lists in a value that a script takes."""
 
 
 def literal(value: object, depth: int = 0) -> str:
@@ -38,8 +39,8 @@ def literal(value: object, depth: int = 0) -> str:
         For a value of any other type (floats among them: an inexact number never enters an exact computation),
         for a string with control or non-ASCII characters, and for what is too long or nested too deeply.
     """
-    if depth > _DEEPEST:
-        raise InputError(f"a list is nested more than {_DEEPEST} deep; no script takes such a value")
+    if depth > _DEEPEST_LITERAL:
+        raise InputError(f"a list is nested more than {_DEEPEST_LITERAL} deep; no script takes such a value")
     if value is None:
         return "null"
     if isinstance(value, (bool, np.bool_)):

@@ -42,7 +42,8 @@ _UNMATCHED = re.compile(
     r"\n(?P<file>[^\n:]*):(?P<line>\d+):(?P<column>\d+):\(\d+\)[^\n]*?: error:\s+\.\.\. to match this"
 )
 _LONGEST_DETAIL = 300
-_DEEPEST = 16
+_DEEPEST_VALUE = 16
+"""Levels of nested lists in a value that a script emits."""
 
 
 class Values(dict[str, Any]):
@@ -154,7 +155,7 @@ def _exact_value(text: str) -> Any:
     waiting = [(value, 0)]
     while waiting:
         item, depth = waiting.pop()
-        if depth > _DEEPEST:
+        if depth > _DEEPEST_VALUE:
             raise ValueError("nested too deeply")
         if isinstance(item, dict):
             raise ValueError("objects are not allowed")

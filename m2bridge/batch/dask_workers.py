@@ -33,7 +33,7 @@ from m2bridge.errors import InputError, M2BridgeError
 
 RECONNECT_TIMEOUT = 120.0
 """Seconds in which a lost scheduler must be available again, for instance after a restart."""
-_POLL_INTERVAL = 0.5
+_CLUSTER_POLL_INTERVAL = 0.5
 
 
 def answer(request: dict[str, Any], engine: str | None, digest: str) -> dict[str, Any]:
@@ -53,7 +53,7 @@ def answer(request: dict[str, Any], engine: str | None, digest: str) -> dict[str
         with selectors.DefaultSelector() as selector:
             selector.register(process, selectors.EVENT_READ)
             while time.monotonic() < deadline:
-                selector.select(_POLL_INTERVAL)
+                selector.select(_CLUSTER_POLL_INTERVAL)
                 state = dask_worker.state.tasks.get(task)
                 if state is None or state.state == "cancelled":
                     return {"event": "gone", "status": -9, "words": "cancelled"}

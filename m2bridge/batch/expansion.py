@@ -22,9 +22,9 @@ from m2bridge.families.spec import Arguments, read, written
 from m2bridge.families.user_code import is_code, parts_of
 from m2bridge.limits import Limits, parse_bytes, parse_seconds
 
-MOST_AXES = 32
+MOST_GRID_AXES = 32
 _NOT_AXES = frozenset({"when", "tags", "priority", "timeout", "memory", "options"})
-_MOST_MISTAKES = 20
+_MOST_MISTAKES_OF_A_GRID = 20
 """The number of errors reported for one section."""
 _WORD = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 
@@ -100,14 +100,14 @@ class SectionReader:
         return []
 
     def jobs(self, points: Iterable[Point]) -> Iterator[Job]:
-        """Yield the jobs at these points. Stops after about _MOST_MISTAKES errors."""
+        """Yield the jobs at these points. Stops after about _MOST_MISTAKES_OF_A_GRID errors."""
         mistakes_before = len(self.mistakes.entries)
         for point in points:
             try:
                 yield self._job(point)
             except InputError as error:
                 self._report_point(point, error)
-                if len(self.mistakes.entries) > mistakes_before + _MOST_MISTAKES:
+                if len(self.mistakes.entries) > mistakes_before + _MOST_MISTAKES_OF_A_GRID:
                     self.mistakes.add(self.section.path, "and more errors of this kind")
                     return
 
@@ -144,8 +144,8 @@ class SectionReader:
                 self.report(key, error.message)
             if axes[key].constants == ():
                 self.report(key, f"the list of {key} is empty")
-        if len(axes) > MOST_AXES:
-            self.mistakes.add(self.section.path, f"more than {MOST_AXES} entries")
+        if len(axes) > MOST_GRID_AXES:
+            self.mistakes.add(self.section.path, f"more than {MOST_GRID_AXES} entries")
         return axes
 
     def _constants(self, entry: str) -> tuple[Any, ...]:

@@ -18,8 +18,8 @@ from typing import Any, NoReturn
 
 from m2bridge.errors import ParseError
 
-LONGEST = 1_000
-DEEPEST = 100
+LONGEST_EXPRESSION = 1_000
+DEEPEST_EXPRESSION = 100
 _LARGEST_NUMBER = 10**18
 _CONSTANTS: dict[str, Any] = {"true": True, "false": False, "null": None}
 _ARITHMETIC: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
@@ -83,8 +83,8 @@ def parse(text: str) -> Expression:
     ParseError
         The text is not an accepted expression; field `column` (from 1).
     """
-    if len(text) > LONGEST:
-        _fail(text, LONGEST, f"longer than {LONGEST} characters")
+    if len(text) > LONGEST_EXPRESSION:
+        _fail(text, LONGEST_EXPRESSION, f"longer than {LONGEST_EXPRESSION} characters")
     stripped = text.strip()
     try:
         with warnings.catch_warnings():
@@ -103,7 +103,7 @@ def parse(text: str) -> Expression:
 def _check(text: str, root: ast.expr) -> None:
     """Reject nodes that are not accepted, numbers that are too large, and nesting that is too deep; without recursion."""
     layer: list[ast.AST] = [root]
-    for _ in range(DEEPEST):
+    for _ in range(DEEPEST_EXPRESSION):
         for node in layer:
             if not isinstance(node, _ACCEPTED):
                 allowed = "numbers, names, strings, + - * // %, comparisons, in, and, or, not"
@@ -113,7 +113,7 @@ def _check(text: str, root: ast.expr) -> None:
         layer = [child for node in layer for child in ast.iter_child_nodes(node)]
         if not layer:
             return
-    _fail(text, 1, f"nested more than {DEEPEST} deep")
+    _fail(text, 1, f"nested more than {DEEPEST_EXPRESSION} deep")
 
 
 def _check_constant(text: str, node: ast.Constant) -> None:

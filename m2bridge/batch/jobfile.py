@@ -18,8 +18,8 @@ from typing import Any
 from m2bridge.errors import InputError, ParseError, suggestion
 from m2bridge.limits import parse_bytes, parse_seconds
 
-LARGEST_FILE = 1_000_000
-DEEPEST = 8
+LARGEST_JOB_FILE = 1_000_000
+DEEPEST_JOB_FILE = 8
 MOST_MISTAKES = 50
 LONGEST_TEXT = 2_000
 _TOP = ("defaults", "grid", "job")
@@ -124,12 +124,12 @@ def read(path: Path) -> JobFile:
         if not path.is_file():
             raise InputError(f"{path}: no such file")
         with path.open("rb") as file:
-            data = file.read(LARGEST_FILE + 1)
+            data = file.read(LARGEST_JOB_FILE + 1)
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}") from None
-    if len(data) > LARGEST_FILE:
+    if len(data) > LARGEST_JOB_FILE:
         raise InputError(
-            f"{path}: a job file has at most {LARGEST_FILE:,} bytes; use grids, or several files"
+            f"{path}: a job file has at most {LARGEST_JOB_FILE:,} bytes; use grids, or several files"
         )
     try:
         text = data.decode("utf-8")
@@ -182,8 +182,8 @@ def _document(text: str, path: Path, mistakes: Mistakes) -> dict[str, Any]:
     else:
         if not isinstance(document, dict):
             mistakes.add((), "expected an object with the keys grid and job")
-        elif _depth(document) > DEEPEST:
-            mistakes.add((), f"nested more than {DEEPEST} deep")
+        elif _depth(document) > DEEPEST_JOB_FILE:
+            mistakes.add((), f"nested more than {DEEPEST_JOB_FILE} deep")
         else:
             return document
     raise mistakes.error()
@@ -200,13 +200,13 @@ def _without_duplicates(pairs: list[tuple[str, Any]], mistakes: Mistakes) -> dic
 
 
 def _depth(document: Any) -> int:
-    """Return the depth of nesting of lists and tables, at most :data:`DEEPEST` + 1.
+    """Return the depth of nesting of lists and tables, at most :data:`DEEPEST_JOB_FILE` + 1.
 
     There is no recursion, because the nesting of a hostile file may exceed Python's limit.
     """
     layer = [document]
     depth = 0
-    while layer and depth <= DEEPEST:
+    while layer and depth <= DEEPEST_JOB_FILE:
         depth += 1
         collections = (value.values() if isinstance(value, dict) else value for value in layer)
         layer = [item for items in collections for item in items if isinstance(item, (dict, list))]

@@ -34,7 +34,7 @@ from m2bridge.engine import machine
 from m2bridge.errors import InputError, M2BridgeError, NoEngineError
 from m2bridge.limits import Clock
 
-_CHUNK = 1 << 18
+_EVENT_BYTES = 1 << 18
 _ONE_THREAD = dict.fromkeys(
     ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "FLINT_NUM_THREADS"), "1"
 )
@@ -198,13 +198,13 @@ class ProcessHandle(WorkerHandle):
         """Return the new events of the worker. A worker that writes an invalid line is killed."""
         while True:
             try:
-                data = os.read(self._output.fileno(), _CHUNK)
+                data = os.read(self._output.fileno(), _EVENT_BYTES)
             except BlockingIOError:
                 break
             if not data:
                 return None
             self._received += data
-            if len(data) < _CHUNK:
+            if len(data) < _EVENT_BYTES:
                 break
         *lines, self._received = self._received.split(b"\n")
         try:

@@ -26,7 +26,7 @@ from m2bridge.batch.policy import NO_ENGINE, Attempt, JobOutcome, Settings, Task
 from m2bridge.batch.store import Store
 from m2bridge.engine import machine
 
-_POLL_INTERVAL = 0.2
+_WORKER_POLL_INTERVAL = 0.2
 _NO_MEMORY = re.compile(r"allocat|out of memory|bad_alloc|MemoryError", re.IGNORECASE)
 
 
@@ -85,13 +85,13 @@ class Runner:
             busy = any(worker.task for worker in self.workers)
             if not busy and (self.interrupts or not self.queue):
                 return
-            for key, _ in self._selector.select(_POLL_INTERVAL):
+            for key, _ in self._selector.select(_WORKER_POLL_INTERVAL):
                 if isinstance(key.data, WorkerHandle):
                     self._handle_events(key.data)
                 else:
                     os.read(key.fd, 4096)
             if time.monotonic() >= self._next_update:
-                self._next_update = time.monotonic() + _POLL_INTERVAL
+                self._next_update = time.monotonic() + _WORKER_POLL_INTERVAL
                 self._kill_overdue_workers()
                 self._update_state()
 

@@ -34,7 +34,7 @@ from m2bridge.batch import registry
 from m2bridge.batch.attempts import attempt, open_clear_refs
 from m2bridge.engine import EngineInfo, ForkServerEngine, ProcessEngine, find_engine
 from m2bridge.engine.discovery import origin_of
-from m2bridge.engine.supervisor.sandbox import hide_environment
+from m2bridge.engine.supervisor.sandbox import PR_SET_PDEATHSIG, hide_environment
 from m2bridge.errors import M2BridgeError
 from m2bridge.scripts import Script
 
@@ -42,7 +42,6 @@ PROTOCOL = 1
 LONGEST_LINE = 16 * 2**20
 HEARTBEAT_INTERVAL = 1.0
 _STEP_INTERVAL = 0.25
-_PR_SET_PDEATHSIG = 1
 _OOM_SCORE = "600"
 
 
@@ -156,7 +155,7 @@ def configure_process(parent: int | None) -> None:
         open_clear_refs()
         hide_environment()
         if parent is not None:
-            ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+            ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     if parent is not None and os.getppid() != parent:
         os._exit(0)
 

@@ -37,11 +37,11 @@ from m2bridge.programs.points import WEIGHTS, Integers, integers
 from m2bridge.programs.program import Program
 from m2bridge.symmetry.fields import monomial_at, outputs_at, product_mod, small_integers
 
-MOST_MONOMIALS = 700
-MOST_WEIGHTS = 40
-HIGHEST_DEGREE = 4
-MOST_ENTRIES = 4_000_000
-MOST_COORDINATES = 2000
+MOST_SAMPLED_MONOMIALS = 700
+MOST_SAMPLED_WEIGHTS = 40
+HIGHEST_EQUATION_DEGREE = 4
+MOST_FLATTENING_ENTRIES = 4_000_000
+MOST_SAMPLED_COORDINATES = 2000
 
 Equation = list[tuple[int, tuple[int, ...]]]
 """Coefficients and monomials: flat outputs in ascending order, repeated."""
@@ -56,7 +56,7 @@ def equations_bound(program: Program, *, p: int, seed: int, lower: int) -> Upper
     """Outputs of a map without inputs minus the rank of the differentials of its equations, of a degree that meets `lower`."""
     point = integers(seed, WEIGHTS, program.parameter_count, p)
     best: UpperBound | None = None
-    for degree in range(1, HIGHEST_DEGREE + 1):
+    for degree in range(1, HIGHEST_EQUATION_DEGREE + 1):
         found = equations(program, p=p, seed=seed, degree=degree)
         if not found:
             continue
@@ -78,9 +78,9 @@ def equations_bound(program: Program, *, p: int, seed: int, lower: int) -> Upper
 def equations(program: Program, *, p: int, seed: int, degree: int) -> list[Equation]:
     """Verified equations of one degree (with all lower monomials) of the image of a program without inputs."""
     count, free = program.output_count, program.polynomial
-    if program.inputs or not free or program.parameter_count > MOST_WEIGHTS:
+    if program.inputs or not free or program.parameter_count > MOST_SAMPLED_WEIGHTS:
         return []
-    if comb(count + degree, degree) > MOST_MONOMIALS:
+    if comb(count + degree, degree) > MOST_SAMPLED_MONOMIALS:
         return []
     listed = [m for d in range(degree + 1) for m in combinations_with_replacement(range(count), d)]
     points = len(listed) + 12
@@ -116,7 +116,7 @@ def _differential(equation: Equation, image: Integers, p: int) -> Integers:
 def flattening_bound(n: int, k: int, m: int, r: int, *, p: int, seed: int) -> UpperBound | None:
     """The best flattening bound of x -> W_2 (W_1 x)^r with n inputs, k hidden neurons and m outputs; None when none applies."""
     count = comb(n + r - 1, r) * m
-    if r < 2 or p <= r or count > MOST_COORDINATES:
+    if r < 2 or p <= r or count > MOST_SAMPLED_COORDINATES:
         return None
     drawn = integers(seed, 6, k * (n + m), p)
     forms, outer = drawn[: k * n].reshape(k, n), drawn[k * n :].reshape(m, k)
@@ -144,14 +144,17 @@ def flattening_bound(n: int, k: int, m: int, r: int, *, p: int, seed: int) -> Up
 def _flattenings(n: int, m: int, r: int) -> Iterator[tuple[str, list[Any], Flattening]]:
     """Flattenings of m forms of degree r in n variables: in words, as certificates name them, and by coefficients."""
     for s in range(1, r):
-        if m * comb(n + r - 1, r) * m * comb(n + s - 1, s) * comb(n + r - s - 1, r - s) <= MOST_ENTRIES:
+        if (
+            m * comb(n + r - 1, r) * m * comb(n + s - 1, s) * comb(n + r - s - 1, r - s)
+            <= MOST_FLATTENING_ENTRIES
+        ):
             name = f"catalecticant (C^{m} x S^{s})* -> S^{r - s}"
             yield name, ["catalecticant", s], _catalecticant(n, m, r, s)
     if m == 1 and r % 2 == 1 and r >= 3 and n % 2 == 1 and n >= 3:
         koszul = _koszul(n, r)
         if koszul is not None:
             yield f"Koszul flattening with Lambda^{(n - 1) // 2}", ["koszul"], koszul
-    if m == 3 and r == 2 and 27 * n * n * comb(n + 1, 2) <= 4 * MOST_ENTRIES:
+    if m == 3 and r == 2 and 27 * n * n * comb(n + 1, 2) <= 4 * MOST_FLATTENING_ENTRIES:
         yield "Strassen flattening", ["strassen"], _strassen(n)
 
 
@@ -183,7 +186,7 @@ def _koszul(n: int, r: int) -> Flattening | None:
     small, large = list(combinations(range(n), q)), list(combinations(range(n), q + 1))
     where = {c: i for i, c in enumerate(large)}
     height, width = len(columns) * len(large), len(rows) * len(small)
-    if len(all_of) * height * width > 4 * MOST_ENTRIES:
+    if len(all_of) * height * width > 4 * MOST_FLATTENING_ENTRIES:
         return None
     table = np.zeros((len(all_of), height, width), dtype=np.int64)
     for a, row in enumerate(rows):

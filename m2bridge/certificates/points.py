@@ -57,8 +57,10 @@ class WrittenEquation(Protocol):
 # -- closures and their points ---------------------------------------------------------------------------
 
 MOST_SYMBOLS = 20_000  # flat weights times coordinates
-MOST_PRODUCTS = 500_000  # products of terms when equations are expanded: about two seconds in plain Python
-MOST_MONOMIALS = 12_000  # among which nothing else is shown to vanish, and multiples of equations
+MOST_CERTIFIED_PRODUCTS = (
+    500_000  # products of terms when equations are expanded: about two seconds in plain Python
+)
+MOST_CERTIFIED_MONOMIALS = 12_000  # among which nothing else is shown to vanish, and multiples of equations
 MOST_ELIMINATION = 3e7  # cubes of the numbers of monomials of one multidegree, added up
 
 
@@ -75,7 +77,7 @@ def closure_certificates(
         return ()
     own = [found.renumbered(f, p) for f in equations]
     kept = [f for f in own if f]
-    if None in own or sum(map(found.products, kept)) > MOST_PRODUCTS or any(map(found.fails, kept)):
+    if None in own or sum(map(found.products, kept)) > MOST_CERTIFIED_PRODUCTS or any(map(found.fails, kept)):
         return ()
     gradings = [(d, e) for d, e in found.gradings() if all(len({np.dot(e, m) for m in f}) == 1 for f in kept)]
     k = _reachable_degree(
@@ -113,7 +115,7 @@ def outside_certificates(
     ):
         return ()
     own = found.renumbered(equation, 0)
-    if own is None or found.products(own) > MOST_PRODUCTS:
+    if own is None or found.products(own) > MOST_CERTIFIED_PRODUCTS:
         return ()
     statement = {"kind": "outside", "point": numbers(found.ordered(values)), "equation": written(own)}
     return (certificate(found.program, statement, spec=spec_of(model)),)
@@ -197,7 +199,7 @@ def _reachable_degree(
     sizes: Counter[tuple[int, ...]] = Counter()
     for k in range(most + 1):
         multiples = sum(comb(count + k - e, count) for e in degrees if e <= k)
-        if max(multiples, comb(count + k, k)) > MOST_MONOMIALS:
+        if max(multiples, comb(count + k, k)) > MOST_CERTIFIED_MONOMIALS:
             return k - 1
         for m in combinations_with_replacement(range(count), k):
             sizes[tuple(sum(grade[i] for i in m) for grade in gradings)] += 1

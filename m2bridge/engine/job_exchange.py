@@ -21,12 +21,13 @@ from m2bridge.limits import Limits
 if TYPE_CHECKING:
     from m2bridge.engine.supervisor_process import SupervisorProcess
 
-_CHUNK = 1 << 16
+_READ_BYTES = 1 << 16
+"""Bytes that are read from a pipe at once."""
 _IDLE_INTERVAL = 5.0
 """After this many seconds without an event the supervisor is sent SIGCONT, in case it was stopped."""
-_GRACE = 8.0
+_SUPERVISOR_GRACE = 8.0
 """If the supervisor has not ended the job this many seconds after the time limit, it is considered stuck."""
-_START_TIMEOUT = 150.0
+_SUPERVISOR_START_TIMEOUT = 150.0
 """If Macaulay2 is not ready after this many seconds (or the time limit, if that is longer), it is considered stuck."""
 VERSION_LINE = "@m2b-engine "
 """The beginning of the line in which Macaulay2 prints its version before it loads a script."""
@@ -129,7 +130,9 @@ class JobExchange:
         self.discard_startup = discard_startup
         self.buffers = (bytearray(), bytearray())
         self.reported = 0
-        self.deadline = time.monotonic() + max(_START_TIMEOUT, (limits.wall_seconds or 0.0) + _GRACE)
+        self.deadline = time.monotonic() + max(
+            _SUPERVISOR_START_TIMEOUT, (limits.wall_seconds or 0.0) + _SUPERVISOR_GRACE
+        )
         self.script_began = False
         self.segmentation_fault = False
         self.output_limit_reached = False
@@ -170,7 +173,7 @@ class JobExchange:
         """Return the events that have arrived completely."""
         supervisor = self.supervisor
         try:
-            data = supervisor.socket.recv(_CHUNK)
+            data = supervisor.socket.recv(_READ_BYTES)
         except ConnectionError:
             data = b""
         if not data:
@@ -206,7 +209,9 @@ class JobExchange:
         self.supervisor.job_pid = pid
         self.script_began = True
         wall_seconds = self.limits.seconds_left
-        self.deadline = float("inf") if wall_seconds is None else time.monotonic() + wall_seconds + _GRACE
+        self.deadline = (
+            float("inf") if wall_seconds is None else time.monotonic() + wall_seconds + _SUPERVISOR_GRACE
+        )
         self.supervisor.send(request="go", wall_seconds=wall_seconds)
 
     def lost(self, reason: str) -> SupervisorLostError:
@@ -225,7 +230,7 @@ class JobExchange:
         """Read once from a pipe (0: standard output, 1: standard error); return False at its end."""
         self.pipe_has_more = False
         try:
-            data = os.read(self.supervisor.pipes[index].fileno(), _CHUNK)
+            data = os.read(self.supervisor.pipes[index].fileno(), _READ_BYTES)
         except BlockingIOError:
             return True
         self.pipe_has_more = bool(data)

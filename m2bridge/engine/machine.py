@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from m2bridge.engine.supervisor.processes import children_of, state_of
 
-_SHARE = 0.8
+_SHARE_OF_MEMORY = 0.8
 """The share of the memory for computations; the rest is for Python, an idle Macaulay2 and the kernel."""
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 
@@ -45,8 +45,8 @@ def allowed_memory(root: Path = Path("/")) -> int:
 
 
 def memory_share(computations: int = 1) -> int:
-    """Return the bytes for each of several simultaneous computations, which together use the share _SHARE of the memory."""
-    return int(_SHARE * allowed_memory()) // max(computations, 1)
+    """Return the bytes for each of several simultaneous computations, which together use _SHARE_OF_MEMORY of the memory."""
+    return int(_SHARE_OF_MEMORY * allowed_memory()) // max(computations, 1)
 
 
 class Mount(NamedTuple):

@@ -47,7 +47,7 @@ _WARM_ENVIRONMENT = {"GC_INITIAL_HEAP_SIZE": str(_WARM_HEAP), "LD_BIND_NOW": "1"
 and copies the pages that contain the table of addresses."""
 UNKNOWN = "unknown"
 """The version of a Macaulay2 that was not tested yet."""
-ATTEMPTS = 3
+MOST_SUPERVISORS = 3
 """How often a script is tried if the supervisor or the warm Macaulay2 is lost before the script has begun."""
 _FILE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 
@@ -219,7 +219,7 @@ def run_with_retries(
     make_supervisor: Callable[[], SupervisorProcess], command: Command, script: Script, limits: Limits,
     listener: Listener | None, info: EngineInfo, *, keep: bool = False,
 ) -> Run:  # fmt: skip
-    """Run a script, at most ATTEMPTS times while the supervisor is lost before the script has begun.
+    """Run a script, at most MOST_SUPERVISORS times while the supervisor is lost before the script has begun.
 
     If the supervisor is lost after the script has begun, the script is not repeated; the outcome is CRASHED. If no Macaulay2
     could load the script, or if its version has changed, the outcome is CRASHED and `began` is false.
@@ -228,7 +228,7 @@ def run_with_retries(
     """
     reason = ""
     began = False
-    for _ in range(ATTEMPTS):
+    for _ in range(MOST_SUPERVISORS):
         supervisor = make_supervisor()
         succeeded = False
         try:

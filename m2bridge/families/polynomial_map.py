@@ -36,8 +36,9 @@ from m2bridge.linear.primes import numbers_in
 from m2bridge.programs.program import Program
 
 LONGEST_INLINE = 1_000_000
-LARGEST_FILE = 1_000_000
-_MOST_LISTED = 12
+LARGEST_MAP_FILE = 1_000_000
+"""Bytes of a file with a map."""
+_MOST_LISTED_VARIABLES = 12
 _KEYS = ("name", "variables", "polynomials")
 _NO_EQUATIONS = (
     "variables of a map satisfy no equations; write a parametrization of what the equations define: for c^2 + s^2 = 1 the map "
@@ -313,7 +314,7 @@ def in_variables(spec: str, text: str) -> str:
         return text
     text = re.sub(r"\bby s\b", "by lambda", text) if "s" in names else text
     text = re.sub(r"\bx axis 0: (\d+) from (\d+)", r"x[\1] from x[\2]", text)
-    every = ", ".join(names) if len(names) <= _MOST_LISTED else "all variables"
+    every = ", ".join(names) if len(names) <= _MOST_LISTED_VARIABLES else "all variables"
     return re.sub(r"\bx\b(?: axis 0|\[(\d+)\])?", lambda m: names[int(m[1])] if m[1] else every, text)
 
 
@@ -332,7 +333,7 @@ def read_map(path: str | Path) -> PolynomialMap | RationalMap:
     if file.suffix not in (".toml", ".json"):
         own = f"; a function in it is python:{file}:NAME" if file.suffix == ".py" else ""
         raise InputError(f"{file}: a map is read from a .toml or .json file{own}")
-    text, document = read_document(file, LARGEST_FILE)
+    text, document = read_document(file, LARGEST_MAP_FILE)
 
     def fail(key: str, message: str) -> NoReturn:
         lines = enumerate(text.splitlines(), start=1)

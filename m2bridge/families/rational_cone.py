@@ -19,7 +19,7 @@ from m2bridge.families.polynomial_map import PolynomialMap, RationalMap
 from m2bridge.families.symbolic import sparse, symbolic_weights
 from m2bridge.frontends.rational_functions import Quotient, cleared, lowest_terms
 
-_MOST_WEIGHTS = 400
+_MOST_CONE_WEIGHTS = 400
 
 
 def is_rational_map(model: Model) -> bool:
@@ -37,7 +37,7 @@ def symbolic_fractions(model: Model) -> tuple[Quotient, ...]:
     """
     if isinstance(model, RationalMap):
         return model.fractions
-    if model.parameter_count > _MOST_WEIGHTS:
+    if model.parameter_count > _MOST_CONE_WEIGHTS:
         raise OutOfReachError(
             f"{model} has {model.parameter_count} weights, too many to expand", estimate=model.parameter_count
         )

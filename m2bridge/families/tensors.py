@@ -22,7 +22,7 @@ _DEFECTIVE = {
     ((2, 2, 3, 3), 5): (34, INDUCTION),
 }
 """By sizes in ascending order, and rank."""
-MOST_ENTRIES = 100_000
+MOST_TENSOR_ENTRIES = 100_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,8 +46,8 @@ class CP(Model):
     rank: int
 
     def check(self) -> None:
-        fits = len(self.sizes) > 1 and prod(self.sizes) <= MOST_ENTRIES
-        wanted = f"two or more sizes, such as [2,2,2], with at most {MOST_ENTRIES} entries"
+        fits = len(self.sizes) > 1 and prod(self.sizes) <= MOST_TENSOR_ENTRIES
+        wanted = f"two or more sizes, such as [2,2,2], with at most {MOST_TENSOR_ENTRIES} entries"
         self.need(fits, "sizes", f"sizes lists {wanted}")
 
     @property

@@ -32,12 +32,12 @@ from m2bridge.programs.coefficients import support
 from m2bridge.programs.evaluation import input_form
 from m2bridge.programs.program import HEADER
 
-MOST_EXPANDED = 400
+MOST_EXPANDED_COORDINATES = 400
 """With more weights and inputs than this, coordinates are not expanded as polynomials."""
 MOST_INPUT_MONOMIALS = 20_000
 MOST_COEFFICIENTS = 500_000
 """With a larger table of coefficients a network is quicker than the map of its coordinates."""
-MOST_PRODUCTS = 800_000
+MOST_EXPANSION_PRODUCTS = 800_000
 """With more products of coefficients in one instruction than this, a network's monomials are not listed (a few seconds)."""
 
 
@@ -106,7 +106,7 @@ class UserNetwork(UserModel):
         rng = np.random.default_rng(0)
         drawn = self.draw_weights(rng, LARGE_PRIME, 2)
         weights = {name: Mod(value, LARGE_PRIME) for name, value in drawn.items()}
-        found = support(input_form(self.recorded, weights, most_products=MOST_PRODUCTS))
+        found = support(input_form(self.recorded, weights, most_products=MOST_EXPANSION_PRODUCTS))
         if len(found) > MOST_INPUT_MONOMIALS:
             raise OutOfReachError(
                 f"{self.name} has {len(found)} monomials in its inputs, more than {MOST_INPUT_MONOMIALS}",
@@ -118,7 +118,7 @@ class UserNetwork(UserModel):
     def polynomials(self) -> tuple[Terms, ...]:  # type: ignore[override]
         """The coordinates as polynomials in the flat weights."""
         count = self.parameter_count + self.recorded.input_count
-        if count > MOST_EXPANDED:
+        if count > MOST_EXPANDED_COORDINATES:
             raise OutOfReachError(
                 f"{self.name} has {count} variables, too many to expand symbolically", estimate=count
             )

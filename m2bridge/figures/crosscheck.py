@@ -21,8 +21,11 @@ from m2bridge.figures.slices import Polynomial, Slice, evaluate
 from m2bridge.figures.surface import Curve, Patch, e2_sign
 
 _ON_EQUATION = 1e-9
-_WEIGHTS = 1e-4
-_GAP = 0.03
+"""A point lies on the surface if the equation's value is below this, relative to its terms."""
+_FAR_FROM_WEIGHTS = 1e-4
+"""A root of the equation further than this from every image of real weights has none."""
+_LARGEST_HOLE = 0.03
+"""Diagonals of the box from a real root with real weights to the nearest drawn point."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,10 +75,10 @@ def compare(
         )
     roots = real_roots(affine_slice, polynomial, grid)
     distances, only = _distances_to_weights(affine_slice, roots)
-    if (bad := int((distances > _WEIGHTS).sum())) > 0:
+    if (bad := int((distances > _FAR_FROM_WEIGHTS).sum())) > 0:
         failures.append(f"{bad} of {len(roots)} real roots of the equation have no real weights")
     gap = _largest_gap(affine_slice, roots[~only], drawn)
-    if gap > _GAP:
+    if gap > _LARGEST_HOLE:
         failures.append(
             f"a real root of the equation with real weights is {gap:.2f} diagonals from the drawn points"
         )

@@ -30,7 +30,7 @@ KINDS = {
     "degenerate": ("X", plotting.GREY, "undecided"),
 }
 BASINS = (plotting.BLUE, plotting.PURPLE, plotting.BLACK, plotting.VERMILION)
-_STEPS, _STARTS, _GRID = 700, 9, 81
+_LANDSCAPE_STEPS, _LANDSCAPE_STARTS, _LANDSCAPE_GRID = 700, 9, 81
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,7 +128,7 @@ def _gradients(plane: Model, goal: np.ndarray, weights: np.ndarray) -> np.ndarra
 
 
 def _starts(window: float) -> np.ndarray:
-    ticks = np.linspace(-0.94 * window, 0.94 * window, _STARTS)
+    ticks = np.linspace(-0.94 * window, 0.94 * window, _LANDSCAPE_STARTS)
     return np.array([[a, b] for a in ticks for b in ticks])
 
 
@@ -138,7 +138,7 @@ def _flows(plane: Model, goal: np.ndarray, window: float) -> list[np.ndarray]:
     here = _starts(window)
     lines = [[start.copy()] for start in here]
     moving = np.arange(len(here))
-    for _ in range(_STEPS):
+    for _ in range(_LANDSCAPE_STEPS):
         first = _gradients(plane, goal, here[moving])
         size = np.linalg.norm(first, axis=1, keepdims=True)
         goes_on = (size[:, 0] >= 1e-3) & (np.abs(here[moving]).max(axis=1) <= 1.6 * window)
@@ -195,7 +195,7 @@ def _axes_of(plane: Model, window: float) -> np.ndarray:
     return np.concatenate([rows, np.zeros((3 - len(rows), rows.shape[1]))])
 
 
-def losses_on(scene: Scene, count: int = _GRID) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def losses_on(scene: Scene, count: int = _LANDSCAPE_GRID) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return a grid of weights, the functions there, and their losses."""
     ticks = np.linspace(-scene.window, scene.window, count)
     grid = np.stack(np.meshgrid(ticks, ticks, indexing="ij"), axis=-1)

@@ -17,7 +17,8 @@ from m2bridge.figures.slices import Slice
 
 _ACROSS = 33
 _COARSE = 1440
-_DEEPEST = 9
+_MOST_SUBDIVISIONS = 9
+"""Times that a row of cells is refined."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +89,7 @@ def surface(affine_slice: Slice) -> list[Patch]:
     angles = np.linspace(0.0, np.pi, _COARSE, endpoint=False) + 1e-4
     angles = np.append(angles, angles[0] + np.pi)
     ends, fine = rulings(affine_slice, angles)
-    for _ in range(_DEEPEST):
+    for _ in range(_MOST_SUBDIVISIONS):
         jump = np.linalg.norm(np.diff(ends, axis=0), axis=-1).max(axis=-1)
         rough = np.flatnonzero((jump > step) & (fine[:-1] | fine[1:]) | (fine[:-1] != fine[1:]))
         if not len(rough):

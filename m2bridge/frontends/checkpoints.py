@@ -23,8 +23,10 @@ from m2bridge.exact_numbers import exact_json
 from m2bridge.programs.arithmetics import object_array
 from m2bridge.programs.instructions import Shape
 
-LARGEST_FILE = 256 * 2**20
+LARGEST_CHECKPOINT = 256 * 2**20
+"""Bytes of a file with weights."""
 MOST_BITS = 52
+"""Denominators to which numbers can be rounded are 2 to at most this: those of float64."""
 _KINDS = {
     "F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4", "I16": "<i2", "I8": "i1", "U8": "u1", "BOOL": "?",
     "BF16": "<u2",
@@ -66,9 +68,9 @@ def read(file: CheckpointFile | Path, parameters: Mapping[str, Shape]) -> Checkp
     if path.suffix not in readers:
         raise InputError(f"{path}: weights are read from {', '.join(readers)}", argument="at")
     try:
-        if path.stat().st_size > LARGEST_FILE:
+        if path.stat().st_size > LARGEST_CHECKPOINT:
             raise InputError(
-                f"{path} is larger than {LARGEST_FILE // 2**20} MB; weights are treated exactly, so they are few"
+                f"{path} is larger than {LARGEST_CHECKPOINT // 2**20} MB; weights are treated exactly, so they are few"
             )
         found = readers[path.suffix](path)
     except OSError as error:

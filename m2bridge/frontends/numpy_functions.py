@@ -45,7 +45,7 @@ from m2bridge.frontends.refusals import not_polynomial, wrong_input
 from m2bridge.programs.arithmetics import object_array
 
 Rule = Callable[..., Any]
-MOST_ENTRIES = 4096
+MOST_UNROLLED_ENTRIES = 4096
 """So many entries are recorded one by one, for functions of NumPy without a rule."""
 
 
@@ -111,7 +111,7 @@ def _by_entries(
 
     given, options = single(list(args)), {key: single(value) for key, value in kwargs.items()}
     try:
-        if count <= MOST_ENTRIES:
+        if count <= MOST_UNROLLED_ENTRIES:
             return whole(function(*given, **options))
     except M2BridgeError:
         raise

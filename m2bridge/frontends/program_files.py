@@ -29,7 +29,8 @@ from m2bridge.programs.instructions import ProgramError, need
 from m2bridge.programs.program import Program, parse_program
 
 FORMAT = "m2bridge program file 1"
-LARGEST_FILE = 2**28
+LARGEST_PROGRAM_FILE = 2**28
+"""Bytes of a file with a program."""
 _KEYS = ("format", "name", "notes", "sha256", "program")
 _NAME = "name should be a short line of text"
 
@@ -77,7 +78,7 @@ def save_program(
 def load_program(path: str | Path) -> ProgramFile:
     """The program in a file; a ParseError for wrong, missing or unknown keys, and for a hash that is not that of the program."""
     file = Path(path)
-    _, document = read_document(file, LARGEST_FILE)
+    _, document = read_document(file, LARGEST_PROGRAM_FILE)
     try:
         return _program_file(document)
     except ProgramError as error:

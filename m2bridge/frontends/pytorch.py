@@ -38,8 +38,10 @@ _WHOLE = (
     *REFUSED,
 )
 """Operations that are not taken apart: they are recorded as people write them, or refused by their own name."""
-_CLOSE = 1e-8
-_COMPARED = 2
+_LARGEST_DIFFERENCE = 1e-8
+"""Outputs of the module and of its program in float64 may differ by this, relative to their size."""
+_COMPARED_DRAWS = 2
+"""Random weights and inputs at which both are compared."""
 _ADVICE = {
     r"data-dependent|GuardOnDataDependent|control flow":
         "forward branches on values of weights or inputs; branch on shapes and constants only, "
@@ -295,7 +297,7 @@ class _Traced:
         """Refuse a program that computes something else than the module, in float64 at random weights and inputs."""
         rng = np.random.default_rng(0)
         program = recording.program
-        for _ in range(_COMPARED):
+        for _ in range(_COMPARED_DRAWS):
             weights: dict[str, np.ndarray] = {}
             with self.torch.no_grad():
                 for name, parameter in self.weights.values():
@@ -308,7 +310,9 @@ class _Traced:
             own = np.asarray(run(program, weights, given)).ravel()
             parts = self.torch.utils._pytree.tree_leaves(said)
             theirs = np.concatenate([parts[k].numpy().ravel() for k in self.kept])
-            if own.shape != theirs.shape or not np.allclose(own, theirs, rtol=_CLOSE, atol=_CLOSE):
+            if own.shape != theirs.shape or not np.allclose(
+                own, theirs, rtol=_LARGEST_DIFFERENCE, atol=_LARGEST_DIFFERENCE
+            ):
                 gap = np.abs(own - theirs).max() if own.shape == theirs.shape else "another shape"
                 raise DisagreementError(
                     f"the recorded program differs from the module by {gap} at random weights and inputs; "

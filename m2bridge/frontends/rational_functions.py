@@ -35,7 +35,7 @@ Quotient = tuple[Terms, Terms]
 """Numerator and denominator in lowest terms."""
 
 _DIVISION = re.compile(r"/\s*(?!\d)")
-_MOST_TERMS = 100_000
+_MOST_FRACTION_TERMS = 100_000
 
 
 def parse_fraction(
@@ -132,8 +132,10 @@ def cleared(fractions: Sequence[Quotient]) -> tuple[Terms, ...]:
     found = []
     for (over, _), under in zip(fractions, unders, strict=True):
         product = _flint(dict(over), count) * (common / under)
-        if len(product.to_dict()) > _MOST_TERMS:
-            raise OutOfReachError("the fractions have too large a common denominator", estimate=_MOST_TERMS)
+        if len(product.to_dict()) > _MOST_FRACTION_TERMS:
+            raise OutOfReachError(
+                "the fractions have too large a common denominator", estimate=_MOST_FRACTION_TERMS
+            )
         found.append(_terms(product))
     return (*found, _terms(common))
 

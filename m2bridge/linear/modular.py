@@ -30,7 +30,7 @@ _PANEL_COLUMNS = 16
 """Panels of at most this many columns are eliminated column by column."""
 _BASE = 32
 """Triangular matrices of at most this size are inverted directly."""
-_SMALL = 120
+_SMALL_MATRIX = 120
 """Up to this many rows or columns FLINT computes a rank faster than the blocked elimination."""
 _SMALL_ECHELON = 4096
 """Up to this many entries plain elimination in int64 is faster."""
@@ -71,7 +71,7 @@ def rank_mod(matrix: Any, p: int = LARGE_PRIME) -> int:
     array, p = _checked_arguments(matrix, p)
     if 0 in array.shape:
         return 0
-    if p >= BLAS_BELOW or min(array.shape) <= _SMALL:
+    if p >= BLAS_BELOW or min(array.shape) <= _SMALL_MATRIX:
         return int(_flint(array, p).rank())
     tall = array if array.shape[0] >= array.shape[1] else array.T
     return eliminate_residues(*_residues(tall, p)).rank

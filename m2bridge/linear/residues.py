@@ -25,7 +25,7 @@ from m2bridge.linear.primes import BLAS_BELOW, check_prime
 
 _EXACT = 2**53
 """Float64 represents all integers up to this absolute value."""
-_CHUNK = 1 << 16
+_BLOCK_ENTRIES = 1 << 16
 """The number of entries reduced at once, so that they stay in the processor's cache."""
 
 FloatArray = NDArray[np.float64]
@@ -98,9 +98,9 @@ class Field:
     def reduce(self, array: Any) -> Any:
         """Reduce integers of absolute value below 2^53 - 2p to balanced residues, in place: x <- x - p round(x / p)."""
         blocks = [array]
-        if array.size > _CHUNK:
+        if array.size > _BLOCK_ENTRIES:
             flat = array.reshape(-1) if array.flags.c_contiguous else array
-            rows = max(1, _CHUNK * len(flat) // flat.size)
+            rows = max(1, _BLOCK_ENTRIES * len(flat) // flat.size)
             blocks = [flat[start : start + rows] for start in range(0, len(flat), rows)]
         for block in blocks:
             quotient = np.rint(block * (1.0 / self.p))

@@ -24,9 +24,12 @@ from m2bridge.programs.program import degree_in
 from m2bridge.questions.point import fractions_of, residues
 
 Weights = Mapping[str, np.ndarray]
-_TRIES = 3
-_SAMPLES = 20
+_EXAMPLE_DRAWS = 3
+"""Random small inputs among which an example of different outputs is looked for."""
+_COMPARED_INPUTS = 20
+"""Random inputs at which two functions are compared."""
 _FAR = 1e-6
+"""Relative difference of outputs in float64 from which two functions are different."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,18 +60,18 @@ def comparison(model: Model, a: Weights, b: Weights, seed: int) -> Comparison:
     if all((a[name] == b[name]).all() for name in model.parameters):
         return Comparison(True, sure, "exact", "the weights are equal")
     if not model.polynomial:
-        x = np.random.default_rng([seed, 73]).normal(size=(_SAMPLES, *size))
+        x = np.random.default_rng([seed, 73]).normal(size=(_COMPARED_INPUTS, *size))
         floats = ({name: w.astype(np.float64) for name, w in weights.items()} for weights in (a, b))
         first, second = (np.asarray(model.forward(weights, x)) for weights in floats)
         gap = float(np.abs(first - second).max() / max(1.0, float(np.abs(first).max())))
-        method = f"outputs at {_SAMPLES} random inputs, relative difference {gap:.1e}"
+        method = f"outputs at {_COMPARED_INPUTS} random inputs, relative difference {gap:.1e}"
         return Comparison(gap < _FAR, Certainty.PROBABLE, "float64", method)
     if model.input_shape is not None and (example := _differing_input(model, a, b, seed)) is not None:
         return Comparison(False, sure, "exact", "outputs at an input, over QQ", example)
     if (equal := _same_polynomials(model, a, b)) is not None:
         return Comparison(equal, sure, "exact", "all coefficients of the functions, over QQ")
-    p, method = LARGE_PRIME, f"outputs at {_SAMPLES} random inputs over F_{LARGE_PRIME}"
-    inputs = Mod(np.random.default_rng([seed, 72]).integers(0, p, size=(_SAMPLES, *size)), p)
+    p, method = LARGE_PRIME, f"outputs at {_COMPARED_INPUTS} random inputs over F_{LARGE_PRIME}"
+    inputs = Mod(np.random.default_rng([seed, 72]).integers(0, p, size=(_COMPARED_INPUTS, *size)), p)
     try:
         over_p = [{name: Mod(residues(w, p), p) for name, w in weights.items()} for weights in (a, b)]
     except ValueError:  # a denominator is divisible by p
@@ -99,7 +102,7 @@ def _rational(x: Fraction) -> fmpq:
 
 def _differing_input(model: Model, a: Weights, b: Weights, seed: int) -> dict[str, Any] | None:
     rng = np.random.default_rng([seed, 71])
-    for _ in range(_TRIES):
+    for _ in range(_EXAMPLE_DRAWS):
         x = fractions_of(rng.integers(-3, 4, size=tuple(model.input_shape or ())))
         outputs = [np.asarray(model.forward(dict(weights), x)) for weights in (a, b)]
         if (outputs[0] != outputs[1]).any():

@@ -28,8 +28,9 @@ from m2bridge.questions.kernel import Context, Option, Subject, question
 from m2bridge.results import Result, register_result
 from m2bridge.views import View, cut, known
 
-_LARGEST_FILE = 16 * 2**20
-_MOST_MONOMIALS = 1500
+_LARGEST_IDEAL_FILE = 16 * 2**20
+"""Bytes of a file with an ideal."""
+_MOST_IDEAL_MONOMIALS = 1500
 _MOST_RATIONAL_MONOMIALS = 130
 _HIGHEST_CHECKED = 8
 
@@ -120,9 +121,9 @@ def _given(given: Any) -> GivenIdeal:
 
 def _from_file(file: str) -> GivenIdeal:
     try:
-        if file != "-" and Path(file).stat().st_size > _LARGEST_FILE:
-            raise InputError(f"{file} is larger than {_LARGEST_FILE // 2**20} MB")
-        text = sys.stdin.read(_LARGEST_FILE) if file == "-" else Path(file).read_text(encoding="utf-8")
+        if file != "-" and Path(file).stat().st_size > _LARGEST_IDEAL_FILE:
+            raise InputError(f"{file} is larger than {_LARGEST_IDEAL_FILE // 2**20} MB")
+        text = sys.stdin.read(_LARGEST_IDEAL_FILE) if file == "-" else Path(file).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{file} cannot be read: {getattr(error, 'strerror', error)}") from None
     return read_ideal(text, source="standard input" if file == "-" else Path(file).name)
@@ -245,7 +246,7 @@ def _say_hilbert_function(
     if h_vector is None or dim is None or dim < 0:
         return
     n = len(given.variables)
-    most = _MOST_MONOMIALS if p else _MOST_RATIONAL_MONOMIALS
+    most = _MOST_IDEAL_MONOMIALS if p else _MOST_RATIONAL_MONOMIALS
     top = max(k for k in range(_HIGHEST_CHECKED + 1) if comb(n + k - 1, k) <= most or k <= 1)
     generators = [f for f in (reduce_polynomial(f, p) if p else f for f in given.polynomials) if f]
     try:

@@ -223,7 +223,7 @@ def question(
 
 # -- what a person sees while a question takes long ------------------------------------------------------------------
 
-_PATIENCE = 1.0
+_PROGRESS_PATIENCE = 1.0
 """Seconds before a person sees the step that runs."""
 
 
@@ -243,7 +243,7 @@ class Steps:
     def __call__(self, step: str) -> None:
         self._step = step
         seconds = time.monotonic() - self._start
-        if step and seconds >= _PATIENCE:
+        if step and seconds >= _PROGRESS_PATIENCE:
             self._shown = True
             self._put(f"{step} ({seconds:.0f} s)")
 

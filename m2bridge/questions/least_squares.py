@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-_PATIENCE = 12
+_IDLE_STEPS = 12
 """A start that gains nothing for so many steps is left where it is."""
 
 Batched = Callable[[np.ndarray], np.ndarray]
@@ -28,7 +28,7 @@ def descended(
     cost = _squares(residual)
     damping, idle = np.full(len(flat), 1e-2), np.zeros(len(flat), dtype=int)
     for _ in range(steps):
-        active = np.flatnonzero((cost > floor) & np.isfinite(cost) & (idle < _PATIENCE))
+        active = np.flatnonzero((cost > floor) & np.isfinite(cost) & (idle < _IDLE_STEPS))
         if not len(active) or (not all_of_them and cost.min() <= floor):
             break
         J = jacobian(flat[active])

@@ -26,8 +26,9 @@ from m2bridge.symmetry.names import declared_fields, field_name, known_fields
 from m2bridge.symmetry.search import Search
 from m2bridge.views import View, cut
 
-HIGHEST_DEGREE = 3
-_MOST_SHOWN = 24
+HIGHEST_FIELD_DEGREE = 3
+"""The largest degree of vector fields that a user may ask for."""
+_MOST_SHOWN_FIELDS = 24
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,8 +135,8 @@ class Symmetries(Result):
         ]
         groups = [("finite", f"{group.group} on {', '.join(group.acts_on)}") for group in self.finite]
         for found in (fields, groups):
-            left = len(found) - _MOST_SHOWN
-            facts += found[:_MOST_SHOWN]
+            left = len(found) - _MOST_SHOWN_FIELDS
+            facts += found[:_MOST_SHOWN_FIELDS]
             facts += [("", f"and {left} more (--json shows all)")] if left > 0 else []
         for item in (*self.known, *self.declared):
             again = {True: ", found again", False: ", not found again", None: ""}[item.found]
@@ -216,8 +217,10 @@ def symmetries(
     >>> found.symmetry_dim, found.explains_fiber, [field.degree for field in found.fields]
     (3, True, [1, 1, 2])
     """
-    if not 1 <= degree <= HIGHEST_DEGREE:
-        raise InputError(f"the degree of fields is at most {HIGHEST_DEGREE}, not {degree}", argument="degree")
+    if not 1 <= degree <= HIGHEST_FIELD_DEGREE:
+        raise InputError(
+            f"the degree of fields is at most {HIGHEST_FIELD_DEGREE}, not {degree}", argument="degree"
+        )
     program = model.free.program
     if not program.polynomial:
         raise NotPolynomialError(f"{model}: symmetries are searched for polynomial networks")

@@ -26,7 +26,8 @@ _ENTRY = re.compile(r"^@\w+\{(\w+),\n.*?^\}\n", re.MULTILINE | re.DOTALL)
 _ARXIV = re.compile(r"arXiv:(\d{4}\.\d{4,5})")
 _ATTENTION = "2408.17221"
 """The arXiv number of the paper whose theorems are compared with the computed values."""
-_LONGEST = 160
+_LONGEST_CITED_TEXT = 160
+"""Characters of a spec or value in a citation."""
 
 
 def sentence(result: Result, *, version: str = __version__, verified: bool = False, shown: str = "") -> str:
@@ -58,12 +59,12 @@ def sentence(result: Result, *, version: str = __version__, verified: bool = Fal
     quantity, grounds = _strongest_statements(result)
     text = written(
         "cite.tex",
-        title=cut(title_of(result), _LONGEST),
-        spec=result.model if len(result.model) <= _LONGEST // 2 else None,
+        title=cut(title_of(result), _LONGEST_CITED_TEXT),
+        spec=result.model if len(result.model) <= _LONGEST_CITED_TEXT // 2 else None,
         place=_point_text(result),
         version=version,
         engine=result.macaulay2,
-        answer=cut(result.view().answer, _LONGEST),
+        answer=cut(result.view().answer, _LONGEST_CITED_TEXT),
         certainty=result.sure if isinstance(result, TemplateValues) else result.certainty.value,
         limit=result.limit,
         quantity=quantity,
@@ -104,7 +105,7 @@ def title_of(result: Result) -> str:
 def _point_text(result: Result) -> str:
     """Return the loss, the point or the weights of the question as LaTeX, or their hash if they are long."""
     if isinstance(loss := getattr(result, "loss", None), str):
-        return f"with the loss ``{latex.escaped(cut(loss, _LONGEST))}''"
+        return f"with the loss ``{latex.escaped(cut(loss, _LONGEST_CITED_TEXT))}''"
     point = getattr(result, "point", None)
     coordinates = getattr(point, "coordinates", point)
     if coordinates is not None:
@@ -120,7 +121,7 @@ def _numbers(value: Any) -> str:
         text = ", ".join(f"{name} = {_rows(rows)}" for name, rows in value.items())
     else:
         text = f"({', '.join(value)})"
-    if len(text) <= _LONGEST:
+    if len(text) <= _LONGEST_CITED_TEXT:
         return latex.escaped(text)
     digest = sha256(json.dumps(value, sort_keys=True, default=list).encode()).hexdigest()
     return f"that the record holds (sha256 \\texttt{{{digest[:16]}}})"

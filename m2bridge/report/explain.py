@@ -17,7 +17,8 @@ from m2bridge.results import Result, altered
 from m2bridge.views import cut
 
 Format = Literal["markdown", "latex"]
-_LONGEST = 120
+_LONGEST_EXPLAINED_VALUE = 120
+"""Characters of a spec or value in an explanation."""
 _DISAGREE = "**Independent witnesses disagree: do not use this answer.**"
 
 
@@ -32,7 +33,7 @@ def explain(result: Result, *, form: Format = "markdown", wrong: str | None = No
     script = final.text.rstrip() if final is not None and final.text is not None else None
     return written(
         "explain.md" if form == "markdown" else "explain.tex",
-        title=f"{result.ANALYSIS}: {cut(_subject(result), _LONGEST)}",
+        title=f"{result.ANALYSIS}: {cut(_subject(result), _LONGEST_EXPLAINED_VALUE)}",
         sections=[("Answer", [wrong])] if wrong else list(_sections(result)),
         script=None if wrong else script,
     )
@@ -48,8 +49,8 @@ def _sections(result: Result) -> Iterator[tuple[str, list[str]]]:
     yield "Question", _question(result)
     yield "Answer", _findings(result)
     statements = [
-        f"{item.quantity} {RELATION_WORDS[item.relation]} {cut(item.value, _LONGEST)}: {item.witness}, {item.how} "
-        f"({item.word})."
+        f"{item.quantity} {RELATION_WORDS[item.relation]} {cut(item.value, _LONGEST_EXPLAINED_VALUE)}: "
+        f"{item.witness}, {item.how} ({item.word})."
         for item in result.evidence
         if item.value is not None
     ]
@@ -70,7 +71,7 @@ def _steps(result: Result) -> Iterator[str]:
         purpose = "" if used.text is None else _first_comment(used.text)
         emitted = ", ".join(f"{tag} = {cut(value, 40)}" for tag, value in used.values.items())
         line = f"{number}. `{used.name}` (sha256 {used.sha256[:12]}){purpose}."
-        line += f" It emitted {cut(emitted, 4 * _LONGEST)}." if emitted else ""
+        line += f" It emitted {cut(emitted, 4 * _LONGEST_EXPLAINED_VALUE)}." if emitted else ""
         yield line + (" Its values are those of the answer." if used is final else "")
     if all(used.text is None for used in result.scripts):
         yield "Their texts are not available; `--save DIRECTORY` writes them to `scripts/` beside the record."
@@ -83,7 +84,7 @@ def _first_comment(script: str) -> str:
 
 
 def _question(result: Result) -> list[str]:
-    options = [f"{name} = {cut(value, _LONGEST)}" for name, value in result.options.items()]
+    options = [f"{name} = {cut(value, _LONGEST_EXPLAINED_VALUE)}" for name, value in result.options.items()]
     lines = [
         f"The question `{result.ANALYSIS}` about {title_of(result)}.",
         "; ".join([f"Seed {result.seed}", *options]) + ".",

@@ -30,13 +30,14 @@ from m2bridge.programs.program import Program
 from m2bridge.symmetry.fields import outputs_at
 from m2bridge.symmetry.finite import FiniteSymmetry, slices_permuted, symmetric_group
 
-MOST_WEIGHTS = 24
+MOST_EXCHANGED_WEIGHTS = 24
 """Weights up to which answers of other weights are looked for; polynomials are expanded to verify them."""
 MOST_EXCHANGES = 2000
 """So many exchanges of arrays are tried, those of few pairs first; with answers of other weights a tenth of it."""
-MOST_NUMBERS = 4_000_000
+MOST_COMPARED_NUMBERS = 4_000_000
 """Numbers in the outputs and weights of all exchanges that are tried at once."""
-_LARGEST = 1000
+_LARGEST_BALANCED = 1000
+"""Entries of a fitted affine map, balanced modulo p; larger ones are no integers of a symmetry."""
 
 Pairs = tuple[tuple[str, str], ...]
 """Arrays that change places."""
@@ -77,7 +78,7 @@ def verified_swaps(program: Program, *, p: int = LARGE_PRIME) -> list[Pairs]:
 
 
 def _small(program: Program, p: int) -> _SmallMap | None:
-    return _SmallMap(program, p) if program.parameter_count <= MOST_WEIGHTS else None
+    return _SmallMap(program, p) if program.parameter_count <= MOST_EXCHANGED_WEIGHTS else None
 
 
 def _candidates(program: Program) -> Iterator[Pairs]:
@@ -102,11 +103,11 @@ def _order(program: Program, pairs: Pairs) -> Integers:
 def _swaps_at_a_point(program: Program, p: int) -> Iterator[Pairs]:
     """Exchanges of arrays that leave the outputs at one random point."""
     size = program.parameter_count + sum(item.size for item in program.instructions)
-    tried = islice(_candidates(program), min(MOST_EXCHANGES, 10 * MOST_NUMBERS // size))
+    tried = islice(_candidates(program), min(MOST_EXCHANGES, 10 * MOST_COMPARED_NUMBERS // size))
     weights = integers(0, WEIGHTS + 48, program.parameter_count, p)
     inputs = integers(0, INPUTS + 48, program.input_count, p)
     expected = outputs_at(program, p, weights[None], inputs[None])
-    while group := list(islice(tried, max(1, MOST_NUMBERS // size))):
+    while group := list(islice(tried, max(1, MOST_COMPARED_NUMBERS // size))):
         points = np.stack([weights[_order(program, pairs)] for pairs in group])
         found = outputs_at(program, p, points, np.repeat(inputs[None], len(group), axis=0))
         yield from (group[k] for k in np.flatnonzero((found == expected).all(axis=1)))
@@ -246,7 +247,7 @@ class _SmallMap:
         if fitted is None:
             return None
         balanced = np.where(fitted > p // 2, fitted - p, fitted).reshape(len(rest) + 1, len(rest))
-        if balanced.size and np.abs(balanced).max() > _LARGEST:
+        if balanced.size and np.abs(balanced).max() > _LARGEST_BALANCED:
             return None
         return self._verified(order, rest, (balanced[:-1].T, balanced[-1]))
 

@@ -19,7 +19,7 @@ from m2bridge.programs.layers import powered_layer
 from m2bridge.programs.program import Program, Shape
 from m2bridge.symmetry.fields import VectorField, field_from
 
-MOST_WEIGHTS = 1500
+MOST_NAMED_WEIGHTS = 1500
 
 Index = tuple[int, ...]
 Move = tuple[Index, Index, int]
@@ -31,7 +31,7 @@ Move = tuple[Index, Index, int]
 
 def known_fields(model: Model) -> list[tuple[str, VectorField]]:
     """The infinitesimal generators of the groups that a model names, each with the name of its group."""
-    if model.parameter_count > MOST_WEIGHTS:
+    if model.parameter_count > MOST_NAMED_WEIGHTS:
         return []
     return [
         (f"{symmetry.group}: {symmetry.name}", field)

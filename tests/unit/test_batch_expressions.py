@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from m2bridge.batch.expressions import DEEPEST, LONGEST, parse
+from m2bridge.batch.expressions import DEEPEST_EXPRESSION, LONGEST_EXPRESSION, parse
 from m2bridge.errors import ParseError
 
 NAMES = {"a": 1, "d": 3, "word": "segre", "flag": True, "widths": [2, 3, 2]}
@@ -92,7 +92,12 @@ def test_errors_of_evaluation(text: str, reason: str) -> None:
 
 
 def test_hostile_texts_are_rejected_quickly() -> None:
-    for text in ("(" * 10_000, "not " * 200 + "a", "-" * (DEEPEST + 1) + "1", "1+" * LONGEST):
+    for text in (
+        "(" * 10_000,
+        "not " * 200 + "a",
+        "-" * (DEEPEST_EXPRESSION + 1) + "1",
+        "1+" * LONGEST_EXPRESSION,
+    ):
         with pytest.raises(ParseError):
             parse(text)
 

@@ -44,8 +44,10 @@ from m2bridge.questions import over_q
 
 # -- Theorem 3.9 ---------------------------------------------------------------------------------------------------------------
 
-_TOLERANCE = 1e-6
-_DRAWS = 20
+_RECOVERY_TOLERANCE = 1e-6
+"""Weights count as recovered up to this error in float64."""
+_INPUT_DRAWS = 20
+"""Random sets of inputs that are tried for one that is not special for the weights."""
 
 
 def _above_and_below(x: Fraction) -> Fraction:
@@ -150,13 +152,13 @@ def check_one_layer(size: Size, context: CheckContext) -> Verdict:
         return elementwise(Fraction, rng.integers(-3, 4, shape).astype(object))
 
     A, V = draw(d, d), draw(dp, rank) @ draw(rank, d)
-    for _ in range(_DRAWS):
+    for _ in range(_INPUT_DRAWS):
         try:
             found = recover(values(model, {"A1": A, "V1": V}, kernel), d, t, draw(2, d, d), kernel)
         except ZeroDivisionError:
             continue  # these inputs are special for the weights
         return _verdict(kernel, float(max(np.abs(x - y).max() for x, y in zip(found, (A, V), strict=True))))
-    return out_of_reach(f"{_DRAWS} random sets of inputs were special for the weights")
+    return out_of_reach(f"{_INPUT_DRAWS} random sets of inputs were special for the weights")
 
 
 def _verdict(kernel: AttentionKernel, error: float) -> Verdict:
@@ -165,7 +167,7 @@ def _verdict(kernel: AttentionKernel, error: float) -> Verdict:
     if kernel.exact:
         otherwise = "the recovery gives other weights"
         return decided(not error, Certainty.PROVED, f"{said}, exactly over QQ", otherwise, **computed)
-    if error > _TOLERANCE:
+    if error > _RECOVERY_TOLERANCE:
         return out_of_reach(f"the weights were recovered only up to {error:.1e}")
     return holds(Certainty.NUMERIC, f"{said}, error {error:.0e}", **computed)
 

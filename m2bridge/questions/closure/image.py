@@ -31,12 +31,14 @@ from m2bridge.programs.program import degree_in
 
 Matrix = npt.NDArray[np.int64]
 _SEED = 7
-_MOST_TERMS = 200_000
-_MOST_AXES = 8
+_MOST_COORDINATE_TERMS = 200_000
+"""Terms of all coordinates that are expanded over QQ."""
+_MOST_EQUAL_AXES = 8
+"""With more equal axes only pairs of them are permuted: all subsets would be too many."""
 _LARGEST_WEIGHT = 100
 EXTRA_POINTS = 12
 """Points beyond the number of unknowns, where almost every point gives an independent condition."""
-_MOST_ENTRIES = 5_000_000
+_MOST_IMAGE_ENTRIES = 5_000_000
 """Entries of a matrix of values at points over a small field, of which many give no new condition."""
 _SMALL_FIELD = 1000
 _POINTS_OVER_SMALL_FIELDS = 8
@@ -138,13 +140,13 @@ class Image:
         """
         each, total = self.weight_degrees
         powers, rest = divmod(degree * total, p - 1)
-        if degree * each >= p or p**powers > _MOST_ENTRIES:
+        if degree * each >= p or p**powers > _MOST_IMAGE_ENTRIES:
             return None
         share = (1 - rest / p) / p**powers
         if (1 - share) * (unknowns + EXTRA_POINTS) <= 1:
             return unknowns + EXTRA_POINTS
         needed = ceil((unknowns + 20 + sqrt(400 + 40 * unknowns)) / share)
-        small = needed <= 2 * (unknowns + 40) + 200 or needed * unknowns <= _MOST_ENTRIES
+        small = needed <= 2 * (unknowns + 40) + 200 or needed * unknowns <= _MOST_IMAGE_ENTRIES
         return needed if small else None
 
     def too_few_points(self, degree: int, p: int) -> str:
@@ -198,7 +200,7 @@ class Image:
     def polynomials(self) -> tuple[Any, ...] | None:
         """The coordinates as polynomials in the weights (python-flint), or None if they have too many terms."""
         count = self.source.parameter_count
-        if self.count * count > _MOST_TERMS:
+        if self.count * count > _MOST_COORDINATE_TERMS:
             return None
         context = flint.fmpq_mpoly_ctx.get([f"w{i}" for i in range(count)], "degrevlex")
         found = [
@@ -349,7 +351,7 @@ def coordinate_permutations(
     samples = [image.source.draw_weights(rng, p, 1) for _ in range(2)]
     for size in sorted({s for _, _, s in axes if s > 1}):
         equal = [(name, axis) for name, axis, s in axes if s == size]
-        most = len(equal) if len(equal) <= _MOST_AXES else 2
+        most = len(equal) if len(equal) <= _MOST_EQUAL_AXES else 2
         for chosen in (c for k in range(1, most + 1) for c in combinations(equal, k)):
             for neighbour in range(size - 1):
                 s = _permutation(image, span, samples, chosen, neighbour)

@@ -36,7 +36,8 @@ from m2bridge.questions.closure.stages import (
 )
 from m2bridge.questions.hilbert import generated_rank
 
-_MOST_COLUMNS = 1500
+_MOST_LIFTED_COLUMNS = 1500
+"""Monomials of a degree whose equations are lifted to QQ."""
 _PRIMES = 6
 
 
@@ -230,7 +231,7 @@ def _minimality(setting: Setting, equations: Equations, lifted: Sequence[Polynom
     n, counts = equations.span.dim, equations.counts
     for degree in list(counts)[1:]:
         total = comb(n + degree - 1, degree)
-        if total > _MOST_COLUMNS:
+        if total > _MOST_LIFTED_COLUMNS:
             sentence = f"that the generators of degree {degree} are minimal over QQ (they are over F_{setting.prime})"
             return Report(not_shown=(sentence,))
         lower = [f for f in lifted if sum(next(iter(f))) < degree]

@@ -21,7 +21,8 @@ from m2bridge.questions.closure.stages import EMPTY, LimitStop, Report, Setting
 
 _SHARE_FOR_DEGREE = 0.25
 """Share of the time left. Completeness may rest on the count, and what comes after it needs time too."""
-_DRAWS = 3
+_SECTION_DRAWS = 3
+"""Random sections that are tried before the degree is given up."""
 _SMALLEST_SECTION_PRIME = 1000
 """Over a smaller field a random section is often special."""
 
@@ -164,7 +165,7 @@ def _points_of_section(setting: Setting, size: ImageSize) -> Values | None:
     image, p = setting.image, setting.prime
     count, forms = image.source.parameter_count, random_section(setting, size)[1]
     rng = np.random.default_rng(setting.context.seed + 1)
-    for _ in range(_DRAWS):
+    for _ in range(_SECTION_DRAWS):
         weights = image.source.draw_weights(rng, p)
         moving = moving_weights(image.tangents_at(weights, p)[1][:count].T, p)
         if len(moving) == len(forms) - image.padded:

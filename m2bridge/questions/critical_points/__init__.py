@@ -32,7 +32,8 @@ from m2bridge.questions.kernel import Context, Option, question
 __all__ = ["CriticalPoints", "StratumPoints", "critical_points"]
 
 Metric = Literal["generic", "bombieri", "euclidean"]
-_MOST_COORDINATES = 150
+_MOST_LOSS_COORDINATES = 150
+"""Coordinates of a map whose critical points are counted."""
 LEAST_PRIME = 1009
 """Over smaller fields random data are too often special."""
 
@@ -143,9 +144,9 @@ def _checked(model: Model) -> Model:
     """The model with fewest weights and the same image; what has no critical points of this kind is refused."""
     if not model.polynomial:
         raise NotPolynomialError(f"{model} is not polynomial: its critical points are no algebraic set")
-    if model.coordinate_count > _MOST_COORDINATES:
+    if model.coordinate_count > _MOST_LOSS_COORDINATES:
         raise InputError(
-            f"{model} has {model.coordinate_count} coordinates; critical points are counted for up to {_MOST_COORDINATES}"
+            f"{model} has {model.coordinate_count} coordinates; critical points are counted for up to {_MOST_LOSS_COORDINATES}"
         )
     return model.leanest
 

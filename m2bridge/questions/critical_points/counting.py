@@ -44,7 +44,7 @@ from m2bridge.questions.kernel import Context
 
 TEMPLATE, BUNDLE, CONORMAL = "critical_points", "critical_points_bundle", "critical_points_conormal"
 MOST_VALUES = 150
-MOST_WEIGHTS = 9
+MOST_CHART_WEIGHTS = 9
 """With more weights than this, components outside all charts are not looked for (10 weights took more than a minute)."""
 MOST_POINTS_AGAIN = 60
 """Points of the chart, with their multiplicity in the fiber, up to which they are counted again beside Chern classes (chosen;
@@ -52,7 +52,7 @@ the 14 of lightning(d=2,dp=1) take seconds)."""
 _MOST_NORMALS = 8
 _SHARE_FOR_HYPOTHESES = 0.1
 """Of the time left, for the hypotheses of Chern classes, which are checked before anything is counted."""
-_SHARE = 0.5
+_SHARE_FOR_SECOND_WITNESS = 0.5
 """Of the time left, for every further witness and stratum."""
 
 
@@ -149,7 +149,7 @@ class Counter:
         None when they are not finitely many, or when there are no `equations` of the closure to judge by.
         """
         more = {"wholeSpace": True, "chosenParts": False, **(equations or {})}
-        values, _ = self._run(model, whole_space(model.parameter_count), more, _SHARE)
+        values, _ = self._run(model, whole_space(model.parameter_count), more, _SHARE_FOR_SECOND_WITNESS)
         all_of_them, singular = values.get("values_polynomial"), values.get("singular_polynomial")
         return self._squarefree(all_of_them), self._squarefree(singular)
 
@@ -196,7 +196,7 @@ class Counter:
         if not 0 < codim <= _MOST_NORMALS:
             return None
         try:
-            found = self.context.ask_question(closure, model, prime=self.p, share=_SHARE)
+            found = self.context.ask_question(closure, model, prime=self.p, share=_SHARE_FOR_SECOND_WITNESS)
         except M2BridgeError:
             return None
         if found.completeness != "complete" or found.equations is None or found.characteristic != self.p:
@@ -215,7 +215,7 @@ class Counter:
             return None
         sizes = {"p": self.p, "coordinateCount": model.coordinate_count}
         given = self.loss.modulo(self.p, residual=False) | equations | sizes
-        values, _ = self.context.run_template(CONORMAL, given, share=_SHARE)
+        values, _ = self.context.run_template(CONORMAL, given, share=_SHARE_FOR_SECOND_WITNESS)
         return values.get("conormal_degree") if values.get("conormal_dim") in (0, -1) else None
 
 
@@ -262,7 +262,10 @@ def further_witnesses(counter: Counter, source: ExpandedMap, count: Count, *, im
     context.report_progress("another prime, gauge and elimination")
     other, again = elsewhere(counter, source)
     found = other.count(
-        again.model, again.chart(dense=True, scaled=False), inverted=source.cone, share=_SHARE
+        again.model,
+        again.chart(dense=True, scaled=False),
+        inverted=source.cone,
+        share=_SHARE_FOR_SECOND_WITNESS,
     )
     if found.known:
         method = "the program's polynomials, other prime, gauge and elimination"
@@ -294,7 +297,7 @@ def strata_points(counter: Counter, model: Model, first: Count) -> Strata | None
     for name, stratum in strata:
         context.report_progress(f"stratum {name}")
         own = ExpandedMap(stratum, counter.p, context.seed)
-        bundle, count = counter.first(own, _SHARE)
+        bundle, count = counter.first(own, _SHARE_FOR_SECOND_WITNESS)
         point = StratumPoints(
             stratum=name, dim=own.image_dim, count=count.points, zero_loss=count.zero_loss, families=count.families
         )  # fmt: skip
@@ -316,7 +319,7 @@ def _again(counter: Counter, own: ExpandedMap, count: Count, bundle: tuple[int, 
     if bundle is not None and count.fiber_degree:
         return bundle[0] // count.fiber_degree
     other, source = elsewhere(counter, own)
-    return _kind(other.count(source.model, source.chart(dense=True), share=_SHARE))
+    return _kind(other.count(source.model, source.chart(dense=True), share=_SHARE_FOR_SECOND_WITNESS))
 
 
 @dataclass(frozen=True, slots=True)
@@ -336,7 +339,7 @@ def account(
     points = None if strata is None else [point for point, _ in strata]
     if points is not None and source.cone and not linear:
         points.append(StratumPoints(stratum="the origin", dim=0, count=1))
-    small = source.model.parameter_count <= MOST_WEIGHTS and count.values is not None
+    small = source.model.parameter_count <= MOST_CHART_WEIGHTS and count.values is not None
     total = None
     if small and not count.families and count.limit is None:
         counter.context.report_progress("all critical points of the weights")

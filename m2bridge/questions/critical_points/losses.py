@@ -29,7 +29,7 @@ from m2bridge.questions.point import residues
 
 METRICS = ("generic", "bombieri", "euclidean")
 _SPARE = 4
-_SMALL, _LARGE = 12, 15_000
+_SMALL_ENTRY, _LARGE_ENTRY = 12, 15_000
 """Random integers up to these: small ones where the same numbers are used over QQ."""
 
 
@@ -196,7 +196,7 @@ def metric_loss(
     """A metric with a target, random unless it is given; `kernel` is the dimension of the kernel of a random quadric."""
     count = model.coordinate_count
     rng = np.random.default_rng([seed, 31])
-    size = _SMALL if small else _LARGE
+    size = _SMALL_ENTRY if small else _LARGE_ENTRY
     if target is not None and len(target) != count:
         raise InputError(f"--target has {len(target)} numbers; functions of {model} have {count} coordinates")
     if kernel and metric != "generic":

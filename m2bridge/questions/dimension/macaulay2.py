@@ -25,7 +25,7 @@ from m2bridge.questions.kernel import Context
 from m2bridge.scripts import Script, render
 
 TEMPLATE = "dimension"
-_SHARE = 0.5
+_SHARE_FOR_RANK = 0.5
 """Of the time left; the counts below keep the script to seconds (1.3 s for a deep attention of 3,072 weights)."""
 MOST_WEIGHTS = 20_000
 MOST_JACOBIAN_WEIGHTS = 60
@@ -35,7 +35,7 @@ MOST_INTERPRETED = 1_000_000
 """Multiplications of a user's own network, which Macaulay2 interprets entry by entry."""
 MOST_EXPONENTS = 500_000
 """Exponents of all terms of a polynomial map, which a script lists."""
-MOST_NUMBERS = 64
+MOST_LISTED_NUMBERS = 64
 """More numbers than this are compared by a hash of them."""
 
 
@@ -121,7 +121,7 @@ def ask_macaulay2(context: Context, model: Model, p: int) -> list[Evidence]:
         free.program, p, context.seed, free.draw_weights(np.random.default_rng([context.seed, 9]), p)
     )
     try:
-        values, stopped = context.run_script(_script(free, probe), share=_SHARE)
+        values, stopped = context.run_script(_script(free, probe), share=_SHARE_FOR_RANK)
     except NoEngineError:
         return [_nothing("no Macaulay2 found; the other witnesses answer")]
     except EngineError as error:
@@ -180,7 +180,7 @@ def _meetings(values: Values, probe: Probe, ancestry: Ancestry) -> list[Evidence
 def _condensed(listed: list[list[int]]) -> list[int] | str:
     """The numbers themselves, or where they are many how many they are and a hash of them."""
     flat = [int(number) for row in listed for number in row]
-    if len(flat) <= MOST_NUMBERS:
+    if len(flat) <= MOST_LISTED_NUMBERS:
         return flat
     return f"{len(flat)} numbers, sha256 {sha256(repr(flat).encode()).hexdigest()[:16]}"
 

@@ -40,11 +40,11 @@ from m2bridge.questions.point import (
 
 __all__ = ["Fiber", "FiberComponent", "fiber"]
 
-_MOST_TERMS = 400_000
+_MOST_EQUATION_TERMS = 400_000
 """Terms of all equations together up to which one Groebner basis is tried."""
-_MOST_TERMS_EACH = 8_000
+_MOST_TERMS_OF_AN_EQUATION = 8_000
 """Terms of one equation up to which equations are formed at all."""
-_MOST_WEIGHTS = 40
+_MOST_FIBER_WEIGHTS = 40
 _PLAIN_LIGHTNING_WEIGHTS = 20
 _PLAIN_WEIGHTS_BEFORE_SLICE = 12
 _MULTI_HEAD_WEIGHTS = 12
@@ -234,11 +234,11 @@ def _say_verdict(
 def in_reach(model: Model, p: int, seed: int) -> bool:
     """Whether one Groebner basis of all equations is worth trying."""
     network = model.knowledge.attention
-    most = _MULTI_HEAD_WEIGHTS if network is not None and network.multi_head else _MOST_WEIGHTS
-    if model.parameter_count > most or (terms := estimated_terms(model)) > _MOST_TERMS_EACH:
+    most = _MULTI_HEAD_WEIGHTS if network is not None and network.multi_head else _MOST_FIBER_WEIGHTS
+    if model.parameter_count > most or (terms := estimated_terms(model)) > _MOST_TERMS_OF_AN_EQUATION:
         return False
     span, _ = equation_span(model, p, seed)
-    return terms * span <= _MOST_TERMS
+    return terms * span <= _MOST_EQUATION_TERMS
 
 
 def _compute(context: Context, point: Point, p: int, *, force: bool) -> ComputedFiber:

@@ -25,13 +25,13 @@ from m2bridge.questions.point import Point, other_primes
 
 TEMPLATE = "fiber"
 _HOW = "Groebner basis of the fiber's equations"
-_SHARE = 0.5
+_SHARE_FOR_FIRST_BASIS = 0.5
 """Of the remaining time, for the first of two Groebner bases."""
 _MOST_CONJUGATES = 64
 """More conjugate components than this stay one entry."""
-_SHOWN = 8
+_SHOWN_OUTPUTS = 8
 """Outputs that are kept in evidence."""
-_RATIONAL_WEIGHTS = 18
+_MOST_RATIONAL_WEIGHTS = 18
 """One layer with at most this many weights is computed over QQ too."""
 
 
@@ -134,7 +134,7 @@ def plain(
     span, first = equation_span(point.model, p, seed)
     request = _Request(point, p, seed, first, slice_of(point.model, seed) if cut else None)
     sent = script_values(point, p, seed, first, request.sliced)
-    values, limit = context.run_template(TEMPLATE, sent, point.model, share=_SHARE)
+    values, limit = context.run_template(TEMPLATE, sent, point.model, share=_SHARE_FOR_FIRST_BASIS)
     outputs = _outputs(values, sent["outputs"], p)
     if "fiber_dim" not in values:
         return ComputedFiber(method="sliced" if cut else "plain", limit=limit, evidence=tuple(outputs))
@@ -279,7 +279,7 @@ def _examined(one: FiberComponent, i: int, request: _Request) -> tuple[FiberComp
     fresh = Mod(draw_inputs(model, np.random.default_rng([seed, 102]), 12, p), p)
     ours, asked = (outputs_at(model, w, fresh).values.ravel() for w in (weights, point.mod(p)))
     start = int(np.argmax(ours != asked))  # the first difference, or 0
-    theirs, mine = (values[start : start + _SHOWN].tolist() for values in (asked, ours))
+    theirs, mine = (values[start : start + _SHOWN_OUTPUTS].tolist() for values in (asked, ours))
     quantity = f"outputs at a point of component {i + 1}"
     method = "the forward pass at a point of it, 12 fresh inputs"
     evidence = _by_both(quantity, p, macaulay2=theirs, modular=mine, method=method)
@@ -341,7 +341,7 @@ def _again(
     """Compute the same over QQ where that is quick, else over a second prime; False where the two fibers are different."""
     point, model, p = request.point, request.point.model, request.p
     by_matrices = model.knowledge.layer is not None and "A" in model.parameters
-    rational = by_matrices and model.parameter_count <= _RATIONAL_WEIGHTS
+    rational = by_matrices and model.parameter_count <= _MOST_RATIONAL_WEIGHTS
     others = [0] if rational else [q for q in other_primes(point, p, 2) if q != avoided]
     if not others:
         return found, True

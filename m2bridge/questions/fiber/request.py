@@ -24,9 +24,10 @@ from m2bridge.questions.point import Point
 
 _SPARE_INPUTS = 8
 _MOST_INPUTS = 400
-_ATTEMPTS = 6
+_DRAWN_POINTS = 6
+"""Random points that a script may try for one that is not special."""
 _MOST_MOVES = 4
-_MOST_VARIABLES = 16
+_MOST_WEIGHTS_AND_MOVES = 16
 """Whether all orbits have one dimension is asked for at most so many moves, or for so many weights and moves together."""
 
 
@@ -105,7 +106,7 @@ def script_values(
     known = [element(point.vector) for element in finite_symmetries(model)]
     others = [] if sliced is not None else [vector for _, vector in partners(point)]
     orbit_dim = symmetry_dim(point)
-    few = orbit_dim <= _MOST_MOVES or model.parameter_count + orbit_dim <= _MOST_VARIABLES
+    few = orbit_dim <= _MOST_MOVES or model.parameter_count + orbit_dim <= _MOST_WEIGHTS_AND_MOVES
     rng = np.random.default_rng([seed, 96])
 
     def numbers(vector: Any) -> list[Any]:
@@ -122,7 +123,7 @@ def script_values(
         "sliceForms": [
             [numbers(form), *numbers([value])] for form, value in (sliced.forms if sliced else ())
         ],
-        "drawn": [rng.integers(1, p or 8, size=model.parameter_count) for _ in range(_ATTEMPTS)],
+        "drawn": [rng.integers(1, p or 8, size=model.parameter_count) for _ in range(_DRAWN_POINTS)],
         "orbitDim": orbit_dim,
         "moves": independent_moves(model, orbit_dim, seed) if few and ask_orbits else [],
     }

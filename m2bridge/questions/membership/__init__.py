@@ -42,7 +42,7 @@ from m2bridge.results import Result, register_result
 from m2bridge.views import View, cut
 
 TEMPLATE = "membership"
-_SHARE = 1 / 3
+_SHARE_FOR_POINTS = 1 / 3
 """Of the time left, for the fiber and for its real components; the closure gets what is left then."""
 _MOST_COORDINATES_AGAIN = 12
 """Equations are looked for up to so many coordinates where it is known already that the point is not in the closure: 11 s for
@@ -284,7 +284,7 @@ class _Search:
 
     def _fiber(self, *, prove: bool) -> tuple[Values, str | None]:
         sent = _request(self.model, [self.point], self.context.seed, prove=prove)
-        return self.context.run_template(TEMPLATE, sent, self.model, share=_SHARE)
+        return self.context.run_template(TEMPLATE, sent, self.model, share=_SHARE_FOR_POINTS)
 
     def _from_points(self, values: Mapping[str, Any]) -> None:
         """Points of the fiber, each checked by the program; the best is kept: rational before real before complex.

@@ -24,11 +24,16 @@ from m2bridge.questions.over_q import fmpq
 from m2bridge.questions.point import given_point
 
 _HOW = 'write a list of coordinates such as 1,0,-1/2, or {"inputs": [...], "outputs": [...]}, or {"weights": {...}}'
-_MOST_CHARACTERS = 1_000_000
-_BITS = 200
-_STARTS, _STEPS = 12, 120
+_LONGEST_POINT = 1_000_000
+"""Characters of a point on the command line or in a file."""
+_ARB_BITS = 200
+"""Precision of the balls around real weights."""
+_DESCENT_STARTS, _DESCENT_STEPS = 12, 120
+"""Random starts of the least squares, and steps of each."""
 REACHED = 1e-9
-_LARGEST = 10**100
+"""A point is reached numerically if it is closer than this, relative to 1 + its norm."""
+_LARGEST_COORDINATE = 10**100
+"""Larger points are not tried in float64: squares of residuals would overflow."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +96,8 @@ def written_point(text: str, how: str) -> tuple[Any, str]:
             raise InputError(f"{source} cannot be read: {error}") from None
     elif text.endswith(".json"):
         raise InputError(f"{source}: there is no such file")
-    if len(text) > _MOST_CHARACTERS:
-        raise InputError(f"{source} is longer than {_MOST_CHARACTERS} characters")
+    if len(text) > _LONGEST_POINT:
+        raise InputError(f"{source} is longer than {_LONGEST_POINT} characters")
     stripped = text.strip()
     if stripped[:1] not in ("[", "{"):
         return [part.strip() for part in stripped.split(",")], source
@@ -173,7 +178,7 @@ class AlgebraicPoint:
 
 @contextmanager
 def _precise() -> Iterator[None]:
-    before, flint.ctx.prec = flint.ctx.prec, _BITS
+    before, flint.ctx.prec = flint.ctx.prec, _ARB_BITS
     try:
         yield
     finally:
@@ -191,7 +196,7 @@ def least_distance(model: Model, values: Sequence[Fraction], rng: np.random.Gene
 
     Least squares in float64 from random starts (Levenberg and Marquardt); infinite where the point is too large for floats.
     """
-    if max(map(abs, values)) > _LARGEST:
+    if max(map(abs, values)) > _LARGEST_COORDINATE:
         return float("inf")
     goal = np.array([float(v) for v in values])
     scale = 1 + float(np.linalg.norm(goal))
@@ -203,8 +208,8 @@ def least_distance(model: Model, values: Sequence[Fraction], rng: np.random.Gene
         found = model.coordinate_jacobian(model.unflatten(flat))
         return np.swapaxes(np.asarray(found, dtype=float), 1, 2)
 
-    starts = np.array([model.flatten(model.draw_real_weights(rng)) for _ in range(_STARTS)])
+    starts = np.array([model.flatten(model.draw_real_weights(rng)) for _ in range(_DESCENT_STARTS)])
     floor = (REACHED * scale * 1e-2) ** 2
     with np.errstate(all="ignore"):
-        _, cost = descended(residuals, jacobian, starts, floor=floor, steps=_STEPS, all_of_them=False)
+        _, cost = descended(residuals, jacobian, starts, floor=floor, steps=_DESCENT_STEPS, all_of_them=False)
     return float(np.sqrt(cost.min())) / scale
