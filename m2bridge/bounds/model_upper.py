@@ -32,7 +32,7 @@ from m2bridge.evidence import Evidence
 from m2bridge.families import Mod, Model
 from m2bridge.families.attention import AttentionNetwork
 from m2bridge.families.attention_knowledge import attention_dim
-from m2bridge.families.mlp import Perceptron
+from m2bridge.families.perceptron import Perceptron
 from m2bridge.families.symbolic import symbolic_map
 from m2bridge.linear.modular import rank_mod, rank_over_q
 from m2bridge.programs.points import WEIGHTS, Held

@@ -328,7 +328,7 @@ def widths_command(
     if paper_method is not None:
         for result in results:
             network: Any = parse_spec(result.model)
-            measured[network.d[0]] = charts.measured_rank(network, seed=seed, precision=paper_method)
+            measured[network.widths[0]] = charts.measured_rank(network, seed=seed, precision=paper_method)
     rows = charts.rows_of(results, measured)
     title, citation = _title(results[0].model)
     label = f"250 inputs, {paper_method}" if paper_method else ""
@@ -430,7 +430,7 @@ def _title(spec: str) -> tuple[str, str]:
     """Return the title of Figure 3 and the citation of its formula."""
     model: Any = parse_spec(spec)
     name = "lightning" if model.polynomial else "softmax"
-    title = f"{name} attention, l={len(model.a)}, t={model.t}, a={model.a[0]}"
+    title = f"{name} attention, l={model.layers}, t={model.t}, a={model.ranks[0]}"
     if model.knowledge.formula is None or not model.knowledge.formula.applies:
         return title, "no formula"
     number = re.search(r"Equation (\d+)|Theorem [\d.]+", model.knowledge.formula.citation)

@@ -1,9 +1,10 @@
 """Models: named families of networks, and user-defined networks and maps.
 
-- what a model is: `base`, `symmetries`, `evaluation` (a model at given weights), `symbolic` (over polynomials); `spec` and
-  `catalogue` read specs;
-- families: `attention` has what `lightning`, `softmax` and `transformer` share, `virtual` its virtual weights; `mlp`,
-  `convolution`, `tensors`;
+- what a model is: `base`, `evaluation` (a model at given weights), `symbolic` (over polynomials); `spec` and `catalogue` read
+  specs;
+- what is known about a model: `knowledge`, `symmetries`, `sampling` (points for ranks), and `*_knowledge`, `attention_sampling`;
+- families: `attention` has the layers that `self_attention` and `transformer` share, `virtual` their virtual weights, `segre` the
+  coordinates of one layer; `perceptron`, `convolution`, `tensors`;
 - user-defined: `user_network` (recorded networks), `polynomial_map` (maps; `rational_cone` of rational ones), `user_code` (files
   that are run).
 """
@@ -12,10 +13,9 @@ from m2bridge.families.base import Formula, Model, Symmetry
 from m2bridge.families.catalogue import FAMILIES, Family, parse_spec
 from m2bridge.families.convolution import Convolution
 from m2bridge.families.evaluation import coordinate_jacobian, jacobian, output_jacobian
-from m2bridge.families.lightning import DeepLightning, Lightning
-from m2bridge.families.mlp import MLP, Linear
+from m2bridge.families.perceptron import MLP, Linear, Perceptron
 from m2bridge.families.polynomial_map import PolynomialMap, from_sympy, from_text, read_map
-from m2bridge.families.softmax import Softmax
+from m2bridge.families.self_attention import Attention, DeepLightning, Lightning, Softmax
 from m2bridge.families.symbolic import symbolic_map
 from m2bridge.families.user_network import UserNetwork, from_callable, from_torch
 from m2bridge.linear.residues import Mod
@@ -23,6 +23,7 @@ from m2bridge.linear.residues import Mod
 __all__ = [
     "FAMILIES",
     "MLP",
+    "Attention",
     "Convolution",
     "DeepLightning",
     "Family",
@@ -31,6 +32,7 @@ __all__ = [
     "Linear",
     "Mod",
     "Model",
+    "Perceptron",
     "PolynomialMap",
     "Softmax",
     "Symmetry",

@@ -9,16 +9,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 
-from m2bridge.families.attention_knowledge import attention_dim, attention_knowledge
-from m2bridge.families.attention_sampling import attention_sampling
-from m2bridge.families.base import Knowledge, NetworkModel, Shape, Weights
-from m2bridge.families.sampling import Sampling
+from m2bridge.families.attention_knowledge import attention_dim
+from m2bridge.families.base import NetworkModel, Shape, Weights
 from m2bridge.families.virtual import equation_11, virtual_dim, virtual_weights
 from m2bridge.linear.residues import Mod
+
+HIGHEST_DEGREE = 10_000
 
 
 class AttentionNetwork(NetworkModel):
@@ -27,24 +27,14 @@ class AttentionNetwork(NetworkModel):
     Weights of a layer with several heads have a leading axis over them. Layers are numbered from 1.
     """
 
-    m2_names: ClassVar[Mapping[str, str]] = {
-        "d": "widths",
-        "a": "ranks",
-        "coordinate_system": "coordinateSystem",
-        "positions": "withPositions",
-        "softmax": "",
-    }
-    unwritten: ClassVar[tuple[str, ...]] = (
-        "heads",
-        "r",
-        "parametrization",
-        "coordinate_system",
-    )
-    numbered: ClassVar[bool] = True
+    widths: tuple[int, ...]
+    """Rows d_0, ..., d_l of the inputs and of the output of each layer."""
+    ranks: tuple[int, ...]
+    """Rows a_1, ..., a_l of Q_i and K_i."""
+    numbered: bool = True
     """Whether names of weights end with the number of their layer."""
-    d: Any
-    a: Any
     heads: Any = 1
+    """Number of heads, of each layer or of all."""
     t: int
     """Number of tokens."""
     parametrization: str = "weights"
@@ -63,16 +53,6 @@ class AttentionNetwork(NetworkModel):
     """The power to which each score is raised."""
 
     @property
-    def widths(self) -> tuple[int, ...]:
-        """Rows d_0, ..., d_l of the inputs and of the output of each layer."""
-        return tuple(self.d)
-
-    @property
-    def ranks(self) -> tuple[int, ...]:
-        """Rows a_1, ..., a_l of Q_i and K_i."""
-        return tuple(self.a)
-
-    @property
     def layers(self) -> int:
         return len(self.widths) - 1
 
@@ -82,7 +62,7 @@ class AttentionNetwork(NetworkModel):
 
     def head_count(self, layer: int) -> int:
         """Number of heads of a layer, whose outputs are added."""
-        return int(self.heads[layer - 1] if isinstance(self.heads, tuple) else self.heads)
+        return int(self.heads[layer - 1] if isinstance(self.heads, tuple) else self.heads or 1)
 
     @property
     def multi_head(self) -> bool:
@@ -95,8 +75,11 @@ class AttentionNetwork(NetworkModel):
         return list(zip(self.widths, self.widths[1:], self.ranks, heads, strict=False))
 
     @property
-    def defaults(self) -> Mapping[str, Any]:
-        return {"a": self.d[:-1], "heads": (1,) * self.layers}
+    def is_plain(self) -> bool:
+        """Whether the network is one of Henry, Marchetti and Kohn; lightning perhaps with heads and skip connections."""
+        if self.causal or self.tied or self.positions or self.power > 1:
+            return False
+        return not (self.softmax and (self.skip or self.multi_head))
 
     def check(self) -> None:
         self.need(self.layers >= 1, "d", "d lists the widths of at least one layer, such as [3,3]")
@@ -258,13 +241,3 @@ class AttentionNetwork(NetworkModel):
         for i in self.layer_numbers:
             X = self.layer(weights, i, X)
         return X
-
-    # -- what is known ------------------------------------------------------------------------------
-
-    @cached_property
-    def knowledge(self) -> Knowledge:
-        return attention_knowledge(self)
-
-    @property
-    def sampling(self) -> Sampling:
-        return attention_sampling(self)

@@ -18,15 +18,16 @@ from m2bridge.programs.points import NOTHING_HELD, Held
 
 if TYPE_CHECKING:
     from m2bridge.families.attention import AttentionNetwork
+    from m2bridge.families.self_attention import Attention
 
 PAPER = "Henry, Marchetti, Kohn, arXiv:2408.17221"
 HOMOGENEOUS_SCORES = "homogeneity of the scores"
 LAYERS = "sum over layers of sum_h A_h (x) V_h in its variety, up to changes of basis"
 
 
-def attention_knowledge(network: AttentionNetwork) -> Knowledge:
+def attention_knowledge(network: Attention) -> Knowledge:
     """Collect what is known about a network of attention layers and nothing else."""
-    plain = _is_plain(network)
+    plain = network.is_plain
     deep = plain and network.numbered and not network.softmax
     return Knowledge(
         formula=dimension_formula(network) if plain else causal_formula(network),
@@ -37,13 +38,6 @@ def attention_knowledge(network: AttentionNetwork) -> Knowledge:
         homogeneous=not (network.softmax or network.skip or network.positions),
         attention=network if plain else None,
     )
-
-
-def _is_plain(network: AttentionNetwork) -> bool:
-    """Decide whether the network is one of the paper, perhaps with heads and skip connections in the lightning case."""
-    if network.causal or network.tied or network.positions or network.power > 1:
-        return False
-    return not (network.softmax and (network.skip or network.multi_head))
 
 
 # -- dimensions ------------------------------------------------------------------------------------------
@@ -292,7 +286,7 @@ def _score_scaling(network: AttentionNetwork, i: int, heads: int, citation: str)
 def _scaling_citation(network: AttentionNetwork) -> str:
     if not network.numbered:
         return f"{PAPER}, Theorem 3.2"
-    return f"{PAPER}, Equation 13" if _is_plain(network) else HOMOGENEOUS_SCORES
+    return f"{PAPER}, Equation 13" if network.is_plain else HOMOGENEOUS_SCORES
 
 
 def _between(network: AttentionNetwork, i: int) -> Symmetry:

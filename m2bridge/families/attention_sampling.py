@@ -11,10 +11,10 @@ import numpy as np
 from m2bridge.families.sampling import Arrays, Sampling, normal_matrix
 
 if TYPE_CHECKING:
-    from m2bridge.families.attention import AttentionNetwork
+    from m2bridge.families.self_attention import Attention
 
 
-def attention_sampling(network: AttentionNetwork) -> Sampling:
+def attention_sampling(network: Attention) -> Sampling:
     """Choose the points for a network of attention: special ones for one head in each layer and no skip connections."""
     plain = network.knowledge.attention is not None and not (network.skip or network.multi_head)
     if not plain:
@@ -26,7 +26,7 @@ def attention_sampling(network: AttentionNetwork) -> Sampling:
 class LightningSampling(Sampling):
     """Points of lightning networks, by (Q, K, V)."""
 
-    model: AttentionNetwork
+    model: Attention
 
     def samples_needed(self) -> int | None:
         """Estimate how many inputs show the generic rank.
@@ -77,7 +77,7 @@ class LightningSampling(Sampling):
 class SoftmaxSampling(Sampling):
     """Points of softmax networks, by (Q, K, V)."""
 
-    model: AttentionNetwork
+    model: Attention
 
     def real_point(self, samples: int, seed: int) -> tuple[Arrays, Arrays]:
         if self.model.parametrization != "weights":
@@ -85,7 +85,7 @@ class SoftmaxSampling(Sampling):
         return softmax_point(self.model, samples, seed)
 
 
-def softmax_point(network: AttentionNetwork, samples: int, seed: int) -> tuple[Arrays, Arrays]:
+def softmax_point(network: Attention, samples: int, seed: int) -> tuple[Arrays, Arrays]:
     """Draw real weights and inputs at which a softmax network is well conditioned.
 
     Tokens that attend alike become equal and then tell nothing about later layers. So keys and queries are drawn close to each

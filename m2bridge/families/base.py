@@ -100,11 +100,16 @@ class Model(ABC):
 
     def check_sizes(self, name: str, size: int | tuple[int, ...]) -> None:
         """Refuse sizes that are not integers from 1 to 100,000."""
-        for value in size if isinstance(size, tuple) else (size,):
+        for index, value in enumerate(size if isinstance(size, tuple) else (size,)):
+            argument = self.argument_name(name, index)
             whole = isinstance(value, int) and not isinstance(value, bool)
-            self.need(whole, name, f"{name} should be an integer, not {value!r}")
+            self.need(whole, argument, f"{argument} should be an integer, not {value!r}")
             small = 1 <= value <= LARGEST_SIZE
-            self.need(small, name, f"{name} should be between 1 and {LARGEST_SIZE}, not {value}")
+            self.need(small, argument, f"{argument} should be between 1 and {LARGEST_SIZE}, not {value}")
+
+    def argument_name(self, field: str, index: int = 0) -> str:
+        """The argument of the spec that a field, or one entry of it, is written as."""
+        return WRITTEN.get(field, field)
 
     def check_choice(self, name: str, value: str, choices: Sequence[str]) -> None:
         """Refuse a word that is not among `choices`."""

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import entry_points
+from inspect import signature
 from types import ModuleType
 from typing import Any
 
@@ -17,13 +18,20 @@ from m2bridge.errors import InputError, SpecError, suggestion
 from m2bridge.families.base import Formula, Model
 from m2bridge.families.convolution import Convolution
 from m2bridge.families.evaluation import random_image_points
-from m2bridge.families.lightning import DeepLightning, Lightning
-from m2bridge.families.mlp import MLP, Linear, perceptron
+from m2bridge.families.perceptron import MLP, Linear
 from m2bridge.families.polynomial_map import read_inline
-from m2bridge.families.softmax import Softmax
-from m2bridge.families.spec import Arguments, read
+from m2bridge.families.self_attention import (
+    Attention,
+    DeepLightning,
+    Lightning,
+    Softmax,
+    attention_network,
+    multi_head,
+    skip_lightning,
+)
+from m2bridge.families.spec import WRITTEN, Arguments, read
 from m2bridge.families.tensors import CP
-from m2bridge.families.transformer import AttentionVariant, Transformer, with_options
+from m2bridge.families.transformer import Transformer
 from m2bridge.families.user_code import allowed_model, is_code
 from m2bridge.families.user_network import read_file, read_program
 from m2bridge.linear.modular import rank_mod
@@ -44,44 +52,63 @@ class Family:
     build: Callable[[Arguments], Model] | None = None
 
 
-def _multi_head(arguments: Arguments) -> DeepLightning:
-    arguments.only("d", "dp", "a", "heads", "t", "parametrization", "coordinates")
-    if "heads" not in arguments.values:
-        arguments.fail("multi-head needs heads=")
-    layer = arguments.changed("heads").built(Lightning)
-    options: dict[str, Any] = {
-        name: getattr(layer, name) for name in ("t", "parametrization", "coordinate_system")
-    }
-    return DeepLightning(d=layer.widths, a=layer.ranks, heads=arguments.values["heads"], **options)  # type: ignore[arg-type]
+def _family(kind: str, model: type[Model]) -> Family:
+    return Family(model.family, model.summary, model.example, kind, model.from_arguments)
 
 
-def _skip_lightning(arguments: Arguments) -> DeepLightning:
-    arguments.only("d", "a", "t", "heads", "parametrization", "coordinates")
-    return arguments.changed(skip=True).built(DeepLightning)
+def _options(
+    kind: str, name: str, build: Callable[..., Model], example: str, summary: str
+) -> Family:  # fmt: skip
+    """A family that is a set of options of a class: the arguments of its spec are those of the function."""
+    return Family(name, summary, example, kind, lambda arguments: arguments.called(build))
 
 
-def _family(
-    kind: str, model: type[Model], build: Callable[[Arguments], Model] | None = None, more: str = ""
-) -> Family:
-    return Family(model.family, model.summary + more, model.example, kind, build or model.from_arguments)
+_MORE = ("causal", "tied", "r", "positions")
+"""Options of attention that the families ``deep-lightning`` and ``softmax`` pass on."""
+
+
+def _with_more_options(arguments: Arguments, build: Callable[..., Attention]) -> Attention:
+    """Read a network of attention; one with more options if the spec has some."""
+    if not any(key in arguments.values for key in _MORE):
+        if not arguments.values:  # asked for the names of all arguments
+            names = [WRITTEN.get(name, name) for name in signature(build).parameters]
+            arguments.only(*names, *_MORE)
+        return arguments.called(build)
+    softmax = arguments.changed(softmax=True) if build is Softmax else arguments
+    return softmax.called(attention_network)
 
 
 _LISTED = (
-    _family("attention", Lightning),
-    _family("attention", DeepLightning, lambda given: with_options(given, DeepLightning), ", causal="),
-    Family(
-        "multi-head", "one layer of lightning self-attention with several heads (short for deep-lightning)",
-        "multi-head(d=3,dp=3,a=3,heads=2,t=2)", "attention", _multi_head,
+    _options(
+        "attention", "lightning", Lightning, "lightning(d=2,dp=1,a=2,t=2)",
+        "one layer of lightning self-attention, V X X^T A X",
     ),
     Family(
-        "skip-lightning", "lightning self-attention with skip connections (short for deep-lightning)",
-        "skip-lightning(d=[2,2,2],a=[2,2],t=2)", "attention", _skip_lightning,
+        "deep-lightning", "layers of lightning self-attention; heads=, skip=, parametrization=, causal=",
+        "deep-lightning(d=[3,3,3],a=[2,2],t=3)", "attention", lambda arguments: _with_more_options(arguments, DeepLightning),
     ),
-    _family("attention", Softmax, lambda given: with_options(given, Softmax), "; causal="),
-    _family("attention", AttentionVariant),
+    _options(
+        "attention", "multi-head", multi_head, "multi-head(d=3,dp=3,a=3,heads=2,t=2)",
+        "one layer of lightning self-attention with several heads (short for deep-lightning)",
+    ),
+    _options(
+        "attention", "skip-lightning", skip_lightning, "skip-lightning(d=[2,2,2],a=[2,2],t=2)",
+        "lightning self-attention with skip connections (short for deep-lightning)",
+    ),
+    Family(
+        "softmax", "normalised self-attention; analytic, so it has a dimension but no ideal; causal=",
+        "softmax(d=[3,3,3],a=[2,2],t=3)", "attention", lambda arguments: _with_more_options(arguments, Softmax),
+    ),
+    _options(
+        "attention", "attention", attention_network, "attention(d=[3,3],a=2,t=3,causal=true)",
+        "self-attention with options: causal=, tied= (Q = K), r= (scores^r), positions=, softmax=, heads=, skip=",
+    ),
     _family("attention", Transformer),
-    _family("perceptrons", MLP, perceptron, "; r=[2,3] for one exponent a hidden layer, bias=true"),
-    _family("perceptrons", Linear),
+    _options(
+        "perceptrons", "mlp", MLP, "mlp(widths=[2,3,2],r=2)",
+        "perceptron with activation x^r; r=[2,3] for one exponent a hidden layer, bias=true",
+    ),
+    _options("perceptrons", "linear", Linear, "linear(widths=[3,2,3])", "product of matrices"),
     _family("convolutions", Convolution),
     _family("tensors", CP),
     Family(

@@ -7,15 +7,14 @@ verified at random points before a bound rests on them.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from m2bridge.families.symmetries import FoundSymmetries, Symmetry
 from m2bridge.programs.points import NOTHING_HELD, Held
 
 if TYPE_CHECKING:
-    from m2bridge.families.attention import AttentionNetwork
-    from m2bridge.families.lightning import Lightning
-    from m2bridge.families.mlp import Perceptron
+    from m2bridge.families.perceptron import Perceptron
+    from m2bridge.families.self_attention import Attention
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,15 +71,15 @@ class Knowledge:
     symmetries: tuple[Symmetry, ...] = ()
     gauge: Held = NOTHING_HELD
     homogeneous: bool = False
-    attention: AttentionNetwork | None = None
+    attention: Attention | None = None
     perceptron: Perceptron | None = None
     searched: FoundSymmetries | None = None
 
     @property
-    def layer(self) -> Lightning | None:
+    def layer(self) -> Attention | None:
         """The network itself where it is one layer of lightning attention by (Q, K, V) or (A, V)."""
         attention = self.attention
-        return None if attention is None or attention.numbered else cast("Lightning", attention)
+        return None if attention is None or attention.numbered else attention
 
     @property
     def matrix_product(self) -> tuple[int, ...] | None:

@@ -13,7 +13,7 @@ from m2bridge.families.knowledge import Formula, Knowledge, cited
 from m2bridge.families.symmetries import Label, Symmetry
 
 if TYPE_CHECKING:
-    from m2bridge.families.mlp import Perceptron
+    from m2bridge.families.perceptron import Perceptron
 
 KILEEL = "Kileel, Trager, Bruna, arXiv:1905.12207"
 # Alexander and Hirschowitz: degree r, number of variables, number of summands of the exceptions with r >= 3
@@ -92,7 +92,9 @@ def _between(network: Perceptron, i: int) -> Symmetry:
         citation = "Trager, Kohn, Bruna, arXiv:1910.01671"
     else:
         name = f"scaling of the neurons of layer {i}"
-        citation = network.citation
+        citation = (
+            f"{KILEEL}, multi-homogeneity" if isinstance(network.r, int) else "homogeneity of the activation"
+        )
     return Symmetry(
         name=name,
         citation=citation,

@@ -8,7 +8,9 @@ family.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Sequence
 from dataclasses import MISSING, Field, dataclass, fields, replace
+from inspect import signature
 from typing import Any, NoReturn, TypeVar
 
 from m2bridge.errors import SpecError, suggestion
@@ -22,11 +24,13 @@ _WORD = r"[a-zA-Z][a-zA-Z0-9_-]*"
 _KEY = r"[a-zA-Z_][a-zA-Z0-9_]*"
 _INTEGER = r"-?\d{1,18}"
 _VALUE = rf"(?P<list>\[)|(?P<dashed>\d{{1,18}}(?:-\d{{1,18}})+)|(?P<integer>{_INTEGER})|(?P<word>{_WORD})"
+_LIST, _ONE_OR_LIST = "tuple[int, ...]", "int | tuple[int, ...]"
 _KINDS: dict[str, tuple[Any, str]] = {
     "int": (int, "an integer"),
     "bool": (bool, "true or false"),
     "str": (str, "a word"),
-    "tuple[int, ...]": (tuple, "a list such as [2,3,2] or 2-3-2"),
+    _LIST: (tuple, "a list such as [2,3,2] or 2-3-2"),
+    _ONE_OR_LIST: ((int, tuple), "an integer or a list such as [2,3,2] or 2-3-2"),
 }
 WRITTEN = {"coordinate_system": "coordinates"}
 """Fields of models that specs call otherwise."""
@@ -63,26 +67,43 @@ class Arguments:
         return replace(self, values=kept | values)
 
     def built(self, model: type[_Built]) -> _Built:
-        """The model whose fields are these arguments; a field without a default is needed.
+        """Build the model whose fields are these arguments; a field without a default is needed.
 
         A list with one integer for each layer may be given as a single integer, unless it is needed.
         """
-        items = {WRITTEN.get(item.name, item.name): item for item in fields(model)}  # type: ignore[arg-type]
-        self.only(*items)
-        found: dict[str, Value] = {}
-        for key, item in items.items():
-            kind, needed = type_name(item), item.default is MISSING
+        items = [(item.name, type_name(item), item.default is MISSING) for item in fields(model)]  # type: ignore[arg-type]
+        return model(
+            **self._values_of(
+                [(name, kind if needed else _one_or_list(kind), needed) for name, kind, needed in items]
+            )
+        )
+
+    def called(self, build: Callable[..., _Built]) -> _Built:
+        """Call a function whose keyword arguments are these; one without a default is needed."""
+        items = signature(build).parameters.values()
+        kinds = [
+            (item.name, item.annotation.removesuffix(" | None"), item.default is item.empty) for item in items
+        ]
+        return build(**self._values_of(kinds))
+
+    def _values_of(self, items: Sequence[tuple[str, str, bool]]) -> dict[str, Value]:
+        """The value of each item, which is a name, the type as it is written, and whether it is needed."""
+        self.only(*(WRITTEN.get(name, name) for name, _, _ in items))
+        values: dict[str, Value] = {}
+        for name, kind, needed in items:
+            key = WRITTEN.get(name, name)
             if key in self.values:
-                value = found[item.name] = self.values[key]
+                value = values[name] = self.values[key]
                 accepted, wanted = _KINDS[kind]
-                fits = isinstance(value, accepted) and isinstance(value, bool) == (kind == "bool")
-                one_for_all = kind.startswith("tuple") and not needed
-                if not fits and not (one_for_all and type(value) is int):
-                    wanted = f"an integer or {wanted}" if one_for_all else wanted
+                if not isinstance(value, accepted) or isinstance(value, bool) != (kind == "bool"):
                     self.fail(f"{key} should be {wanted}, not {_shown(value)}", key)
             elif needed:
-                self.fail(f"{self.family} needs {key}=" + ("[...]" if "tuple" in kind else ""))
-        return model(**found)
+                self.fail(f"{self.family} needs {key}=" + ("[...]" if kind == _LIST else ""))
+        return values
+
+
+def _one_or_list(kind: str) -> str:
+    return _ONE_OR_LIST if kind == _LIST else kind
 
 
 class _Reader:

@@ -18,7 +18,7 @@ from typing import Any
 import flint
 import numpy as np
 
-from m2bridge.families import Softmax
+from m2bridge.families import Attention, Softmax
 from m2bridge.programs.arithmetics import elementwise
 from m2bridge.questions import over_q
 
@@ -101,7 +101,7 @@ def _composed(S: Any) -> Callable[[Any], Any]:
     return lambda terms: S(terms) if len(terms) else flint.fmpq_series([S[0]])
 
 
-def germ(model: Softmax, weights: dict[str, Matrix], kernel: str) -> Germ:
+def germ(model: Attention, weights: dict[str, Matrix], kernel: str) -> Germ:
     """The program of a model with the kernel in place of the exponential function, as a function near the origin."""
 
     def coefficients(x: Matrix, U: Matrix, order: int) -> Matrix:

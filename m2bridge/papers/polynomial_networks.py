@@ -7,7 +7,7 @@ Yahl, *Activation degree thresholds and expressiveness of polynomial neural netw
 from __future__ import annotations
 
 from m2bridge.certainty import Certainty
-from m2bridge.families import MLP
+from m2bridge.families import MLP, Perceptron
 from m2bridge.papers.base import CheckContext, Claim, Kind, Size, Verdict, fails, holds, out_of_reach, sizes
 from m2bridge.papers.dimensions import ABOUT, dimension_claim
 from m2bridge.questions.dimension import Dimension, dimension
@@ -15,13 +15,13 @@ from m2bridge.questions.dimension import Dimension, dimension
 PAPER = "Kileel, Trager, Bruna, arXiv:1905.12207; Finkel, Rodriguez, Wu, Yahl, arXiv:2408.04569"
 
 
-def expected(model: MLP) -> int:
+def expected(model: Perceptron) -> int:
     """Weights minus one scaling for each hidden neuron, with nothing said about the ambient space."""
     weights = sum(a * b for a, b in zip(model.widths, model.widths[1:], strict=False))
     return weights - sum(model.widths[1:-1])
 
 
-def filling(model: MLP) -> int:
+def filling(model: Perceptron) -> int:
     """The dimension of the ambient space: the number of coefficients of the outputs."""
     return model.coordinate_count
 

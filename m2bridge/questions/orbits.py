@@ -16,7 +16,7 @@ from itertools import product
 import numpy as np
 
 from m2bridge.errors import InputError
-from m2bridge.families import Lightning
+from m2bridge.families import Attention
 from m2bridge.linear.modular import rank_over_q
 from m2bridge.programs.arithmetics import elementwise
 from m2bridge.questions import over_q
@@ -81,7 +81,7 @@ def orbit_of(A: np.ndarray, V: np.ndarray) -> Orbit:
     return Orbit(r, s, r + s - over_q.rank(np.hstack([A, V.T])) if r * s else 0)
 
 
-def differential(model: Lightning, A: IntMatrix, V: IntMatrix) -> np.ndarray:
+def differential(model: Attention, A: IntMatrix, V: IntMatrix) -> np.ndarray:
     """The rows c(A', V) and c(A, V') for unit matrices A' and V': the coordinates c are bilinear in (A, V)."""
     d, dp = model.d, model.dp
     rows = [model.coordinates({"A": e.reshape(d, d), "V": V}) for e in np.eye(d * d, dtype=np.int64)]
@@ -89,7 +89,7 @@ def differential(model: Lightning, A: IntMatrix, V: IntMatrix) -> np.ndarray:
     return np.array(rows)
 
 
-def orbit_dim(model: Lightning, A: IntMatrix, V: IntMatrix) -> int:
+def orbit_dim(model: Attention, A: IntMatrix, V: IntMatrix) -> int:
     """Dimension of the image of the orbit of (A, V): rank over QQ of the Lie algebra's action on the image point."""
     return rank_over_q(group_moves(A, V) @ differential(model, A, V))
 

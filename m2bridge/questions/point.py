@@ -17,7 +17,7 @@ import numpy as np
 
 from m2bridge.errors import InputError
 from m2bridge.exact_numbers import exact_number
-from m2bridge.families import Lightning, Mod, Model
+from m2bridge.families import Attention, Mod, Model
 from m2bridge.families.attention import AttentionNetwork
 from m2bridge.families.rational_cone import is_rational_map
 from m2bridge.frontends import checkpoints
@@ -239,7 +239,7 @@ def _refusal(text: str, message: str) -> InputError:
     return InputError(f"--stratum {text!r}: {message}")
 
 
-def _one_layer_stratum(model: Lightning, text: str, wanted: dict[str, str]) -> Point:
+def _one_layer_stratum(model: Attention, text: str, wanted: dict[str, str]) -> Point:
     unknown = sorted(set(wanted) - {"rank_a", "rank_v", "meet"})
     if unknown or not {"rank_a", "rank_v"} <= set(wanted):
         raise _refusal(text, "one layer of attention has rank_a=, rank_v= and, if you like, meet=")

@@ -13,7 +13,7 @@ import pytest
 import sympy
 
 from m2bridge.errors import InputError
-from m2bridge.families import Lightning
+from m2bridge.families import Attention, Lightning
 from m2bridge.papers.lightning_attention.comments import boundary_points
 from m2bridge.questions.boundary import decide, quadratic_texts
 from m2bridge.questions.boundary.parts import orbit_places
@@ -23,7 +23,7 @@ from m2bridge.questions.membership.points import AlgebraicPoint
 SIZES = [(2, 1, 1), (2, 1, 2), (2, 2, 1), (2, 2, 2), (3, 1, 2), (3, 2, 2), (3, 3, 3), (4, 2, 3)]
 
 
-def layer(d: int, dp: int, a: int) -> Lightning:
+def layer(d: int, dp: int, a: int) -> Attention:
     return Lightning(d=d, dp=dp, a=a, parametrization="attention")
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from m2bridge.errors import InputError
-from m2bridge.families import Lightning
+from m2bridge.families import Attention, Lightning
 from m2bridge.questions.orbits import Orbit, all_orbits, orbit_dim, orbit_of
 
 Matrix = tuple[tuple[int, ...], ...]
@@ -26,7 +26,7 @@ SIZES = [
 ]
 
 
-def attention(d: int, dp: int, a: int) -> Lightning:
+def attention(d: int, dp: int, a: int) -> Attention:
     return Lightning(d=d, dp=dp, a=a, t=2, parametrization="attention")
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from m2bridge.families import Softmax
+from m2bridge.families import Attention, Softmax
 from m2bridge.families.virtual import virtual_weights
 from m2bridge.papers import expansion
 from m2bridge.papers.expansion import (
@@ -92,7 +92,7 @@ def test_on_a_line_the_deviations_are_a_product_of_quadratic_forms(t: int) -> No
         assert np.array_equal(leading_deviations(M[:i], np.outer(u, c), k), factor * np.outer(u, c))
 
 
-def composed(d: list[int], t: int, seed: int) -> tuple[Softmax, dict[str, Any], list[Any], Any]:
+def composed(d: list[int], t: int, seed: int) -> tuple[Attention, dict[str, Any], list[Any], Any]:
     rng = np.random.default_rng(seed)
     model = Softmax(d=tuple(d), a=tuple(d[:-1]), t=t, parametrization="attention")
     weights = {name: integers(rng, *shape) for name, shape in model.parameters.items()}

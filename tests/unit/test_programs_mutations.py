@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from m2bridge.certainty import Certainty
-from m2bridge.families import DeepLightning, attention_knowledge, base, from_callable
+from m2bridge.families import Attention, attention_knowledge, base, from_callable
 from m2bridge.families.attention import AttentionNetwork
 from m2bridge.families.symmetries import Symmetry
 from m2bridge.programs import jacobians as reverse
@@ -31,13 +31,13 @@ SPECS = {
 
 def forget_a_head(patch: Patch) -> None:
     """Heads after the first one are multiplied by zero; nothing that was recorded before is used."""
-    original = DeepLightning.network
+    original = Attention.network
 
     def damaged(self: Any, weights: Any, inputs: Any) -> Any:
         first = {k: np.concatenate([w[:1], 0 * w[1:]]) if w.ndim == 3 else w for k, w in weights.items()}
         return original(self, first, inputs)
 
-    patch.setattr(DeepLightning, "network", damaged)
+    patch.setattr(Attention, "network", damaged)
     patch.setattr(base, "_recorded", base._recorded.__wrapped__)
 
 

@@ -9,7 +9,7 @@ import pytest
 import sympy
 
 from m2bridge.errors import InputError
-from m2bridge.families import Lightning
+from m2bridge.families import Attention, Lightning
 from m2bridge.frontends.polynomials import parse_polynomial
 from m2bridge.limits import Clock
 from m2bridge.questions.closure import Equation
@@ -32,11 +32,11 @@ RESULTANT = "z0^2*z5^2-z0*z1*z4*z5-2*z0*z2*z3*z5+z0*z2*z4^2+z1^2*z3*z5-z1*z2*z3*
 """The resultant of the binary quadrics (z0, z1, z2) and (z3, z4, z5): zero exactly when they share a root (d=2, d'=1)."""
 
 
-def layer(d: int, dp: int, a: int) -> Lightning:
+def layer(d: int, dp: int, a: int) -> Attention:
     return Lightning(d=d, dp=dp, a=a, t=2, parametrization="attention")
 
 
-def span(model: Lightning, A: np.ndarray, V: np.ndarray, seed: int = 0) -> int:
+def span(model: Attention, A: np.ndarray, V: np.ndarray, seed: int = 0) -> int:
     free = replace(model, parametrization="weights")
     return exact_span(free, strata_of.fiber_points(model, A, V), np.random.default_rng(seed))
 

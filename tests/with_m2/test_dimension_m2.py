@@ -13,7 +13,7 @@ from m2bridge import scripts
 from m2bridge.cli import main
 from m2bridge.engine import Engine
 from m2bridge.evidence import Evidence, weigh
-from m2bridge.families import MLP, Convolution, DeepLightning, Lightning, Linear, Model
+from m2bridge.families import Attention, Convolution, Model, Perceptron
 from m2bridge.families.user_network import from_callable
 from m2bridge.limits import Limits
 from m2bridge.linear.primes import LARGE_PRIME
@@ -178,14 +178,14 @@ def reversed_filter(self: Any, weights: Mapping[str, Any], inputs: Any) -> Any:
 @pytest.mark.parametrize(
     ("family", "mutation", "spec"),
     [
-        (Lightning, transposed, "lightning(d=2,dp=1)"),
-        (Lightning, transposed, "lightning(d=40,dp=30,a=20,t=6)"),
-        (Lightning, negative_sign, "lightning(d=3,dp=2)"),
-        (DeepLightning, missing_head, "deep-lightning(d=[3,3,3],a=[2,2],t=3,heads=2)"),
-        (DeepLightning, skipped_layer, "deep-lightning(d=[16,16,16,16],t=4)"),
-        (DeepLightning, deep_transposed, "deep-lightning(d=[16,16,16,16],t=4)"),
-        (MLP, early_activation, "mlp(widths=[3,4,2],r=2)"),
-        (Linear, wrong_order, "linear(widths=[3,3,3])"),
+        (Attention, transposed, "lightning(d=2,dp=1)"),
+        (Attention, transposed, "lightning(d=40,dp=30,a=20,t=6)"),
+        (Attention, negative_sign, "lightning(d=3,dp=2)"),
+        (Attention, missing_head, "deep-lightning(d=[3,3,3],a=[2,2],t=3,heads=2)"),
+        (Attention, skipped_layer, "deep-lightning(d=[16,16,16,16],t=4)"),
+        (Attention, deep_transposed, "deep-lightning(d=[16,16,16,16],t=4)"),
+        (Perceptron, early_activation, "mlp(widths=[3,4,2],r=2)"),
+        (Perceptron, wrong_order, "linear(widths=[3,3,3])"),
         (Convolution, reversed_filter, "convolution(filters=[2,2],r=2)"),
     ],
 )
@@ -212,7 +212,7 @@ def fresh_recordings() -> Iterator[None]:
 def test_a_conflict_ends_the_command_with_3(
     monkeypatch: pytest.MonkeyPatch, fresh_recordings: None, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(DeepLightning, "network", skipped_layer)
+    monkeypatch.setattr(Attention, "network", skipped_layer)
     assert main(["dimension", "deep-lightning(d=[2,2,2,2],t=2)"]) == 3
     assert "network_values" in "".join(capsys.readouterr())
 

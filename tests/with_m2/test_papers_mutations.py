@@ -17,14 +17,14 @@ import pytest
 
 from m2bridge.engine import Engine
 from m2bridge.families import (
-    MLP,
+    Attention,
     DeepLightning,
-    Lightning,
     Model,
-    Softmax,
+    Perceptron,
     attention,
     base,
-    lightning,
+    segre,
+    self_attention,
     virtual,
 )
 from m2bridge.papers import all_claims, claim
@@ -50,9 +50,15 @@ class Mutation:
     after: Status
 
 
-def _network(patch: Patch, kind: type[Model], network: Callable[..., Any]) -> None:
-    """A family with another forward pass; programs of the damaged one are not kept."""
-    patch.setattr(kind, "network", network)
+def _network(patch: Patch, families: tuple[str, ...], network: Callable[..., Any]) -> None:
+    """Families with another forward pass; programs of the damaged ones are not kept."""
+    for kind in (Attention, Perceptron):
+        original = kind.network
+
+        def mutated(self: Any, weights: Any, X: Any, original: Any = original) -> Any:
+            return (network if self.family in families else original)(self, weights, X)
+
+        patch.setattr(kind, "network", mutated)
     _record_again(patch)
 
 
@@ -61,15 +67,14 @@ def _record_again(patch: Patch) -> None:
     patch.setattr(base, "_recorded", getattr(base._recorded, "__wrapped__", base._recorded))
 
 
-def _weights_changed(patch: Patch, kinds: tuple[type[Model], ...], change: Callable[[str, Any], Any]) -> None:
-    """Families whose forward pass sees other weights than the ones it is given."""
-    for kind in kinds:
-        original = kind.network
+def _weights_changed(patch: Patch, families: tuple[str, ...], change: Callable[[str, Any], Any]) -> None:
+    """Families of attention whose forward pass sees other weights than the ones it is given."""
+    original = Attention.network
 
-        def mutated(self: Any, weights: Any, X: Any, original: Any = original) -> Any:
-            return original(self, {name: change(name, value) for name, value in weights.items()}, X)
+    def mutated(self: Any, weights: Any, X: Any) -> Any:
+        return original(self, {name: change(name, value) for name, value in weights.items()}, X)
 
-        _network(patch, kind, mutated)
+    _network(patch, families, mutated)
 
 
 def _without_last_row(name: str, value: Any) -> Any:
@@ -82,31 +87,33 @@ def _without_last_row(name: str, value: Any) -> Any:
 
 def smaller_rank(patch: Patch) -> None:
     """A wrong rank stratum: the last row of Q is not looked at."""
-    _weights_changed(patch, (Lightning, DeepLightning), _without_last_row)
+    _weights_changed(patch, ("lightning", "deep-lightning"), _without_last_row)
 
 
 def larger_rank(patch: Patch) -> None:
     """A wrong rank stratum: a constant is added to Q."""
     _weights_changed(
-        patch, (Lightning, DeepLightning), lambda name, value: value + 1 if name.startswith("Q") else value
+        patch,
+        ("lightning", "deep-lightning"),
+        lambda name, value: value + 1 if name.startswith("Q") else value,
     )
 
 
 def wider_input(patch: Patch) -> None:
     """Tokens whose first entry is not looked at."""
-    original = DeepLightning.network
+    original = Attention.network
 
-    def mutated(self: DeepLightning, weights: Any, X: Any) -> Any:
+    def mutated(self: Attention, weights: Any, X: Any) -> Any:
         mask = np.ones((X.shape[0], 1), dtype=np.int64)
         mask[0] = 0
         return original(self, weights, X * mask)
 
-    _network(patch, DeepLightning, mutated)
+    _network(patch, ("deep-lightning",), mutated)
 
 
 def no_normalisation(patch: Patch) -> None:
     """Attention that is not normalised."""
-    _network(patch, Softmax, lambda self, weights, X: self.lightning.network(weights, X))
+    _network(patch, ("softmax",), lambda self, weights, X: self.without_softmax.network(weights, X))
 
 
 def no_key_derivative(patch: Patch) -> None:
@@ -173,40 +180,40 @@ def no_crossed_products(patch: Patch) -> None:
         i, j = np.triu_indices(A.shape[-1])
         return A.T[None, :, i] * V[:, None, j]
 
-    patch.setattr(lightning, "segre_coordinates", mutated)
-    patch.setattr(lightning, "segre_program", lightning.segre_program.__wrapped__)
+    patch.setattr(segre, "segre_coordinates", mutated)
+    patch.setattr(self_attention, "segre_program", segre.segre_program.__wrapped__)
 
 
 def no_values(patch: Patch) -> None:
     """A layer with a skip connection from which V was left out."""
-    _network(patch, DeepLightning, lambda self, weights, X: X + X @ self.scores(weights, 1, X))
+    _network(patch, ("deep-lightning",), lambda self, weights, X: X + X @ self.scores(weights, 1, X))
 
 
 def changed_sign_of_a_head(patch: Patch) -> None:
     """Heads subtracted instead of added."""
 
-    def mutated(self: DeepLightning, weights: Any, X: Any) -> Any:
+    def mutated(self: Attention, weights: Any, X: Any) -> Any:
         heads = weights["V1"] @ X @ self.scores(weights, 1, X)
         return heads[0] - heads[1]
 
-    _network(patch, DeepLightning, mutated)
+    _network(patch, ("deep-lightning",), mutated)
 
 
 def dropped_head(patch: Patch) -> None:
     """The network of the first head alone."""
-    original = DeepLightning.network
+    original = Attention.network
 
-    def mutated(self: DeepLightning, weights: Any, X: Any) -> Any:
+    def mutated(self: Attention, weights: Any, X: Any) -> Any:
         if not self.multi_head:
             return original(self, weights, X)
         return weights["V1"][0] @ (X @ self.scores(weights, 1, X)[0])
 
-    _network(patch, DeepLightning, mutated)
+    _network(patch, ("deep-lightning",), mutated)
 
 
 def transposed_attention(patch: Patch) -> None:
     """X^T A^T X in place of X^T A X in the forward pass."""
-    _weights_changed(patch, (Lightning,), lambda name, value: value.T if name == "A" else value)
+    _weights_changed(patch, ("lightning",), lambda name, value: value.T if name == "A" else value)
 
 
 def changed_sign_of_e2(patch: Patch) -> None:
@@ -231,7 +238,7 @@ def forgotten_entry(patch: Patch) -> None:
         mask[0] = 0
         return value * mask
 
-    _weights_changed(patch, (Lightning,), mutated)
+    _weights_changed(patch, ("lightning",), mutated)
 
 
 def no_second_layer(patch: Patch) -> None:
@@ -259,7 +266,7 @@ def identities_for_attention(patch: Patch) -> None:
 def dropped_neuron(patch: Patch) -> None:
     """A perceptron that does not look at the first neuron of its last hidden layer."""
 
-    def mutated(self: MLP, weights: Any, x: Any) -> Any:
+    def mutated(self: Perceptron, weights: Any, x: Any) -> Any:
         value = weights["W1"] @ x
         for i in range(2, self.layers + 1):
             value = value**self.r
@@ -270,7 +277,7 @@ def dropped_neuron(patch: Patch) -> None:
             value = weights[f"W{i}"] @ value
         return value
 
-    _network(patch, MLP, mutated)
+    _network(patch, ("mlp",), mutated)
 
 
 def half_of_the_fiber(patch: Patch) -> None:
@@ -297,11 +304,11 @@ def wrong_weights(patch: Patch) -> None:
 def transposed_pairing(patch: Patch) -> None:
     """Softmax of x_j^T A x_i in place of x_i^T A x_j."""
 
-    def mutated(self: Softmax, weights: Any, X: Any) -> Any:
-        kernel = np.exp(self.lightning.scores(weights, 1, X).T)
+    def mutated(self: Attention, weights: Any, X: Any) -> Any:
+        kernel = np.exp(self.scores(weights, 1, X).T)
         return weights["V1"] @ X @ (kernel / kernel.sum(axis=1, keepdims=True)).T
 
-    _network(patch, Softmax, mutated)
+    _network(patch, ("softmax",), mutated)
 
 
 # -- losses and their critical points --------------------------------------------------------------------------------------------
@@ -349,7 +356,7 @@ def weights_of_the_stratum(patch: Patch) -> None:
     """The critical points of the weights are looked for on the stratum only."""
     original = counting.Counter.values_in_weights
 
-    def mutated(self: counting.Counter, model: Lightning, *rest: Any) -> Any:
+    def mutated(self: counting.Counter, model: Attention, *rest: Any) -> Any:
         return original(self, charts._rank_one(model), *rest)
 
     patch.setattr(counting.Counter, "values_in_weights", mutated)

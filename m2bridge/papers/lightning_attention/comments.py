@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from m2bridge.families import Lightning, Model
+from m2bridge.families import Attention, Model
 from m2bridge.families.attention import AttentionNetwork
 from m2bridge.programs.arithmetics import elementwise
 from m2bridge.questions import over_q
@@ -36,7 +36,7 @@ STATEMENT_37 = "for t >= 3, L != 0, all rk M_i >= 2 and M_i not skew-symmetric f
 Weights = Mapping[str, np.ndarray]
 
 
-def applies(model: Lightning) -> bool:
+def applies(model: Attention) -> bool:
     """Whether the hypotheses of Theorem 3.4 and Corollary A.6 hold."""
     return model.t >= 2 and model.d >= 2 and (model.dp >= 2 or model.a >= 2)
 
@@ -105,7 +105,7 @@ def boundary_points(model: Model, answer: Boundary) -> dict[str, Any]:
 
 
 def _about_boundary(
-    model: Lightning,
+    model: Attention,
     places: Sequence[OrbitPlace],
     name: str,
     statement: str,
@@ -150,7 +150,7 @@ def one_layer_orbit(weights: Weights) -> Orbit:
     return orbit_of(weights["A"] if "A" in weights else weights["K"].T @ weights["Q"], weights["V"])
 
 
-def predicted_dims(model: Lightning, orbit: Orbit) -> list[int] | None:
+def predicted_dims(model: Attention, orbit: Orbit) -> list[int] | None:
     """Dimensions of the components that Theorem 3.2 and Lemma 3.1 predict; None where they say nothing.
 
     In (Q, K, V) a component lifts with GL_a when rk A = a <= d on it; the zero fiber and smaller ranks are not described.
@@ -167,7 +167,7 @@ def predicted_dims(model: Lightning, orbit: Orbit) -> list[int] | None:
     return [1 + lift] * (2 if two else 1)
 
 
-def _theorem_32(model: Lightning, weights: Weights, answer: Fiber) -> TheoremCheck:
+def _theorem_32(model: Attention, weights: Weights, answer: Fiber) -> TheoremCheck:
     orbit = one_layer_orbit(weights)
     expected = predicted_dims(model, orbit)
     holds = model.t >= 2 and expected is not None

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from m2bridge.certainty import Certainty
-from m2bridge.families import DeepLightning, Lightning, Softmax
+from m2bridge.families import Attention, DeepLightning, Lightning, Softmax
 from m2bridge.families.symbolic import symbolic_map
 from m2bridge.families.virtual import virtual_weights
 from m2bridge.linear.modular import rank_over_q
@@ -33,23 +33,23 @@ from m2bridge.questions import over_q
 from m2bridge.questions.dimension import dimension
 
 
-def equation_7(model: Lightning) -> int:
+def equation_7(model: Attention) -> int:
     """The printed dimension of one layer."""
     d, dp, a = model.d, model.dp, model.a
     return 2 * a * d + d * dp - a * a - 1 if a <= d else d * d + d * dp - 1
 
 
-def equation_14(model: DeepLightning | Softmax) -> int:
+def equation_14(model: Attention) -> int:
     """The printed dimension of a deep network; the common width of the hidden layers is d_1."""
-    d, delta = model.d, model.d[1]
-    alpha = [min(ai, width) for ai, width in zip(model.a, d, strict=False)]
-    first = 2 * alpha[0] * d[0] - alpha[0] ** 2 + delta * (d[0] + d[-1]) - delta**2 - len(model.a)
+    d, delta = model.widths, model.widths[1]
+    alpha = [min(ai, width) for ai, width in zip(model.ranks, d, strict=False)]
+    first = 2 * alpha[0] * d[0] - alpha[0] ** 2 + delta * (d[0] + d[-1]) - delta**2 - model.layers
     return first + sum(2 * ai * delta - ai**2 for ai in alpha[1:])
 
 
-def equation_16(model: Softmax) -> int:
+def equation_16(model: Attention) -> int:
     """The printed dimension with softmax: Equation 14 and one more for each layer."""
-    return equation_14(model) + len(model.a)
+    return equation_14(model) + model.layers
 
 
 # -- one layer -----------------------------------------------------------------------------------------------------------------
@@ -57,7 +57,7 @@ def equation_16(model: Softmax) -> int:
 Polynomials = list[dict[tuple[int, ...], int]]
 
 
-def _coefficients(model: Lightning) -> Polynomials:
+def _coefficients(model: Attention) -> Polynomials:
     return [dict(polynomial) for polynomial in symbolic_map(model)]
 
 
@@ -193,7 +193,7 @@ def check_ratio(size: Size, context: CheckContext) -> Verdict:
     return decided(counted == printed, Certainty.PROVED, "", reason, **computed)
 
 
-def another_orbit(model: DeepLightning, seed: int) -> dict[str, Any] | None:
+def another_orbit(model: Attention, seed: int) -> dict[str, Any] | None:
     """Weights with the same function and V_1 of smaller rank, which no change of basis gives; None when there are none of this kind.
 
     Later layers see V_1 only on the span E of the rows and columns of M_2, ..., M_l and of the rows of L. So V_1 may be replaced by its

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from m2bridge.certainty import Certainty
-from m2bridge.families import DeepLightning, Lightning
+from m2bridge.families import Attention, DeepLightning, Lightning
 from m2bridge.families.virtual import virtual_weights
 from m2bridge.linear.modular import rank_over_q
 from m2bridge.papers.base import (
@@ -36,7 +36,7 @@ Pair = tuple[np.ndarray, np.ndarray]
 """(A, V), exact numbers."""
 
 
-def model_of(size: Size) -> Lightning:
+def model_of(size: Size) -> Attention:
     return Lightning(d=size["d"], dp=size["dp"], a=size["a"], parametrization="attention")
 
 
@@ -65,7 +65,7 @@ def rescaled(one: Pair, other: Pair) -> bool:
     return bool(s and (other[0] == s * one[0]).all() and (other[1] == one[1] / s).all())
 
 
-def printed_points(model: Lightning, pair: Pair) -> int | None:
+def printed_points(model: Attention, pair: Pair) -> int | None:
     """How many curves of rescalings the theorem lists through weights; None when one of them computes another function."""
     partner = exchanged(pair)
     if partner is None:
@@ -184,7 +184,7 @@ def check_generic(size: Size, context: CheckContext) -> Verdict:
     return fails(Certainty.PROBABLE, {"conditions": held}, reason)
 
 
-def conditions(model: DeepLightning, rng: np.random.Generator) -> dict[str, bool]:
+def conditions(model: Attention, rng: np.random.Generator) -> dict[str, bool]:
     """The conditions of the theorem at random integer weights."""
     places = range(1, model.layers + 1)
     w = {name: rng.integers(-99, 100, shape).astype(object) for name, shape in model.parameters.items()}

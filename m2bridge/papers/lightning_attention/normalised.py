@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from m2bridge.certainty import Certainty
-from m2bridge.families import Softmax
+from m2bridge.families import Attention, Softmax
 from m2bridge.families.virtual import virtual_weights
 from m2bridge.papers.base import (
     CheckContext,
@@ -86,7 +86,7 @@ KERNELS = {
 
 
 def values(
-    model: Softmax, weights: dict[str, np.ndarray], kernel: AttentionKernel
+    model: Attention, weights: dict[str, np.ndarray], kernel: AttentionKernel
 ) -> Callable[[np.ndarray], np.ndarray]:
     """The program of a model with the kernel in place of the exponential function, as a function of its inputs."""
     if not kernel.exact:

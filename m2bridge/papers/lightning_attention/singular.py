@@ -9,13 +9,12 @@ point suffices for a whole sequence: the group GL_d x GL_d x GL_d' acts linearly
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from m2bridge.certainty import Certainty
-from m2bridge.families import Lightning
+from m2bridge.families import Attention, Lightning
 from m2bridge.linear.modular import rank_over_q
 from m2bridge.linear.numeric import numeric_rank
 from m2bridge.papers.base import (
@@ -115,12 +114,12 @@ def check_critical(predicts: Callable[[Ranks], bool]) -> Check:
 # -- singular points: Theorem 3.4 ------------------------------------------------------------------------------------------------
 
 
-def repaired(model: Lightning, stratum: Stratum) -> bool:
+def repaired(model: Attention, stratum: Stratum) -> bool:
     """Singular exactly when rk A * rk V <= 1, or a < d and rk A < a."""
     return predicts_singular(stratum) or (stratum.rank_a < model.a < model.d)
 
 
-def check_singular(predicts: Callable[[Lightning, Stratum], bool]) -> Check:
+def check_singular(predicts: Callable[[Attention, Stratum], bool]) -> Check:
     """Every orbit's verdict against the statement's prediction."""
 
     def check(size: Size, context: CheckContext) -> Verdict:
@@ -161,7 +160,7 @@ def check_closed(size: Size, context: CheckContext) -> Verdict:
     return decided(found == expected, certainty, reason, otherwise, components=found, printed=expected)
 
 
-def neighbour(model: Lightning, ranks: Ranks, sign: int) -> Coordinates | None:
+def neighbour(model: Attention, ranks: Ranks, sign: int) -> Coordinates | None:
     """A point of the closure that the group moves arbitrarily near to a representative of the orbit; None when it has a flattening
     of rank two.
 
@@ -183,7 +182,7 @@ def neighbour(model: Lightning, ranks: Ranks, sign: int) -> Coordinates | None:
     return tuple(separated(model, h, q, hessian))
 
 
-def check_boundary(predicts: Callable[[Lightning, Ranks], bool]) -> Check:
+def check_boundary(predicts: Callable[[Attention, Ranks], bool]) -> Check:
     """For each orbit, whether it is a limit of points that are only in the closure, against the statement's prediction."""
 
     def check(size: Size, context: CheckContext) -> Verdict:
@@ -191,7 +190,7 @@ def check_boundary(predicts: Callable[[Lightning, Ranks], bool]) -> Check:
         strata = list(orbits(model.d, model.dp, model.a))
         near = {(ranks, sign): neighbour(model, ranks, sign) for ranks in strata for sign in (1, -1)}
         points = list(dict.fromkeys(z for z in near.values() if z is not None))
-        any_rank = replace(model, a=model.d)  # rk A is that of a flattening
+        any_rank = model.with_rank(model.d)  # rk A is that of a flattening
         found = {z: place_of(context.once(membership, any_rank, point=z)) for z in points}
         if None in found.values():
             return out_of_reach("it was not decided within the limits whether a point has real weights")
@@ -217,7 +216,7 @@ def check_boundary(predicts: Callable[[Lightning, Ranks], bool]) -> Check:
     return check
 
 
-def critical(model: Lightning, ranks: Ranks) -> bool:
+def critical(model: Attention, ranks: Ranks) -> bool:
     """Whether the differential drops its rank at the orbit, over QQ."""
     found, generic = differential_ranks(model.d, model.dp)
     return found[ranks] < generic

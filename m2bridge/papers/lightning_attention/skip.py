@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from m2bridge.certainty import Certainty
-from m2bridge.families import DeepLightning
+from m2bridge.families import Attention, DeepLightning
 from m2bridge.families.symbolic import rational_variables, variable_array
 from m2bridge.families.virtual import virtual_weights
 from m2bridge.papers.base import (
@@ -29,8 +29,8 @@ def check_skip(size: Size, context: CheckContext) -> Verdict:
     return _one_layer(model) if layers == 1 else _several_layers(model, context)
 
 
-def _one_layer(model: DeepLightning) -> Verdict:
-    d, t = model.d[0], model.t
+def _one_layer(model: Attention) -> Verdict:
+    d, t = model.d, model.t
     variables = rational_variables([f"w{i}" for i in range(2 * d * d)] + [f"x{i}" for i in range(d * t)])
     A, V, X = (variable_array(variables, shape) for shape in ((d, d), (d, d), (d, t)))
     plain = model.forward({"A1": A, "V1": V}, X)
@@ -42,11 +42,11 @@ def _one_layer(model: DeepLightning) -> Verdict:
     return fails(Certainty.PROVED, witness, reason)
 
 
-def _several_layers(model: DeepLightning, context: CheckContext) -> Verdict:
+def _several_layers(model: Attention, context: CheckContext) -> Verdict:
     """Two networks with the same (M, L), related by a change of basis between layers, at integer weights and one integer input."""
     rng = np.random.default_rng([context.seed, 4])
     w = {name: rng.integers(-3, 4, shape).astype(object) for name, shape in model.parameters.items()}
-    C, inverse = (np.eye(model.d[0], dtype=int).astype(object) for _ in range(2))
+    C, inverse = (np.eye(model.d, dtype=int).astype(object) for _ in range(2))
     C[0, -1], inverse[0, -1] = 1, -1  # a shear and its inverse
     moved = {**w, "V1": C @ w["V1"], "V2": w["V2"] @ inverse, "A2": inverse.T @ w["A2"] @ inverse}
     places = range(1, model.layers + 1)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from m2bridge.certainty import Certainty
-from m2bridge.families import DeepLightning, Mod
+from m2bridge.families import Attention, DeepLightning, Mod
 from m2bridge.families.symbolic import rational_variables, variable_array
 from m2bridge.families.virtual import equation_11, equation_12, virtual_weights
 from m2bridge.papers.base import Check, CheckContext, Claim, Size, Verdict, disagreement, fails, holds, sizes
@@ -125,7 +125,7 @@ def check_layers(size: Size, context: CheckContext) -> Verdict:
 _PRIMES = (8_388_593, 32_003)
 
 
-def _points(model: DeepLightning, seed: int) -> Iterator[tuple[int, Any, Any, Any, Any]]:
+def _points(model: Attention, seed: int) -> Iterator[tuple[int, Any, Any, Any, Any]]:
     """Random (A, V, X) over several primes, and the network composed layer by layer at each."""
     for p in _PRIMES:
         rng = np.random.default_rng([seed, p])

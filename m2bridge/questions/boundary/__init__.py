@@ -7,7 +7,6 @@ sign (:mod:`criterion`), which alone tell the boundary. Dimensions come from orb
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from fractions import Fraction
 from typing import Annotated, Any
 
@@ -15,7 +14,7 @@ import numpy as np
 
 from m2bridge.certainty import Certainty
 from m2bridge.evidence import Evidence, labelled, settle
-from m2bridge.families import Lightning, Model
+from m2bridge.families import Attention, Model
 from m2bridge.limits import LimitReached
 from m2bridge.programs.arithmetics import elementwise
 from m2bridge.questions.boundary import parts as parts_of
@@ -46,7 +45,7 @@ CRITERION: dict[str, Any] = {
 _REPORTED = ("image_dim", "boundary_dim", "closure_only_dim", "where: point")
 
 
-def check_model(model: Model, *, force: bool = False) -> Lightning:
+def check_model(model: Model, *, force: bool = False) -> Attention:
     """The one-layer model in the coordinates this question uses, or a clear refusal."""
     return layer_of(model, "boundary", _MOST_COORDINATES, "the fibers take Macaulay2 hours", force=force)
 
@@ -78,7 +77,7 @@ def boundary(
 ) -> Boundary:
     """The real image of one layer of lightning attention, its relative boundary, and the rest of its Zariski closure.
 
-    The model is a :class:`~m2bridge.families.Lightning` with t >= 2; its parametrization and coordinates do not matter. `point`
+    The model is a :class:`~m2bridge.families.Attention` with t >= 2; its parametrization and coordinates do not matter. `point`
     is given by exact coordinates (Segre, or all coefficients) or a mapping with weights A and V. Numbers are integers, Fractions
     or texts such as "1/3"; floats are refused.
     """
@@ -111,7 +110,7 @@ def boundary(
             )
         )
     # one script for all fibers, among networks with any A: rk A is the rank of a flattening
-    any_rank = replace(checked, a=checked.d)
+    any_rank = checked.with_rank(checked.d)
     known = known_fibers(context, any_rank, list(asked.values()), share=_SHARE)
     placed: dict[str, PlacedPoint] = {}
     try:
@@ -133,7 +132,7 @@ def boundary(
     )  # fmt: skip
 
 
-def _closure_values(context: Context, model: Lightning, points: Sequence[Coordinates]) -> dict[str, Any]:
+def _closure_values(context: Context, model: Attention, points: Sequence[Coordinates]) -> dict[str, Any]:
     """The closure's equations and, where these are all, which of the points satisfy them."""
     found = context.ask_question(closure, model, method="kernel", field="QQ", equations=True)
     equations = found.equations or ()
@@ -144,13 +143,13 @@ def _closure_values(context: Context, model: Lightning, points: Sequence[Coordin
 
 
 def _placed(
-    context: Context, model: Lightning, name: str, values: Mapping[str, Any], index: int, known: KnownFiber, share: float
+    context: Context, model: Attention, name: str, values: Mapping[str, Any], index: int, known: KnownFiber, share: float
 ) -> PlacedPoint:  # fmt: skip
     """A point placed by the criterion, and by membership among networks with any A."""
     coordinates: Coordinates = known.point
     ours = decide(model, coordinates)
     context.report_progress(f"weights of {name}")
-    answer = context.ask_question(membership, replace(model, a=model.d), point=known, share=share)
+    answer = context.ask_question(membership, model.with_rank(model.d), point=known, share=share)
     theirs, method = place_of(answer), "ranks of flattenings and the sign of e2"
     if ours.rank_a <= model.attention_rank:
         word: dict[str, Any] = {"ancestry": "template", "certainty": answer.certainty}
@@ -207,7 +206,7 @@ def place_of(answer: ImageMembership) -> Where | None:
 
 
 def _both_weights(
-    model: Lightning, answer: ImageMembership, ours: Criterion
+    model: Attention, answer: ImageMembership, ours: Criterion
 ) -> tuple[dict[str, Matrix] | None, dict[str, Matrix] | None]:
     """A and V that membership found, and the other pair where S has two factors: they are exchanged, √D becomes -√D."""
     d = model.d

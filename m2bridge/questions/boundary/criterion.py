@@ -24,7 +24,7 @@ from typing import Any, Literal
 import numpy as np
 
 from m2bridge.errors import InputError
-from m2bridge.families import Lightning
+from m2bridge.families import Attention
 from m2bridge.programs.arithmetics import object_array
 from m2bridge.questions import over_q
 
@@ -52,7 +52,7 @@ class Criterion:
     e2: Fraction | None = None
 
 
-def decide(model: Lightning, coordinates: Sequence[Fraction]) -> Criterion:
+def decide(model: Attention, coordinates: Sequence[Fraction]) -> Criterion:
     """Where the point with these Segre coordinates lies, as far as its ranks and e2 tell.
 
     Examples
@@ -97,7 +97,7 @@ def _rank_one(S: np.ndarray, boundary: Where) -> Criterion:
     return Criterion(where=where, reason=reason, rank_s=rank_s, e2=second)
 
 
-def table_of(model: Lightning, coordinates: Sequence[Fraction]) -> Table:
+def table_of(model: Attention, coordinates: Sequence[Fraction]) -> Table:
     """The coordinates of a point as quadrics z[n, m]."""
     pairs = model.d * (model.d + 1) // 2
     return object_array([Fraction(c) for c in coordinates], (model.dp, model.d, pairs))

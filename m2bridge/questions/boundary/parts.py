@@ -16,7 +16,7 @@ import numpy as np
 
 from m2bridge.certainty import Certainty
 from m2bridge.evidence import Evidence
-from m2bridge.families import Lightning
+from m2bridge.families import Attention
 from m2bridge.linear.modular import rank_over_q
 from m2bridge.linear.primes import LARGE_PRIME
 from m2bridge.programs.ranks import generic_rank
@@ -30,7 +30,7 @@ from m2bridge.questions.singular_locus.strata import orbit_closure
 _MOST_LISTED = 60
 
 
-def orbit_places(model: Lightning) -> tuple[OrbitPlace, ...]:
+def orbit_places(model: Attention) -> tuple[OrbitPlace, ...]:
     """Every orbit of weights (those of the zero function included, one for each pair of ranks), by the criterion.
 
     They have weights, so that what it leaves open is in the image.
@@ -57,7 +57,7 @@ def orbit_places(model: Lightning) -> tuple[OrbitPlace, ...]:
     return tuple(places)
 
 
-def orbit_rank(model: Lightning, coordinates: Sequence[Fraction]) -> int:
+def orbit_rank(model: Attention, coordinates: Sequence[Fraction]) -> int:
     """Dimension of the orbit of a rational point under the real group: rank over QQ of the Lie algebra's action."""
     d, dp = model.d, model.dp
     z = table_of(model, coordinates)
@@ -69,7 +69,7 @@ def orbit_rank(model: Lightning, coordinates: Sequence[Fraction]) -> int:
     return over_q.rank([move.ravel() for move in moves])
 
 
-def sample_points(model: Lightning) -> dict[str, tuple[Fraction, ...]]:
+def sample_points(model: Attention) -> dict[str, tuple[Fraction, ...]]:
     """A rational point of each of the two orbits: S = x_1^2, and S = x_1^2 + x_2^2; none when d = 1."""
     if model.d < 2:
         return {}
@@ -80,7 +80,7 @@ def sample_points(model: Lightning) -> dict[str, tuple[Fraction, ...]]:
 
 
 def dimensions(
-    model: Lightning, values: Mapping[str, Any], seed: int
+    model: Attention, values: Mapping[str, Any], seed: int
 ) -> tuple[dict[str, int], list[Evidence]]:
     """boundary_dim and closure_only_dim, with evidence; -1 for the empty set."""
     dims = {"boundary_dim": -1, "closure_only_dim": -1}
@@ -113,7 +113,7 @@ def dimensions(
 
 
 def regions(
-    model: Lightning, image_dim: int, dims: dict[str, int], values: Mapping[str, Any]
+    model: Attention, image_dim: int, dims: dict[str, int], values: Mapping[str, Any]
 ) -> tuple[Region, ...]:
     """The image, its boundary and the rest of the closure, as sets in the coordinates z0, z1, ..."""
     separate = (
@@ -140,7 +140,7 @@ def regions(
     )
 
 
-def e2_text(model: Lightning) -> str:
+def e2_text(model: Attention) -> str:
     """4 e2(S), summed over all quadrics of the point: positive exactly where S is definite of rank two."""
     pairs = list(combinations_with_replacement(range(model.d), 2))
     terms = []

@@ -11,7 +11,7 @@ import numpy as np
 
 from m2bridge.errors import InputError
 from m2bridge.exact_numbers import exact_number
-from m2bridge.families import Lightning
+from m2bridge.families import Attention
 from m2bridge.questions import over_q
 from m2bridge.questions.boundary.criterion import Where
 from m2bridge.questions.critical_points.losses import linear_in_coordinates
@@ -24,7 +24,7 @@ _LARGEST = 4
 _HOW = 'write a list of coordinates, or an object such as {"A": [[1,0],[0,1]], "V": [[1,"1/2"]]}'
 
 
-def as_point(model: Lightning, value: Any, source: str = "the point") -> Coordinates:
+def as_point(model: Attention, value: Any, source: str = "the point") -> Coordinates:
     """Segre coordinates of a point: a list of them or of all those of Sym3, the weights A and V (or Q, K and V), or a text.
 
     A text is a file, JSON, or a list such as ``1,0,-1/2,0,0,0``. Numbers are integers, Fractions, or texts like "1/3".
@@ -54,12 +54,12 @@ def as_point(model: Lightning, value: Any, source: str = "the point") -> Coordin
     )
 
 
-def span_matrix(model: Lightning) -> np.ndarray:
+def span_matrix(model: Attention) -> np.ndarray:
     """The linear map from Segre coordinates, which determine the network (Proposition A.5), to all its coefficients."""
     return linear_in_coordinates(model, replace(model, coordinate_system="full").coordinates)
 
 
-def from_ambient(model: Lightning, numbers: Sequence[Fraction], source: str) -> Coordinates:
+def from_ambient(model: Attention, numbers: Sequence[Fraction], source: str) -> Coordinates:
     """Segre coordinates of a point given by all its coefficients; refused outside the linear span of the networks."""
     right = np.array(numbers, dtype=object)[:, None]
     solution = over_q.solve(span_matrix(model), right)
@@ -83,7 +83,7 @@ class Example:
     coordinates: Coordinates
 
 
-def draw_examples(model: Lightning, seed: int) -> tuple[Example, ...]:
+def draw_examples(model: Attention, seed: int) -> tuple[Example, ...]:
     """One point of each kind that this size has: generic, with two real factors, irrational ones, one, complex ones, none."""
     rng = np.random.default_rng([seed, 11])
     generic = model.coordinates(_generic(model, rng))
@@ -103,14 +103,14 @@ def draw_examples(model: Lightning, seed: int) -> tuple[Example, ...]:
     return tuple(found)
 
 
-def separated(model: Lightning, h: np.ndarray, q: np.ndarray, hessian: np.ndarray) -> Coordinates:
+def separated(model: Attention, h: np.ndarray, q: np.ndarray, hessian: np.ndarray) -> Coordinates:
     """The point h (x) q (x) S for the symmetric matrix S = hessian / 2."""
     i, j = np.triu_indices(model.d)
     quadric = [Fraction(int(c)) / (2 if r == s else 1) for c, r, s in zip(hessian[i, j], i, j, strict=True)]
     return tuple(int(hn) * int(qm) * c for hn in h for qm in q for c in quadric)
 
 
-def _generic(model: Lightning, rng: np.random.Generator) -> dict[str, np.ndarray]:
+def _generic(model: Attention, rng: np.random.Generator) -> dict[str, np.ndarray]:
     d, r, s = model.d, model.attention_rank, min(model.d, model.dp)
     while True:
         left, right, V = (rng.integers(-_LARGEST, _LARGEST + 1, n) for n in ((d, r), (r, d), (model.dp, d)))
@@ -120,7 +120,7 @@ def _generic(model: Lightning, rng: np.random.Generator) -> dict[str, np.ndarray
             return {"A": A, "V": V}
 
 
-def _outside(model: Lightning, rng: np.random.Generator) -> Coordinates:
+def _outside(model: Attention, rng: np.random.Generator) -> Coordinates:
     """Quadrics z[n, 1] = x_1^2 and z[n, 2] = x_2^2 (times a number), others random: the first two share no factor nu_n."""
     table = rng.integers(1, 50, (model.dp, model.d, model.d * (model.d + 1) // 2))
     table[0, :2] = 0

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from m2bridge.families import Lightning, Linear, Model
+from m2bridge.families import Attention, Linear, Model
 from m2bridge.families.evaluation import random_image_points
 from m2bridge.families.polynomial_map import PolynomialMap
 from m2bridge.families.symbolic import rational_variables, sparse, symbolic_map, variable_array
@@ -244,14 +244,11 @@ def orbit_pairs_dim(model: Model, p: int) -> int | None:
     return found
 
 
-def _attention(model: Lightning) -> tuple[tuple[str, Model], ...]:
+def _attention(model: Attention) -> tuple[tuple[str, Model], ...]:
     a = model.attention_rank
     found: list[tuple[str, Model]] = []
     if 1 < a < model.d:
-        found += [
-            (f"rk A <= {s}", replace(model, a=s, parametrization="weights").leanest)
-            for s in range(a - 1, 0, -1)
-        ]
+        found += [(f"rk A <= {s}", model.with_rank(s).by_weights.leanest) for s in range(a - 1, 0, -1)]
     if (a, model.dp) != (1, 1) and not (1 < a < model.d and model.dp == 1):
         found.append(("rk A = rk V = 1", _rank_one(model)))
     if model.d >= 3:
@@ -259,7 +256,7 @@ def _attention(model: Lightning) -> tuple[tuple[str, Model], ...]:
     return tuple(found)
 
 
-def _rank_one(model: Lightning, *, square: bool = False) -> PolynomialMap:
+def _rank_one(model: Attention, *, square: bool = False) -> PolynomialMap:
     """p (x) q (x) S in Segre coordinates, S a product of two linear forms of the second token, or the square of one."""
     d, dp = model.d, model.dp
     forms = {"s": 3} if d == 2 and not square else {"k": d} if square else {"k": d, "h": d}

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from m2bridge.certainty import Certainty
 from m2bridge.evidence import Evidence, labelled, settle
-from m2bridge.families import Lightning, Model
+from m2bridge.families import Attention, Model
 from m2bridge.linear.primes import LARGEST_MACAULAY2_PRIME, MACAULAY2_PRIME
 from m2bridge.protocol import Values
 from m2bridge.questions.closure import closure
@@ -32,7 +32,7 @@ _MOST_COORDINATES = 2500
 _REPORTED = ("image_dim", "span_dim", "codim", "degree", "generators", "singular_dim", "singular_degree")
 
 
-def check_model(model: Model, prime: int, *, force: bool = False) -> Lightning:
+def check_model(model: Model, prime: int, *, force: bool = False) -> Attention:
     """The one-layer model as this question uses it, and a prime that it can compute with, or a clear refusal."""
     checked = layer_of(model, "singular-locus", _MOST_COORDINATES, "the exact ranks take hours", force=force)
     prime_between(prime, *PRIMES)
@@ -58,7 +58,7 @@ def singular_locus(context: Context, model: Model, *, force: ForceOption = False
     For one layer of lightning attention with t >= 2 every orbit of its group is decided; parametrization and coordinates do not
     matter then. For every other model see :mod:`m2bridge.questions.singular_locus.general`.
     """
-    if not isinstance(model, Lightning):
+    if model.knowledge.layer is None:
         return general_locus(context, model, force=force)
     prime, seed = DEFAULT_PRIME if context.prime is None else context.prime, context.seed
     checked = check_model(model, prime, force=force)

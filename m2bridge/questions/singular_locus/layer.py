@@ -19,7 +19,7 @@ import numpy as np
 from m2bridge.certainty import Certainty
 from m2bridge.errors import InputError, OutOfReachError
 from m2bridge.evidence import Evidence
-from m2bridge.families import Lightning, Mod, Model
+from m2bridge.families import Attention, Mod, Model
 from m2bridge.linear.modular import eliminate, rank_mod
 from m2bridge.linear.primes import LARGE_PRIME
 from m2bridge.linear.residues import rational
@@ -37,28 +37,29 @@ _INTERPOLATION_DEGREES = ((60, 4), (90, 3), (200, 2))
 _FRESH_POINTS = 20
 
 
-def layer_of(model: Model, question: str, most: int, why: str, *, force: bool) -> Lightning:
+def layer_of(model: Model, question: str, most: int, why: str, *, force: bool) -> Attention:
     """The one-layer model in the coordinates that questions about orbits use, or a clear refusal."""
-    if not isinstance(model, Lightning):
+    layer = model.knowledge.layer
+    if layer is None:
         raise InputError(
             f"{question} is about one layer of lightning attention; {model} is not: `m2bridge membership` places a point of "
             "any polynomial model in the closure, the complex image and the real image"
         )
-    if model.t < 2:
+    if layer.t < 2:
         raise InputError(
             f"{question} needs t >= 2: with one token the Segre coordinates do not determine the network; give --t 2, or ask "
             "`singular-point` at weights"
         )
-    model = replace(model, parametrization="attention", coordinate_system="segre")
-    if model.coordinate_count > most and not force:
+    layer = replace(layer, parametrization="attention", coordinate_system="segre")
+    if layer.coordinate_count > most and not force:
         raise OutOfReachError(
-            f"{model} has {model.coordinate_count} coordinates; beyond {most} {why}; --force tries anyway",
-            estimate=model.coordinate_count,
+            f"{layer} has {layer.coordinate_count} coordinates; beyond {most} {why}; --force tries anyway",
+            estimate=layer.coordinate_count,
         )
-    return model
+    return layer
 
 
-def ask_dimension(context: Context, model: Lightning) -> Dimension:
+def ask_dimension(context: Context, model: Attention) -> Dimension:
     """The dimension of the image from both sides; the words of the question about it are kept."""
     context.report_progress("dimension")
     size = context.ask_question(dimension, replace(model, parametrization="weights"), engine=False)
@@ -70,7 +71,7 @@ def ask_dimension(context: Context, model: Lightning) -> Dimension:
 class Sent:
     """What is sent to Macaulay2, drawn from the seed in Python so that it is the same on every engine."""
 
-    model: Lightning
+    model: Attention
     prime: int
     seed: int
     orbits: tuple[Orbit, ...]
@@ -78,7 +79,7 @@ class Sent:
     inputs: np.ndarray = field(hash=False)
 
     @classmethod
-    def draw(cls, model: Lightning, prime: int, seed: int) -> Sent:
+    def draw(cls, model: Attention, prime: int, seed: int) -> Sent:
         rng = np.random.default_rng(seed)
         drawn = replace(model, parametrization="weights").draw_weights(rng, prime)
         weights = {
@@ -158,7 +159,7 @@ def read(values: Values, count: int, p: int) -> tuple[Equation, ...]:
     return tuple(equation(terms, range(count), p=p) for terms in found)
 
 
-def interpolated(model: Lightning, prime: int, seed: int, degree: int) -> tuple[Equation, ...]:
+def interpolated(model: Attention, prime: int, seed: int, degree: int) -> tuple[Equation, ...]:
     """Equations of the image up to a degree, found from its points over F_p."""
     found = interpolate(model, degree, prime=prime, seed=seed)
     listed = (terms for polynomials in found.generators.values() for terms in polynomials)
@@ -183,7 +184,7 @@ def degree_counts(equations: Iterable[Equation]) -> dict[str, int]:
     return {str(degree): count for degree, count in sorted(Counter(e.degree for e in equations).items())}
 
 
-def lifted(model: Lightning, equations: Sequence[Equation], p: int) -> tuple[Equation, ...] | None:
+def lifted(model: Attention, equations: Sequence[Equation], p: int) -> tuple[Equation, ...] | None:
     """The equations over ZZ, each verified to vanish identically on the image by substitution; None if one cannot be.
 
     Coefficients over F_p are guessed by rational reconstruction; the substitution decides, so a wrong guess cannot pass.
@@ -260,7 +261,7 @@ def network_evidence(sent: Sent, values: Values, seconds: float) -> list[Evidenc
 
 
 @lru_cache(maxsize=8)
-def function_span(model: Lightning, seed: int) -> int:
+def function_span(model: Attention, seed: int) -> int:
     """Dimension of the linear span of all networks as functions of X, from the forward pass with t tokens."""
     rng, p = np.random.default_rng([seed, 2]), LARGE_PRIME
     count = model.coordinate_count + 8

@@ -17,7 +17,7 @@ import numpy as np
 from m2bridge.certainty import Certainty
 from m2bridge.certificates.points import Arc, singular_point_certificate, smooth_point_certificate
 from m2bridge.evidence import Evidence, evidence_of_rank
-from m2bridge.families import Lightning, PolynomialMap
+from m2bridge.families import Attention, PolynomialMap
 from m2bridge.families.evaluation import output_jacobian
 from m2bridge.families.symbolic import rational_variables, sparse, variable_array
 from m2bridge.frontends.polynomials import terms_of
@@ -41,7 +41,7 @@ _NO_LIMIT = Clock()
 FINITE_MAP = "a finite map is a closed immersion near a fiber that is one reduced point (docs/decisions/0018)"
 
 
-def fiber_points(model: Lightning, A: np.ndarray, V: np.ndarray) -> list[Weights]:
+def fiber_points(model: Attention, A: np.ndarray, V: np.ndarray) -> list[Weights]:
     """Integer (Q, K, V) that map to the point of a 0/1 representative (A, V) = orbit.representative(...).
 
     When both ranks are one, A = k q^T and V = h v^T, exchanging k and v gives the second point of the fiber (Theorem 3.2).
@@ -65,7 +65,7 @@ def moved(point: Weights, rng: np.random.Generator) -> Weights:
     return {"Q": point["Q"] @ h, "K": point["K"] @ g.T, "V": k @ point["V"] @ g.T}
 
 
-def numeric_tangent(model: Lightning, fiber: Sequence[Weights], seed: Sequence[int]) -> NumericRank:
+def numeric_tangent(model: Attention, fiber: Sequence[Weights], seed: Sequence[int]) -> NumericRank:
     """Span of the tangent vectors of curves in float64, from the forward pass, at the fiber moved by one random group element.
 
     A layer is F(X X^T) X: at one input d' min(d, t) of its outputs are independent, and together they must show all coordinates.
@@ -106,7 +106,7 @@ def numeric_tangent(model: Lightning, fiber: Sequence[Weights], seed: Sequence[i
 
 
 def examine(
-    model: Lightning, orbits: Sequence[Orbit], image_dim: tuple[int, int], found: Sequence[Equation],
+    model: Attention, orbits: Sequence[Orbit], image_dim: tuple[int, int], found: Sequence[Equation],
     lifted: Sequence[Equation] | None, macaulay2: Sequence[int] | None, *, prime: int, seed: int, clock: Clock = _NO_LIMIT,
 ) -> tuple[list[Stratum], list[Evidence], list[list[Line]]]:  # fmt: skip
     """Tangent bounds and verdict of every orbit, the evidence, and the curves through each representative.
@@ -160,7 +160,7 @@ def _lower(orbits: Sequence[Orbit], spans: Sequence[int], index: int) -> tuple[i
 
 
 def _curves(
-    model: Lightning, orbits: Sequence[Orbit], points: Sequence[tuple[np.ndarray, np.ndarray]], seed: int, clock: Clock
+    model: Attention, orbits: Sequence[Orbit], points: Sequence[tuple[np.ndarray, np.ndarray]], seed: int, clock: Clock
 ) -> tuple[list[list[Line]], list[Evidence]]:  # fmt: skip
     """Curves through each representative with independent tangent vectors: over QQ, and again in float64 at a moved point."""
     free = replace(model, parametrization="weights")
@@ -222,7 +222,7 @@ def _upper(
 
 
 def decided_by_fibers(
-    context: Context, model: Lightning, orbits: Sequence[Orbit], strata: Sequence[Stratum], prime: int
+    context: Context, model: Attention, orbits: Sequence[Orbit], strata: Sequence[Stratum], prime: int
 ) -> list[Stratum]:
     """The strata, with undecided ones decided smooth where the length of the fiber shows it, without equations.
 
@@ -243,9 +243,7 @@ def decided_by_fibers(
         return found
     pairs = [orbits[i].representative(model.d, model.dp) for i in asked]
     places = [[A.ravel(), V.ravel()] for A, V in pairs]
-    values, _ = context.run_template(
-        "fiber_length", {"p": prime, "places": places}, replace(model, a=model.d)
-    )
+    values, _ = context.run_template("fiber_length", {"p": prime, "places": places}, model.with_rank(model.d))
     sizes = zip(values.get("fiber_dims") or (), values.get("fiber_degrees") or (), strict=True)
     for i, (A, V), (dim, degree) in zip(asked, pairs, sizes, strict=False):
         orbit = orbits[i]
@@ -285,7 +283,7 @@ def decided_by_fibers(
 # -- components ------------------------------------------------------------------------------------------------------------------
 
 
-def orbit_closure(layer: Lightning, orbit: Orbit) -> PolynomialMap:
+def orbit_closure(layer: Attention, orbit: Orbit) -> PolynomialMap:
     """The closure of one orbit as the image of (P, B, C).
 
     P is d x (r + s - c); A = P[:, :r] B, and the rows of V are combinations, by C, of the first c and the last s - c columns
@@ -303,7 +301,7 @@ def orbit_closure(layer: Lightning, orbit: Orbit) -> PolynomialMap:
 
 
 def orbit_components(
-    context: Context, model: Lightning, orbits: Sequence[Orbit], strata: Sequence[Stratum], prime: int, *, equations: bool
+    context: Context, model: Attention, orbits: Sequence[Orbit], strata: Sequence[Stratum], prime: int, *, equations: bool
 ) -> tuple[Component, ...] | None:  # fmt: skip
     """Closures of the singular orbits that lie in the closure of no other; None when an orbit is undecided.
 
@@ -335,7 +333,7 @@ def orbit_components(
 
 
 def certificates(
-    model: Lightning, strata: Sequence[Stratum], lines: Sequence[Sequence[Line]], lifted: Sequence[Equation] | None,
+    model: Attention, strata: Sequence[Stratum], lines: Sequence[Sequence[Line]], lifted: Sequence[Equation] | None,
     size: Mapping[str, Any] | None, *, seed: int,
 ) -> tuple[tuple[Mapping[str, Any], ...], tuple[Stratum, ...]]:  # fmt: skip
     """What `m2bridge check` verifies: the dimension, and exact verdicts at representatives; and the strata with their words.
@@ -364,7 +362,7 @@ def certificates(
     return tuple(found), tuple(named)
 
 
-def _arc(model: Lightning, line: Line) -> Arc:
+def _arc(model: Attention, line: Line) -> Arc:
     """A line of (Q, K, V) as an arc of the weights of ``model.free``: K^T Q is of degree two."""
     base, direction, vector = line
     if model.free is not model:
