@@ -47,7 +47,7 @@ class Models:
                 named = model = parse_spec(f"{kind}:{self._path_inside(str(path))}:{name}")
             else:
                 named = model = parse_spec(text)
-            self._models[text] = model, named.user_name
+            self._models[text] = model, named.user.name
         return self._models[text]
 
     def _path_inside(self, name: str) -> Path:

@@ -85,7 +85,7 @@ def _parameters(model: Model) -> ModelBound:
     value = model.parameter_dim
     evidence = proved_bound("parameters", "dimension of the space of weights", value)
     argument = {"kind": "parameters"} if model.free.parameter_count == value else None
-    if model.parameter_equations:
+    if model.constraints.has_equations:
         return ModelBound(evidence, argument)
     # a dimension seen at one point: another component might be larger
     return ModelBound(replace(evidence, certainty=Certainty.PROBABLE), argument)

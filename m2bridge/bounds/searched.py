@@ -67,9 +67,7 @@ def searched_bound(
     else:
         work = WorkBudget(share * OF_DIMENSION, check)
         search = Search(program, p=p, seed=seed, work=work, corank=program.parameter_count - lower)
-        declared = [
-            f for item in (model.user.declared if model.user else ()) for f in declared_fields(model, item)
-        ]
+        declared = [f for item in model.user.declared for f in declared_fields(model, item)]
         for field in [*declared, *(field for _, field in known_fields(model.free))]:
             search.take(field)
         found = []

@@ -1,7 +1,7 @@
 """Models: named families of networks, and user-defined networks and maps.
 
-- what a model is: `base`, `evaluation` (a model at given weights), `symbolic` (over polynomials); `spec` and `catalogue` read
-  specs;
+- what a model is: `spec_fields` (its spec), `base` (its program and coordinates), `constraints` of weights, `evaluation` (a model
+  at given weights), `symbolic` (over polynomials), `target_grading`; `spec` and `catalogue` read specs;
 - what is known about a model: `knowledge`, `symmetries`, `sampling` (points for ranks), and `*_knowledge`, `attention_sampling`;
 - families: `attention` has the layers that `self_attention` and `transformer` share, `virtual` their virtual weights, `segre` the
   coordinates of one layer; `perceptron`, `convolution`, `tensors`;

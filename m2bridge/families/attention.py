@@ -15,8 +15,8 @@ import numpy as np
 
 from m2bridge.families.attention_knowledge import attention_dim
 from m2bridge.families.base import NetworkModel, Shape, Weights
+from m2bridge.families.constraints import Constraints
 from m2bridge.families.virtual import equation_11, virtual_dim, virtual_weights
-from m2bridge.linear.residues import Mod
 
 HIGHEST_DEGREE = 10_000
 
@@ -146,9 +146,20 @@ class AttentionNetwork(NetworkModel):
         """The network by virtual weights (M, L) with the same image."""
         return self if self.parametrization == "virtual" else replace(self, parametrization="virtual")  # type: ignore[type-var]
 
-    @property
-    def free(self) -> Self:
-        return self.by_weights if self.constrained else self
+    @cached_property
+    def constraints(self) -> Constraints:
+        if not self.constrained:
+            return Constraints(free=self)
+        bounds = {}
+        if self.parametrization == "attention":
+            sizes = zip(self.layer_numbers, self.ranks, self.widths, strict=False)
+            bounds = {self.weight_name("A", i): a for i, a, d in sizes if a < d}
+        return Constraints(
+            free=self.by_weights,
+            from_free=self.from_weights,
+            rank_bounds=bounds,
+            has_equations=self.parametrization != "virtual",
+        )
 
     @property
     def parameter_dim(self) -> int:
@@ -162,20 +173,6 @@ class AttentionNetwork(NetworkModel):
             return virtual_dim(self)
         return sum(heads * (attention_dim(a, d) + d * dp) for d, dp, a, heads in self.layer_sizes)
 
-    @property
-    def parameter_equations(self) -> bool:
-        return not (self.constrained and self.parametrization == "virtual")
-
-    @property
-    def rank_bounds(self) -> Mapping[str, int]:
-        if self.parametrization != "attention":
-            return {}
-        sizes = zip(self.layer_numbers, self.ranks, self.widths, strict=False)
-        return {self.weight_name("A", i): a for i, a, d in sizes if a < d}
-
-    def from_free(self, weights: Weights) -> Weights:
-        return weights if self.free is self else self.from_weights(weights)
-
     def from_weights(self, weights: Weights) -> dict[str, Any]:
         """The weights of this parametrization from (Q_i, K_i, V_i)."""
         V = [weights[self.weight_name("V", i)] for i in self.layer_numbers]
@@ -185,17 +182,6 @@ class AttentionNetwork(NetworkModel):
             return {f"M{i}": matrix for i, matrix in enumerate(M, start=1)} | {"L": L}
         pairs = [(i, letter, part) for i in self.layer_numbers for letter, part in (("A", A), ("V", V))]
         return {self.weight_name(letter, i): part[i - 1] for i, letter, part in pairs}
-
-    def draw_weights(self, rng: np.random.Generator, p: int, *batch: int) -> dict[str, np.ndarray]:
-        if self.free is self:
-            return super().draw_weights(rng, p, *batch)
-        drawn = {name: Mod(value, p) for name, value in self.free.draw_weights(rng, p, *batch).items()}
-        return {name: value.values for name, value in self.from_weights(drawn).items()}
-
-    def draw_real_weights(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
-        if self.free is self:
-            return super().draw_real_weights(rng)
-        return self.from_weights(self.free.draw_real_weights(rng))
 
     # -- the network --------------------------------------------------------------------------------
 

@@ -7,30 +7,28 @@ template partial that shares no code with it: these are the two definitions of t
 
 from __future__ import annotations
 
-import sys
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
 from functools import lru_cache
 from math import comb, prod
-from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 
 from m2bridge.boxes import card
-from m2bridge.errors import NotPolynomialError, OutOfReachError, SpecError, suggestion
+from m2bridge.errors import NotPolynomialError, OutOfReachError
 from m2bridge.families import evaluation
+from m2bridge.families.constraints import Constraints
 from m2bridge.families.knowledge import NOTHING_KNOWN, Formula, Knowledge
 from m2bridge.families.sampling import Sampling
-from m2bridge.families.spec import WRITTEN, Arguments, type_name, written
+from m2bridge.families.spec_fields import SpecFields
 from m2bridge.families.symmetries import Symmetry
-from m2bridge.families.user_definition import UserDefinition
+from m2bridge.families.user_definition import NOTHING_WRITTEN, UserDefinition
 from m2bridge.frontends.recording import record_call
-from m2bridge.linear.primes import NOTHING, GivenNumbers
+from m2bridge.linear.primes import GivenNumbers
+from m2bridge.linear.residues import Mod
 from m2bridge.programs.coefficients import monomials
 from m2bridge.programs.evaluation import Weights, run
-from m2bridge.programs.gradings import gradings
 from m2bridge.programs.instructions import Shape, flat_parts
 from m2bridge.programs.program import Program
 from m2bridge.views import cut
@@ -38,128 +36,26 @@ from m2bridge.views import cut
 __all__ = ["Formula", "Knowledge", "Model", "NetworkModel", "Shape", "Symmetry", "Weights"]
 
 MOST_COORDINATES = 500_000
-LARGEST_SIZE = 100_000
 
 
-class Model(ABC):
+class Model(SpecFields):
     """A parametrization: weights in, a function (or a vector of coordinates) out.
 
     Subclasses are frozen dataclasses whose fields are the arguments of the spec string, and of the Macaulay2 partial. A family
     says its parameters, its forward pass, its title, and what is known about it; the rest is read off its fields.
     """
 
-    family: ClassVar[str]
-    """The word before the parenthesis in the spec, e.g. ``lightning``."""
-    summary: ClassVar[str]
-    example: ClassVar[str]
-    """What a list of families says of this one, and a spec."""
-    m2_names: ClassVar[Mapping[str, str]] = {}
-    """Fields that the Macaulay2 partial calls otherwise; an empty name for those that it does not have."""
-    signed: ClassVar[tuple[str, ...]] = ()
-    """Fields of integers that are no sizes, and may be zero or negative."""
-    unwritten: ClassVar[tuple[str, ...]] = ()
-    """Fields that are left out of the spec where they have their default values."""
-
-    def __init_subclass__(cls, **arguments: Any) -> None:
-        """A family that is a dataclass keeps the short repr of models."""
-        super().__init_subclass__(**arguments)
-        if "__repr__" not in vars(cls):
-            cls.__repr__ = cls.__repr__  # type: ignore[method-assign] # its own, so that the dataclass writes none
-
-    def __post_init__(self) -> None:
-        """Complete fields that were left out, one integer for each layer where one stands for all, and check all sizes."""
-        for item in fields(self):  # type: ignore[arg-type]
-            value = getattr(self, item.name)
-            if value is None:
-                value = self.defaults.get(item.name)
-            kind = type_name(item)
-            if "tuple[int" in kind and value is not None:
-                value = (value,) * self.list_length if isinstance(value, int) else tuple(value)
-            object.__setattr__(self, item.name, value)
-            if kind in ("int", "tuple[int, ...]") and value is not None and item.name not in self.signed:
-                self.check_sizes(item.name, value)
-        self.check()
-
-    @property
-    def list_length(self) -> int:
-        """How many integers one stands for where a list of them is wanted: one for each layer."""
-        return self.layers  # type: ignore[attr-defined, no-any-return]
-
-    @property
-    def defaults(self) -> Mapping[str, Any]:
-        """Values of fields that were left out."""
-        return {}
-
-    def check(self) -> None:  # noqa: B027 # most families refuse nothing more
-        """Refuse arguments that make no model."""
-
-    def need(self, condition: bool, argument: str, reason: str) -> None:
-        """Raise a SpecError that names the argument and says what is wrong, unless the condition holds."""
-        if not condition:
-            raise SpecError(f"{self.family}: {reason}", argument=argument)
-
-    def check_sizes(self, name: str, size: int | tuple[int, ...]) -> None:
-        """Refuse sizes that are not integers from 1 to 100,000."""
-        for index, value in enumerate(size if isinstance(size, tuple) else (size,)):
-            argument = self.argument_name(name, index)
-            whole = isinstance(value, int) and not isinstance(value, bool)
-            self.need(whole, argument, f"{argument} should be an integer, not {value!r}")
-            small = 1 <= value <= LARGEST_SIZE
-            self.need(small, argument, f"{argument} should be between 1 and {LARGEST_SIZE}, not {value}")
-
-    def argument_name(self, field: str, index: int = 0) -> str:
-        """The argument of the spec that a field, or one entry of it, is written as."""
-        return WRITTEN.get(field, field)
-
-    def check_choice(self, name: str, value: str, choices: Sequence[str]) -> None:
-        """Refuse a word that is not among `choices`."""
-        if value not in choices:
-            hint = suggestion(str(value), choices)
-            raise SpecError(f"{self.family}: {name}={value!r} is not known; {hint}", argument=name)
-
-    def check_exponents(self, r: int | tuple[int, ...], *exponents: int) -> None:
-        """Refuse activations x^r that are of a high degree, or make the whole function so."""
-        highest, shown = (r, r) if isinstance(r, int) else (max(r, default=1), list(r))
-        low = highest <= 64 and prod(exponents) <= 10**6
-        self.need(low, "r", f"r={shown} gives functions of too high a degree")
-
-    @classmethod
-    def from_arguments(cls, arguments: Arguments) -> Self:
-        """The model that the arguments of a spec describe."""
-        return arguments.built(cls)
-
     # -- identity ----------------------------------------------------------------------------------------
 
     @property
-    def spec(self) -> str:
-        """The canonical spec string; ``parse_spec(model.spec) == model``."""
-        return written(self.family, **self.written)
-
-    @property
-    def written(self) -> dict[str, Any]:
-        """The arguments of the spec; those are left out that are None, false or empty, and :attr:`unwritten` defaults."""
-        values = {item.name: getattr(self, item.name) for item in fields(self)}  # type: ignore[arg-type]
-        plain = {item.name: item.default for item in fields(self)} | dict(self.defaults)  # type: ignore[arg-type]
-        return {
-            WRITTEN.get(name, name): value
-            for name, value in values.items()
-            if value not in (None, False, ()) and not (name in self.unwritten and value == plain[name])
-        }
-
-    @property
-    def user(self) -> UserDefinition | None:
-        """What the user wrote, for a model that belongs to no family; None for families."""
-        return None
-
-    @property
-    def user_name(self) -> str | None:
-        """The user's name for the model, in names of files and in tables; None for families."""
-        return None if self.user is None else self.user.name
+    def user(self) -> UserDefinition:
+        """What the user wrote; nothing for a model that belongs to a family."""
+        return NOTHING_WRITTEN
 
     @property
     def numbers(self) -> GivenNumbers:
         """Numbers that no prime of a computation may divide: those that the user wrote."""
-        return NOTHING if self.user is None else self.user.numbers
+        return self.user.numbers
 
     @property
     @abstractmethod
@@ -172,7 +68,7 @@ class Model(ABC):
 
     def __str__(self) -> str:
         """What messages call the model: a user's own by its name, others by their spec, cut where it is long."""
-        return self.user_name or cut(self.spec, 100)
+        return self.user.name or cut(self.spec, 100)
 
     def _repr_html_(self) -> str:
         """A box for notebooks: what the model is, its weights, what goes in and comes out."""
@@ -202,14 +98,9 @@ class Model(ABC):
         return self.parameter_count
 
     @property
-    def parameter_equations(self) -> bool:
-        """Whether equations of the parameter space are known: then its dimension is certain, and Macaulay2 computes in it."""
-        return True
-
-    @property
-    def rank_bounds(self) -> Mapping[str, int]:
-        """Weights whose rank is bounded below their size, and the bounds."""
-        return {}
+    def constraints(self) -> Constraints:
+        """Equations that the weights satisfy; none unless a family bounds ranks of its weights."""
+        return Constraints(free=self)
 
     @property
     def free(self) -> Model:
@@ -217,16 +108,12 @@ class Model(ABC):
 
         One-layer attention by (A, V) with rk A <= a < d answers with the one by (Q, K, V).
         """
-        return self
+        return self.constraints.free
 
     @property
     def leanest(self) -> Model:
         """A model with the same image and few arbitrary weights: attention by (A, V), where A is arbitrary."""
         return self.free
-
-    def from_free(self, weights: Weights) -> Weights:
-        """Convert weights of :attr:`free` to weights of this model."""
-        return weights
 
     def flatten(self, weights: Weights) -> Any:
         """Weights as vectors: the last axis has length `parameter_count`, in the order of `parameters`."""
@@ -242,12 +129,17 @@ class Model(ABC):
 
     def draw_weights(self, rng: np.random.Generator, p: int, *batch: int) -> dict[str, np.ndarray]:
         """Draw points of the parameter space over F_p: int64 arrays, entries in [0, p), leading axes of lengths `batch`."""
-        shapes = self.parameters.items()
-        return {name: rng.integers(0, p, size=(*batch, *shape), dtype=np.int64) for name, shape in shapes}
+        shapes = self.free.parameters.items()
+        drawn = {name: rng.integers(0, p, size=(*batch, *shape), dtype=np.int64) for name, shape in shapes}
+        if self.free is self:
+            return drawn
+        residues = {name: Mod(value, p) for name, value in drawn.items()}
+        return {name: value.values for name, value in self.constraints.from_free(residues).items()}
 
     def draw_real_weights(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
-        """A random point of the parameter space in float64, entries of order one."""
-        return {name: rng.standard_normal(shape) for name, shape in self.parameters.items()}
+        """Draw a random point of the parameter space in float64, entries of order one."""
+        drawn = {name: rng.standard_normal(shape) for name, shape in self.free.parameters.items()}
+        return dict(self.constraints.from_free(drawn))
 
     # -- target ------------------------------------------------------------------------------------------
 
@@ -338,31 +230,6 @@ class Model(ABC):
         """Dimension of the space of all functions of this kind (for one-layer attention: of Sym3)."""
         return self.coordinate_count
 
-    # -- the Macaulay2 twin ------------------------------------------------------------------------------
-
-    @property
-    def m2_partial(self) -> str | Path:
-        """The template partial that defines the model in Macaulay2: ``_lightning``, or for a family of another package the file
-        beside its module."""
-        name, module = "_" + self._must_be_polynomial().replace("-", "_"), type(self).__module__
-        if module.startswith("m2bridge."):
-            return name
-        return Path(str(sys.modules[module].__file__)).with_name(f"{name}.m2.j2")
-
-    def _must_be_polynomial(self) -> str:
-        """The family, where Macaulay2 can compute with it."""
-        if not self.polynomial:
-            raise NotPolynomialError(f"{self} is not polynomial: Macaulay2 cannot compute with it")
-        return self.family
-
-    @property
-    def m2_parameters(self) -> dict[str, object]:
-        """Values for the partial's parameters."""
-        self._must_be_polynomial()
-        values = {item.name: getattr(self, item.name) for item in fields(self)}  # type: ignore[arg-type]
-        named = {self.m2_names.get(name, name): value for name, value in values.items()}
-        return {name: value for name, value in named.items() if name}
-
     # -- what is known -----------------------------------------------------------------------------------
 
     @property
@@ -374,15 +241,6 @@ class Model(ABC):
     def sampling(self) -> Sampling:
         """The points at which ranks are computed in floating point."""
         return Sampling(self)
-
-    @property
-    def grading(self) -> np.ndarray | None:
-        """Torus weights of the target coordinates: an integer matrix, one row for each grading, one column for each
-        coordinate.
-
-        The image is stable under the torus with these weights. They are read off the program; None for one that is too large.
-        """
-        return _grading(self)
 
 
 class NetworkModel(Model):
@@ -452,19 +310,3 @@ def _recorded(model: Model) -> Program:
     name = "X" if len(model.input_shape or ()) == 2 else "x"
     inputs = {} if model.input_shape is None else {name: model.input_shape}
     return record_call(lambda w, x: model.network(w, x.get(name)), model.parameters, inputs).program
-
-
-@lru_cache(maxsize=32)
-def _grading(model: Model) -> np.ndarray | None:
-    """Characters of the target coordinates, one row for each grading."""
-    program = model.coordinate_program or model.program
-    found = gradings(program) if program.polynomial else None
-    if found is None or not program.inputs:
-        return None if found is None else found.outputs
-    parts = []
-    for _, shape, part in flat_parts(program.input_shapes):  # variables of a matrix go column by column
-        entries = found.inputs[:, part].reshape(len(found.inputs), *shape)
-        parts.append(entries.transpose(0, *range(len(shape), 0, -1)).reshape(len(entries), prod(shape)))
-    variables = np.concatenate(parts, axis=1) @ model.monomials.T
-    target = found.outputs[:, :, None] - variables[:, None, :]
-    return np.asarray(target.reshape(len(target), model.coordinate_count))

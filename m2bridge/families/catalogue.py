@@ -30,6 +30,7 @@ from m2bridge.families.self_attention import (
     skip_lightning,
 )
 from m2bridge.families.spec import WRITTEN, Arguments, read
+from m2bridge.families.target_grading import target_grading
 from m2bridge.families.tensors import CP
 from m2bridge.families.transformer import Transformer
 from m2bridge.families.user_code import allowed_model, is_code
@@ -236,7 +237,7 @@ def describe(model: Model) -> dict[str, Any]:
         "family": model.family,
         "polynomial": model.polynomial,
         "parameters": {name: list(shape) for name, shape in model.parameters.items()},
-        "variables": list(model.user.variables) or None if model.user else None,
+        "variables": list(model.user.variables) or None,
         "parameter_count": model.parameter_count,
         "parameter_dim": model.parameter_dim,
         "free": model.free.spec if model.free is not model else None,
@@ -256,7 +257,7 @@ def _target(model: Model) -> dict[str, Any]:
     if not model.polynomial:
         return dict.fromkeys(("ambient_dim", "coordinate_count", "coordinates", "span_dim", "grading_rank"))
     small = model.coordinate_count <= MOST_SPAN_COORDINATES
-    grading = model.grading if small else None
+    grading = target_grading(model) if small else None
     return {
         "ambient_dim": model.ambient_dim,
         "coordinate_count": model.coordinate_count,

@@ -182,7 +182,7 @@ class Attention(AttentionNetwork):
     @property
     def m2_parameters(self) -> dict[str, object]:
         self._must_be_polynomial()
-        if not self.parameter_equations:
+        if not self.constraints.has_equations:
             raise InputError(
                 f"{self}: virtual weights through narrow layers have no simple equations;"
                 " use parametrization=weights, which has the same image"
@@ -224,9 +224,9 @@ class Attention(AttentionNetwork):
 
     @property
     def leanest(self) -> Attention:
-        if self.numbered or self.a < self.d:
-            return self.free
-        return self.by_attention
+        if self.numbered:
+            return self.by_weights if self.constrained else self
+        return self.by_attention if self.a >= self.d else self.by_weights
 
     @property
     def without_softmax(self) -> Attention:

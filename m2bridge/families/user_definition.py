@@ -12,7 +12,7 @@ from m2bridge.linear.primes import NOTHING, GivenNumbers
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UserDefinition:
-    """A map by its coordinates, or a program.
+    """A map by its coordinates, or a program; nothing for a model that belongs to a family.
 
     Attributes
     ----------
@@ -24,9 +24,12 @@ class UserDefinition:
     declared: symmetries that the user states, as certificates write them; they are verified before they are used.
     """
 
-    name: str | None
+    name: str | None = None
     is_program: bool = False
     variables: tuple[str, ...] = ()
     polynomials: tuple[Terms, ...] | None = None
     numbers: GivenNumbers = NOTHING
     declared: tuple[Mapping[str, Any], ...] = ()
+
+
+NOTHING_WRITTEN = UserDefinition()

@@ -61,7 +61,7 @@ class Scene:
 
 def target_of(plane: Model, seed: int) -> tuple[Fraction, ...]:
     """Return a target near the surface: a fixed one for the slice of attention, otherwise a random one."""
-    if plane.user_name == "umbrella":
+    if plane.user.name == "umbrella":
         return Fraction(1, 4), Fraction(9, 10), Fraction(-1)
     rng = np.random.default_rng([seed, 72])
     point = plane.coordinates({"x": rng.uniform(-1, 1, size=2)}) + 0.3 * rng.normal(
@@ -72,7 +72,7 @@ def target_of(plane: Model, seed: int) -> tuple[Fraction, ...]:
 
 def plane_of(model: Model, seed: int) -> tuple[Model, str]:
     """Return a map with two weights and its title: the model itself, a slice of attention, or a random plane of weights."""
-    if model.user is not None and model.user.polynomials is not None and len(model.user.variables) == 2:
+    if model.user.polynomials is not None and len(model.user.variables) == 2:
         return model, model.title
     layer = model.knowledge.layer
     if layer is not None and (layer.d, layer.dp, layer.attention_rank) == (2, 1, 2):
@@ -176,7 +176,7 @@ def _preimages(plane: Model, function: np.ndarray, window: float) -> np.ndarray:
 
 def _umbrella_axis(plane: Model, window: float) -> tuple[tuple[tuple[np.ndarray, bool], ...], np.ndarray]:
     """Return the singular curve of the slice of attention (True in the image, False outside) and the pinch point."""
-    if plane.user_name != "umbrella":
+    if plane.user.name != "umbrella":
         return (), np.zeros((0, 3))
     deep = window**2
     solid = np.array([[0.0, 0.0, -deep], [0.0, 0.0, 0.0]])

@@ -54,7 +54,7 @@ def _paint_weights(axes: Any, scene: Scene) -> None:
     for kind, preimages in zip(scene.kinds, scene.weights, strict=True):
         axes.plot(*preimages.T, **_marker(kind))
     side = (-scene.window, scene.window)
-    first, second = scene.plane.user.variables if scene.plane.user else ("r", "s")
+    first, second = scene.plane.user.variables
     axes.set(xlim=side, ylim=side, xlabel=f"${first}$", ylabel=f"${second}$")
     axes.set_aspect("equal")
     axes.tick_params(length=2)

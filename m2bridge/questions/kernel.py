@@ -166,7 +166,7 @@ class Question(Generic[S, R]):
             own = self.options[option]
             if isinstance(value, str | int | float) and value not in (own.default, own.unasked):
                 chosen.setdefault(option, value)
-        name = about.user_name if isinstance(about, Model) else answer.name
+        name = about.user.name if isinstance(about, Model) else answer.name
         return {"name": name, "options": chosen, **comments_on(self.name, about, answer)}
 
     def check(self, options: Mapping[str, Any], prime: int | None, seed: int = 0) -> None:

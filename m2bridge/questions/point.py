@@ -145,7 +145,7 @@ def random_point(model: Model, seed: int) -> Point:
     drawn = {name: _draw(rng, shape) for name, shape in model.free.parameters.items()}
     while not _has_value(model, drawn):
         drawn = {name: _draw(rng, shape) for name, shape in model.parameters.items()}
-    return Point(model=model, kind="random", weights=model.from_free(drawn))
+    return Point(model=model, kind="random", weights=model.constraints.from_free(drawn))
 
 
 def _has_value(model: Model, weights: Mapping[str, Any]) -> bool:
@@ -171,7 +171,7 @@ def given_point(model: Model, weights: Mapping[str, Any], *, detail: str | None 
     """
     names = list(model.parameters)
     described = ", ".join(f"{name} of shape {_shape(shape)}" for name, shape in model.parameters.items())
-    variables = model.user.variables if model.user is not None else ()
+    variables = model.user.variables
     if variables:
         names, described = list(variables), f"one number for each of {', '.join(variables)}"
         listed = weights["x"] if list(weights) == ["x"] else None
@@ -189,7 +189,7 @@ def given_point(model: Model, weights: Mapping[str, Any], *, detail: str | None 
     if variables:
         weights = {"x": [exact_number(weights[name], name) for name in names]}
     arrays = {name: exact_array(name, weights[name], shape) for name, shape in model.parameters.items()}
-    for name, bound in model.rank_bounds.items():
+    for name, bound in model.constraints.rank_bounds.items():
         matrices = arrays[name].reshape(-1, *arrays[name].shape[-2:])  # one for each head
         if (rank := max(map(over_q.rank, matrices))) > bound:
             raise InputError(f"{name} has rank {rank}; {model} bounds it by a = {bound}")
@@ -344,7 +344,7 @@ def _objection(point: Point, p: int) -> str | None:
             if x and (x.numerator % p == 0 or x.denominator % p == 0):
                 what = "vanishes" if x.numerator % p == 0 else "does not exist"
                 entry = f"{name}{[i + 1 for i in index]}"
-                if point.model.user is not None and point.model.user.variables:
+                if point.model.user.variables:
                     entry = point.model.user.variables[index[0]]
                 return f"the entry {entry} = {x} {what}"
         matrix = array.ndim == 2 and array.size <= 400

@@ -242,9 +242,7 @@ def symmetries(
         all_affine=True,
     )
     searched = 0
-    stated = _declared(
-        model, found, declared if declared is not None else (model.user.declared if model.user else ())
-    )
+    stated = _declared(model, found, declared if declared is not None else model.user.declared)
     with context.keep_partial("the search for vector fields"):
         for highest in range(1, degree + 1):
             context.clock.check()
@@ -312,7 +310,7 @@ def symmetries(
 def _in_words(model: Model, found: Sequence[FiniteSymmetry]) -> tuple[FiniteSymmetry, ...]:
     """Finite groups by the names that the user gave, and those that exchange some variables of a map where not all can be."""
     told = [replace(item, acts_on=tuple(in_variables(model.spec, w) for w in item.acts_on)) for item in found]
-    if model.user is not None and not any("x axis 0" in item.acts_on for item in found):
+    if not any("x axis 0" in item.acts_on for item in found):
         told += groups_of_swaps(exchanged_variables(model.user))
     return tuple(told)
 

@@ -32,6 +32,7 @@ from m2bridge.families import (
     read_map,
 )
 from m2bridge.families.polynomial_map import by_variable, in_variables
+from m2bridge.families.target_grading import target_grading
 from m2bridge.frontends.polynomials import polynomial_text
 from m2bridge.programs import ProgramError
 
@@ -49,8 +50,8 @@ def test_a_toml_and_a_json_file(tmp_path: Path) -> None:
     assert model.coordinate_names == ("s^3", "s^2*t", "s*t^2", "t^3")
     assert read_map(other).polynomials == model.polynomials  # type: ignore[attr-defined]
     assert model.coordinates({"x": Mod([2, 3], 101)}).values.tolist() == [8, 12, 18, 27]
-    assert model.grading is not None
-    assert np.linalg.matrix_rank(model.grading) == 2
+    assert target_grading(model) is not None
+    assert np.linalg.matrix_rank(target_grading(model)) == 2
 
 
 @pytest.mark.parametrize(
@@ -340,7 +341,7 @@ def test_a_model_of_ones_own_is_called_by_its_name(tmp_path: Path) -> None:
     file = tmp_path / "moments.toml"
     file.write_text('name = "two moments"\nvariables = ["m", "s"]\npolynomials = ["m", "m^2+s"]\n')
     model = read_map(file)
-    assert model.user_name == "two moments"
-    assert parse_spec(model.spec).user_name is None
-    assert parse_spec("lightning(d=2,dp=1)").user_name is None
-    assert from_callable(lambda w: w**2, {"w": (2,)}, name="squares").user_name == "squares"
+    assert model.user.name == "two moments"
+    assert parse_spec(model.spec).user.name is None
+    assert parse_spec("lightning(d=2,dp=1)").user.name is None
+    assert from_callable(lambda w: w**2, {"w": (2,)}, name="squares").user.name == "squares"

@@ -20,6 +20,7 @@ from m2bridge.families import (
 )
 from m2bridge.families.catalogue import describe, span_dim
 from m2bridge.families.symbolic import symbolic_weights
+from m2bridge.families.target_grading import target_grading
 from m2bridge.families.virtual import equation_11, equation_12, virtual_weights
 from m2bridge.frontends.polynomial_programs import polynomial_program
 from m2bridge.linear.modular import rank_over_q
@@ -243,18 +244,18 @@ def test_symmetries_of_softmax_leave_the_virtual_weights_alone() -> None:
 def test_gradings_move_coordinates_by_characters(spec: str) -> None:
     """Each row is a one-parameter group: some characters of the weights give every monomial of a coordinate its character."""
     model = parse_spec(spec)
-    assert model.grading is not None
+    assert target_grading(model) is not None
     monomials = [(e, j) for j, f in enumerate(symbolic_map(model)) for e in f]
     exponents = np.array([e for e, _ in monomials], dtype=object)
     columns = [j for _, j in monomials]
     rank = rank_over_q(exponents)
-    assert rank_over_q(np.hstack([exponents, model.grading[:, columns].T.astype(object)])) == rank
+    assert rank_over_q(np.hstack([exponents, target_grading(model)[:, columns].T.astype(object)])) == rank
 
 
 def test_a_network_without_gradings_has_an_empty_one() -> None:
     model = from_callable(lambda W, x: W @ x + x + 1 + sum(W), {"W": (2, 2)}, inputs={"x": (2,)})
-    assert model.grading is not None
-    assert model.grading.shape == (0, model.coordinate_count)
+    assert target_grading(model) is not None
+    assert target_grading(model).shape == (0, model.coordinate_count)
 
 
 @pytest.mark.parametrize(("d", "t"), [((2, 2, 2), 2), ((2, 3, 1), 2), ((1, 2, 1, 2), 1), ((2, 1, 2), 3)])

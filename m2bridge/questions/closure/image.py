@@ -24,6 +24,7 @@ from m2bridge.families.base import Model
 from m2bridge.families.polynomial_map import PolynomialMap
 from m2bridge.families.rational_cone import cone_map, is_rational_map
 from m2bridge.families.symbolic import sparse, symbolic_map
+from m2bridge.families.target_grading import target_grading
 from m2bridge.linear.modular import kernel_mod, rank_mod
 from m2bridge.linear.primes import LARGE_PRIME, given_numbers, is_prime, primes_below
 from m2bridge.linear.residues import Mod, rational, residue
@@ -122,7 +123,7 @@ class Image:
     def weight_degrees(self) -> tuple[int, int]:
         """Upper bounds of the degree of the coordinates in a single weight, and in all weights together."""
         user = self.source.user
-        if user is not None and user.polynomials is not None:
+        if user.polynomials is not None:
             exponents = [m for f in user.polynomials for m in dict(f)]
             return max((max(m, default=0) for m in exponents), default=0), max(map(sum, exponents), default=0)
         program = self.source.program
@@ -292,7 +293,7 @@ def torus_weights(image: Image, span: Span, rng: np.random.Generator) -> Matrix:
     grading = np.concatenate([ones, np.array(found, dtype=np.int64).reshape(len(found), span.dim)])
     if not _preserves(image, span, grading, rng, image.second_prime):
         grading = ones
-    stated = image.model.grading
+    stated = target_grading(image.model)
     if stated is None or image.padded or stated.shape[1] != image.count:
         return grading
     given = np.concatenate([ones, np.asarray(stated, dtype=np.int64)[:, span.basis]])

@@ -68,7 +68,7 @@ def _script(free: Model, probe: Probe) -> Script:
     inputs: list[object] = [
         np.concatenate([array[k].reshape(-1) for array in drawn]) for k in range(samples) if drawn
     ]
-    by_program = _is_program(free)
+    by_program = free.user.is_program
     partial = "_program" if by_program else free.m2_partial
     sizes = _for_macaulay2(program) if by_program else free.m2_parameters
     values = {
@@ -80,11 +80,6 @@ def _script(free: Model, probe: Probe) -> Script:
         "wholeJacobian": whole,
     }
     return render(TEMPLATE, {**sizes, **values}, partial=partial)
-
-
-def _is_program(free: Model) -> bool:
-    """Whether Macaulay2 interprets the program, because the model has no other definition."""
-    return free.user is not None and free.user.is_program
 
 
 def _whole_jacobian(free: Model) -> bool:
@@ -101,9 +96,9 @@ def _reason_not_to_ask(free: Model) -> str | None:
         return "no second definition in Macaulay2: the network is not polynomial"
     if free.parameter_count > MOST_WEIGHTS:
         return f"not used: more than {MOST_WEIGHTS} weights"
-    if _is_program(free) and multiplications(free.program) > MOST_INTERPRETED:
+    if free.user.is_program and multiplications(free.program) > MOST_INTERPRETED:
         return f"not used: more than {MOST_INTERPRETED} multiplications to interpret"
-    if free.user is not None and free.user.polynomials is not None:
+    if free.user.polynomials is not None:
         exponents = len(free.user.variables) * sum(map(len, free.user.polynomials))
         if exponents > MOST_EXPONENTS:
             return f"not used: more than {MOST_EXPONENTS} exponents to send"
@@ -128,7 +123,7 @@ def ask_macaulay2(context: Context, model: Model, p: int) -> list[Evidence]:
         if context.engine_required:
             raise
         return [_nothing(f"Macaulay2 failed: {error}")]
-    ancestry: Ancestry = "program" if _is_program(free) else "template"
+    ancestry: Ancestry = "program" if free.user.is_program else "template"
     return [
         *_ranks(values, p, context.last_seconds, ancestry, stopped=stopped is not None),
         *_meetings(values, probe, ancestry),

@@ -87,7 +87,7 @@ def fiber(
     """
     prime = MACAULAY2_PRIME if context.prime is None else context.prime
     asked, model = model, _by_coordinates(model)
-    if model.user is not None and model.polynomial:
+    if model.knowledge.searched is not None and model.polynomial:
         model = with_symmetries(model, found_symmetries(context, model, asked.program))
     point = resolve(model, one_of(at, stratum, rationalize), context.seed)
     p, note = good_prime(point, prime)
@@ -121,7 +121,7 @@ def fiber(
 
 def _by_coordinates(model: Model) -> Model:
     """One's own network, which has no partial, by its coordinates, which have the same fibers; as it is if these are too many."""
-    if model.polynomial and model.user is not None and model.user.is_program:
+    if model.polynomial and model.user.is_program:
         with suppress(OutOfReachError):
             return map_of_coordinates(model)
     return model
@@ -257,9 +257,9 @@ def _compute(context: Context, point: Point, p: int, *, force: bool) -> Computed
         note = "an argument counts all orbits, so no Groebner basis was computed (--force computes one)"
         return ComputedFiber(method="argument", notes=(note,))
     reason = None
-    if not model.parameter_equations:
+    if not model.constraints.has_equations:
         reason = f"{model}: virtual weights through narrow layers have no simple equations"
-    elif model.user is not None and model.input_shape is not None:
+    elif model.user.is_program and model.input_shape is not None:
         reason = "its coordinates are too many to be expanded: dimensions only"
     elif not force and not in_reach(model, p, context.seed):
         reason = f"a Groebner basis in {model.parameter_count} weights is out of reach here: dimensions only (--force tries it)"

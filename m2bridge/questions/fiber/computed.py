@@ -216,7 +216,7 @@ def _dims_at_point(dim_at_point: int | None, request: _Request) -> list[Evidence
 
 def _equations(request: _Request, rank: int, span: int) -> list[Evidence]:
     p, quantity = request.p, "independent equations"
-    bounded = bool(request.point.model.rank_bounds)
+    bounded = bool(request.point.model.constraints.rank_bounds)
     method = "rank of differences of random networks"
     return [
         _by_macaulay2(quantity, rank, "the script's network on symbolic weights", p),

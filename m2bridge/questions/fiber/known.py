@@ -61,8 +61,6 @@ def found_symmetries(context: Context, model: Model, written: Program) -> FoundS
 def _exchanges(model: Model) -> list[SignedPermutation]:
     """Variables of a map that change places."""
     user = model.user
-    if user is None:
-        return []
     found = []
     for pairs in exchanged_variables(user):
         turned = {a: b for pair in pairs for a, b in (pair, pair[::-1])}

@@ -65,7 +65,7 @@ def rank_bound_rows(model: Model, weights: Mapping[str, Mod], p: int) -> np.ndar
     """
     rows: list[np.ndarray] = []
     zero = {name: np.zeros(shape, dtype=np.int64) for name, shape in model.parameters.items()}
-    for name, bound in model.rank_bounds.items():
+    for name, bound in model.constraints.rank_bounds.items():
         for head in np.ndindex(model.parameters[name][:-2]):
             A = weights[name].values[head]
             pairs = product(kernel_mod(A.T, p)[0], kernel_mod(A, p)[0]) if rank_mod(A, p) == bound else ()
@@ -193,7 +193,7 @@ def _generic(model: Model, seed: int) -> tuple[int | None, int | None, int, list
     image, symmetric = generic_ranks(model, seed, p)
     seconds = time.perf_counter() - start
     generic = model.parameter_dim - image
-    sure = Certainty.PROVED if model.parameter_equations else Certainty.PROBABLE
+    sure = Certainty.PROVED if model.constraints.has_equations else Certainty.PROBABLE
     method = "weights minus rank of the differential at a random point"
     acting = "rank of the symmetries' action at a random point"
     evidence = [

@@ -80,7 +80,7 @@ def equation_span(model: Model, p: int, seed: int) -> tuple[int, int]:
 
 def rank_places(model: Model) -> list[list[int]]:
     """The matrices of weights, counted head by head, whose rank is bounded, and the bounds."""
-    bounds, places, place = model.rank_bounds, [], 0
+    bounds, places, place = model.constraints.rank_bounds, [], 0
     for name, shape in model.parameters.items():
         heads = prod(shape[:-2])
         places += [[place + h, bounds[name]] for h in range(heads) if name in bounds]

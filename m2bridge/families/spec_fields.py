@@ -1,0 +1,146 @@
+"""The spec of a model: fields that are arguments of a text and of a Macaulay2 partial."""
+
+from __future__ import annotations
+
+import sys
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from math import prod
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+from m2bridge.errors import NotPolynomialError, SpecError, suggestion
+from m2bridge.families.spec import WRITTEN, Arguments, type_name, written
+
+LARGEST_SIZE = 100_000
+
+
+class SpecFields(ABC):
+    """A frozen dataclass whose fields are the arguments of a spec string and the parameters of a Macaulay2 partial."""
+
+    family: ClassVar[str]
+    """The word before the parenthesis in the spec, e.g. ``lightning``."""
+    summary: ClassVar[str]
+    example: ClassVar[str]
+    """What a list of families says of this one, and a spec."""
+    m2_names: ClassVar[Mapping[str, str]] = {}
+    """Fields that the Macaulay2 partial calls otherwise; an empty name for those that it does not have."""
+    signed: ClassVar[tuple[str, ...]] = ()
+    """Fields of integers that are no sizes, and may be zero or negative."""
+    unwritten: ClassVar[tuple[str, ...]] = ()
+    """Fields that are left out of the spec where they have their default values."""
+
+    def __init_subclass__(cls, **arguments: Any) -> None:
+        """A family that is a dataclass keeps the short repr of models."""
+        super().__init_subclass__(**arguments)
+        if "__repr__" not in vars(cls):
+            cls.__repr__ = cls.__repr__  # type: ignore[method-assign] # its own, so that the dataclass writes none
+
+    def __post_init__(self) -> None:
+        """Complete fields that were left out, one integer for each layer where one stands for all, and check all sizes."""
+        for item in fields(self):  # type: ignore[arg-type]
+            value = getattr(self, item.name)
+            if value is None:
+                value = self.defaults.get(item.name)
+            kind = type_name(item)
+            if "tuple[int" in kind and value is not None:
+                value = (value,) * self.list_length if isinstance(value, int) else tuple(value)
+            object.__setattr__(self, item.name, value)
+            if kind in ("int", "tuple[int, ...]") and value is not None and item.name not in self.signed:
+                self.check_sizes(item.name, value)
+        self.check()
+
+    @property
+    def list_length(self) -> int:
+        """How many integers one stands for where a list of them is wanted: one for each layer."""
+        return self.layers  # type: ignore[attr-defined, no-any-return]
+
+    @property
+    def defaults(self) -> Mapping[str, Any]:
+        """Values of fields that were left out."""
+        return {}
+
+    def check(self) -> None:  # noqa: B027 # most families refuse nothing more
+        """Refuse arguments that make no model."""
+
+    def need(self, condition: bool, argument: str, reason: str) -> None:
+        """Raise a SpecError that names the argument and says what is wrong, unless the condition holds."""
+        if not condition:
+            raise SpecError(f"{self.family}: {reason}", argument=argument)
+
+    def check_sizes(self, name: str, size: int | tuple[int, ...]) -> None:
+        """Refuse sizes that are not integers from 1 to 100,000."""
+        for index, value in enumerate(size if isinstance(size, tuple) else (size,)):
+            argument = self.argument_name(name, index)
+            whole = isinstance(value, int) and not isinstance(value, bool)
+            self.need(whole, argument, f"{argument} should be an integer, not {value!r}")
+            small = 1 <= value <= LARGEST_SIZE
+            self.need(small, argument, f"{argument} should be between 1 and {LARGEST_SIZE}, not {value}")
+
+    def argument_name(self, field: str, index: int = 0) -> str:
+        """The argument of the spec that a field, or one entry of it, is written as."""
+        return WRITTEN.get(field, field)
+
+    def check_choice(self, name: str, value: str, choices: Sequence[str]) -> None:
+        """Refuse a word that is not among `choices`."""
+        if value not in choices:
+            hint = suggestion(str(value), choices)
+            raise SpecError(f"{self.family}: {name}={value!r} is not known; {hint}", argument=name)
+
+    def check_exponents(self, r: int | tuple[int, ...], *exponents: int) -> None:
+        """Refuse activations x^r that are of a high degree, or make the whole function so."""
+        highest, shown = (r, r) if isinstance(r, int) else (max(r, default=1), list(r))
+        low = highest <= 64 and prod(exponents) <= 10**6
+        self.need(low, "r", f"r={shown} gives functions of too high a degree")
+
+    @classmethod
+    def from_arguments(cls, arguments: Arguments) -> Self:
+        """The model that the arguments of a spec describe."""
+        return arguments.built(cls)
+
+    @property
+    def spec(self) -> str:
+        """The canonical spec string; ``parse_spec(model.spec) == model``."""
+        return written(self.family, **self.written)
+
+    @property
+    def written(self) -> dict[str, Any]:
+        """The arguments of the spec; those are left out that are None, false or empty, and :attr:`unwritten` defaults."""
+        values = {item.name: getattr(self, item.name) for item in fields(self)}  # type: ignore[arg-type]
+        plain = {item.name: item.default for item in fields(self)} | dict(self.defaults)  # type: ignore[arg-type]
+        return {
+            WRITTEN.get(name, name): value
+            for name, value in values.items()
+            if value not in (None, False, ()) and not (name in self.unwritten and value == plain[name])
+        }
+
+    @property
+    @abstractmethod
+    def polynomial(self) -> bool:
+        """Whether Macaulay2 can compute with the model."""
+
+    # -- the Macaulay2 twin ------------------------------------------------------------------------------
+
+    @property
+    def m2_partial(self) -> str | Path:
+        """The template partial that defines the model in Macaulay2: ``_lightning``, or for a family of another package the file
+        beside its module."""
+        name, module = "_" + self._must_be_polynomial().replace("-", "_"), type(self).__module__
+        if module.startswith("m2bridge."):
+            return name
+        return Path(str(sys.modules[module].__file__)).with_name(f"{name}.m2.j2")
+
+    def _must_be_polynomial(self) -> str:
+        """The family, where Macaulay2 can compute with it."""
+        if not self.polynomial:
+            raise NotPolynomialError(f"{self} is not polynomial: Macaulay2 cannot compute with it")
+        return self.family
+
+    @property
+    def m2_parameters(self) -> dict[str, object]:
+        """Values for the partial's parameters."""
+        self._must_be_polynomial()
+        values = {item.name: getattr(self, item.name) for item in fields(self)}  # type: ignore[arg-type]
+        named = {self.m2_names.get(name, name): value for name, value in values.items()}
+        return {name: value for name, value in named.items() if name}
