@@ -251,14 +251,25 @@ def vouched(result: _R) -> _R:
 
 
 def altered(result: Result) -> str | None:
-    """Return a sentence if an answer contradicts its own evidence, as in a record that was edited; None otherwise.
+    """Return a sentence if an answer contradicts its evidence or is proved without a certificate: the record was edited.
 
     This finds mistakes, not malice: the evidence can be edited like the answer. Certificates are what is checked.
     """
     if result.agreement is False:
         return None
-    wrong = next(filter(None, map(partial(_other_value, result), result.evidence)), None)
+    wrong = next(filter(None, map(partial(_other_value, result), result.evidence)), _unproved(result))
     return None if wrong is None else f"{wrong}: it was altered. Do not use anything in it."
+
+
+def _unproved(result: Result) -> str | None:
+    """Name the quantities of an answer called proved that no certificate in the record shows; None if there are none."""
+    if result.certainty is not Certainty.PROVED:
+        return None
+    try:
+        missing = [name for name in result.headline if name not in result.certified()]
+    except (KeyError, TypeError, ValueError):  # no certificate of the record has this form
+        missing = list(result.headline)
+    return f"The record is called proved and has no certificate for {', '.join(missing)}" if missing else None
 
 
 def _other_value(result: Result, item: Evidence) -> str | None:

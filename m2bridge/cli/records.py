@@ -213,7 +213,13 @@ def _entries(source: Path) -> Iterator[PageEntry]:
 def _entry_from_file(path: Path) -> PageEntry:
     if alteration := change_of(read_document(path)):
         raise RecordError(alteration)
-    return _entry(path.name, scripts_beside(path, _read(path)), _version(path))
+    result = scripts_beside(path, _read(path))
+    entry = _entry(path.name, result, _version(path))
+    try:
+        _run_checker(path, result, "shown")
+    except CertificateError as error:
+        raise RecordError(error.message) from None
+    return entry
 
 
 def _entry_from_store(store: Store, key: str) -> PageEntry:

@@ -128,7 +128,7 @@ def test_yes_and_no_are_compared_with_what_is_proved_too() -> None:
     shown = Evidence("holds", True, "substitution", "values", certainty=Certainty.PROVED)
     said = YesOrNo(
         model="map:t->t",
-        certainty=Certainty.PROVED,
+        certainty=Certainty.COMPUTED,
         agreement=None,
         evidence=(shown,),
         seed=0,

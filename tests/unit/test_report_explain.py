@@ -115,6 +115,7 @@ def test_a_record_steers_no_terminal(
     document = records.to_document(dimension("lightning(d=2,dp=1)", engine=False))
     title, told = "\x1b]0;title\x07", document["evidence"][0]
     document["certificate"], document["package_version"] = None, f"0.2{title}"
+    document["certainty"] = "computed"
     document["options"]["note"] = told["method"] = f"seen{title}"
     del document["digest"]
     Path("record.json").write_text(json.dumps(document))

@@ -18,7 +18,7 @@ from m2bridge.report.explain import explain
 from m2bridge.results import EngineUse, ScriptUse
 
 LINES = IdealSummary(
-    model="ideal", options={"components": True, "singular": False, "generators": ["x*y"]}, certainty=Certainty.PROVED,
+    model="ideal", options={"components": True, "singular": False, "generators": ["x*y"]}, certainty=Certainty.COMPUTED,
     agreement=True, seed=0, seconds=0.1, engine=EngineUse(version="1.21", origin="replay"), variables=("x", "y"), field="QQ",
     evidence=tuple(
         Evidence("hilbert_function", [1, 2, 2], witness, "series", certainty=Certainty.PROVED)

@@ -230,7 +230,7 @@ def test_a_record_of_another_package_is_unknown_and_not_damaged(
     answer: Dimension, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Its package may have gone since; a family that has gone is called by its spec."""
-    document = {**records.to_document(answer), "certificate": None}
+    document = {**records.to_document(answer), "certificate": None, "certainty": "computed"}
     del document["digest"]
     (tmp_path / "asked.json").write_text(json.dumps({**document, "analysis": "alchemy"}))
     target = tmp_path / "page.html"
