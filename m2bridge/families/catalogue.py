@@ -15,13 +15,7 @@ from typing import Any
 import numpy as np
 
 from m2bridge.errors import InputError, SpecError, suggestion
-from m2bridge.families.base import Formula, Model
-from m2bridge.families.convolution import Convolution
-from m2bridge.families.evaluation import random_image_points
-from m2bridge.families.perceptron import MLP, Linear
-from m2bridge.families.polynomial_map import read_inline
-from m2bridge.families.self_attention import (
-    Attention,
+from m2bridge.families.attention_options import (
     DeepLightning,
     Lightning,
     Softmax,
@@ -29,6 +23,12 @@ from m2bridge.families.self_attention import (
     multi_head,
     skip_lightning,
 )
+from m2bridge.families.base import Formula, Model
+from m2bridge.families.convolution import Convolution
+from m2bridge.families.evaluation import random_image_points
+from m2bridge.families.perceptron import MLP, Linear
+from m2bridge.families.polynomial_map import read_inline
+from m2bridge.families.self_attention import Attention
 from m2bridge.families.spec import WRITTEN, Arguments, read
 from m2bridge.families.target_grading import target_grading
 from m2bridge.families.tensors import CP
