@@ -1,7 +1,7 @@
 """The operations of PyTorch as functions of arrays, by their names in ATen.
 
 The arrays are recorded ones and constant NumPy arrays; this module needs no PyTorch. Operations in :data:`MOVING` and
-:data:`PLACING` only move entries: PyTorch itself moves the numbers of their places. What is in :data:`REFUSED` is neither
+:data:`PLACING` only move entries: PyTorch itself moves the numbers of their positions. What is in :data:`REFUSED` is neither
 polynomial nor built from exp and division; the text says what to do instead.
 """
 
@@ -24,7 +24,7 @@ Array = Any
 
 @dataclass(frozen=True, slots=True)
 class Masked:
-    """Scores of which some are -infinity, as before a softmax: the finite scores, and where they count."""
+    """Scores of which some are -infinity, as before a softmax: the finite scores, and a mask of these."""
 
     scores: Array
     kept: np.ndarray
@@ -41,7 +41,7 @@ def _add(a: Array, b: Array, alpha: float = 1) -> Array:
 
 
 def _scaled(operation: Callable[[Array, Array], Array]) -> Callable[..., Array]:
-    """A product or quotient; masked scores may be scaled by positive numbers, which leave -infinity where it is."""
+    """Make a product or quotient; masked scores may be scaled by positive numbers, which leave -infinity as it is."""
 
     def scaled(a: Array, b: Array, rounding_mode: str | None = None) -> Array:
         if rounding_mode is not None:
@@ -79,7 +79,7 @@ def _where(mask: Array, yes: Array, no: Array) -> Array:
 
 
 def _reduced(name: str) -> Callable[..., Array]:
-    """A sum, mean or product along axes."""
+    """Make a sum, mean or product along axes."""
 
     def reduced(a: Array, dim: Any = None, keepdim: bool = False, **_: Any) -> Array:
         axes = None if dim is None or dim == [] else tuple(dim) if isinstance(dim, Sequence) else dim
@@ -133,7 +133,7 @@ def _attention(
     q: Array, k: Array, v: Array, attn_mask: Array | None = None, dropout_p: float = 0, is_causal: bool = False,
     *, scale: float | None = None, enable_gqa: bool = False,
 ) -> Array:  # fmt: skip
-    """softmax(q k^T / sqrt(width)) v, with masks; the root is exact where it is rational."""
+    """Compute softmax(q k^T / sqrt(width)) v, with masks; the root is exact if it is rational."""
     if dropout_p:
         raise NotPolynomialError(f"dropout with probability {dropout_p} is random; set dropout_p=0.0")
     if enable_gqa:
@@ -153,7 +153,7 @@ def _attention(
 def _windows(
     x: Array, kernel: Sequence[int], stride: Sequence[int], padding: Sequence[int], dilation: Sequence[int]
 ) -> Array:
-    """The parts of an image under a moving window: axes of `x`, the last ones being places, then axes of the window."""
+    """Take the parts of an image under a moving window: axes of `x`, the last ones being positions, then axes of the window."""
     n, lead = len(kernel), x.ndim - len(kernel)
     if any(padding):
         x = np.pad(x, [(0, 0)] * lead + [(p, p) for p in padding])
@@ -208,7 +208,7 @@ def _avg_pool2d(
 def _batch_norm(
     x: Array, weight: Array | None, bias: Array | None, mean: Array, variance: Array, _: float, eps: float
 ) -> tuple[Array, ...]:
-    """Batch normalisation in evaluation mode, which is affine: mean and variance are constants."""
+    """Normalise a batch in evaluation mode, which is affine: mean and variance are constants."""
     column = (-1, *(1,) * (x.ndim - 2))
     y = (x - mean.reshape(column)) * (1 / np.sqrt(variance + eps)).reshape(column)
     y = y if weight is None else y * weight.reshape(column)
@@ -230,7 +230,7 @@ Moves = Callable[[dict[int, np.ndarray]], Any]
 
 
 def _placed(a: Array, part: Array, place: int, moves: Moves) -> Array:
-    """`a` with entries of `part` put in: the places of both are numbered one after the other."""
+    """Put entries of `part` into `a`: the positions of both are numbered one after the other."""
     numbers = np.arange(prod(a.shape) + prod(part.shape))
     own, others = np.split(numbers, [prod(a.shape)])
     moved = moves({0: own.reshape(a.shape), place: others.reshape(part.shape)})
@@ -321,7 +321,7 @@ REFUSED: dict[str, str] = {
 
 
 def applied(base: str, args: list[Any], kwargs: dict[str, Any], moves: Moves) -> Any:
-    """What an operation makes of recorded arrays; `moves` is PyTorch's own."""
+    """Apply an operation to recorded arrays; `moves` is PyTorch's own."""
     if base in REFUSED:
         raise NotPolynomialError(f"{base} cannot be recorded; {REFUSED[base]}")
     if base not in OPERATIONS and base not in MOVING and base not in PLACING:

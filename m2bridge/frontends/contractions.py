@@ -23,44 +23,44 @@ Term = tuple[str, ...]
 
 
 def contraction(recorder: Recorder, terms: Sequence[Term], result: Term, operands: Sequence[int]) -> int:
-    """The einsum of one or two operands, no axis of which occurs twice in a term."""
+    """Write the einsum of one or two operands, no axis of which occurs twice in a term."""
     pairs = zip(terms, operands, strict=True)
-    moved = [_further_in(recorder, term, place, sums=len(terms) == 1) for term, place in pairs]
+    moved = [_further_in(recorder, term, index, sums=len(terms) == 1) for term, index in pairs]
     if len(moved) == 1 and moved[0][0] == result:
         return moved[0][1]
-    lengths = {n: k for term, place in moved for n, k in zip(term, recorder.shape(place), strict=True)}
-    if any(recorder.uniform(place) == 0 for _, place in moved):
+    lengths = {n: k for term, index in moved for n, k in zip(term, recorder.shape(index), strict=True)}
+    if any(recorder.uniform(index) == 0 for _, index in moved):
         return recorder.zeros(tuple(lengths[name] for name in result))
     if len(lengths) > len(LETTERS):
         raise wrong_input(f"a sum of products over {len(lengths)} axes; at most {len(LETTERS)} are possible")
     letter = dict(zip(lengths, LETTERS, strict=False))
     *written, output = ("".join(letter[n] for n in term) for term in (*(term for term, _ in moved), result))
-    return recorder.write("einsum", [place for _, place in moved], tuple(written), output)
+    return recorder.write("einsum", [index for _, index in moved], tuple(written), output)
 
 
-def _further_in(recorder: Recorder, term: Term, place: int, *, sums: bool) -> tuple[Term, int]:
-    """What an operand is a transpose of, or with `sums` a sum of, and its axes."""
-    item = recorder.instructions[place]
+def _further_in(recorder: Recorder, term: Term, index: int, *, sums: bool) -> tuple[Term, int]:
+    """Return what an operand is a transpose of, or with `sums` a sum of, and its axes."""
+    item = recorder.instructions[index]
     summed = sums and item.operation == "einsum" and len(item.operands) == 1
     if not summed and not recorder.is_transpose(item):
-        return term, place
+        return term, index
     (inner,), outer = item.constants
     names = dict(zip(outer, term, strict=True))
     return tuple(names.get(letter, f"summed {letter}") for letter in inner), item.operands[0]
 
 
-def transposed(recorder: Recorder, place: int, axes: Sequence[int]) -> int:
-    names = tuple(map(str, range(len(recorder.shape(place)))))
-    return contraction(recorder, [names], tuple(names[k] for k in axes), [place])
+def transposed(recorder: Recorder, index: int, axes: Sequence[int]) -> int:
+    names = tuple(map(str, range(len(recorder.shape(index)))))
+    return contraction(recorder, [names], tuple(names[k] for k in axes), [index])
 
 
-def summed(recorder: Recorder, place: int, axes: Sequence[int]) -> int:
-    """The sum over some axes, which vanish."""
-    return transposed(recorder, place, [k for k in range(len(recorder.shape(place))) if k not in axes])
+def summed(recorder: Recorder, index: int, axes: Sequence[int]) -> int:
+    """Sum over some axes, which vanish."""
+    return transposed(recorder, index, [k for k in range(len(recorder.shape(index))) if k not in axes])
 
 
 def matrix_product(recorder: Recorder, first: int, second: int) -> int:
-    """``first @ second`` by NumPy's rules: vectors, matrices, and stacks of matrices that are repeated where needed."""
+    """Write ``first @ second`` by NumPy's rules: vectors, matrices, and stacks of matrices that are repeated where needed."""
     m, n = recorder.shape(first), recorder.shape(second)
     if not m or not n:
         raise wrong_input("@ of a number; write * instead")
@@ -76,19 +76,19 @@ def matrix_product(recorder: Recorder, first: int, second: int) -> int:
 
 
 def einsum(recorder: Recorder, terms: Sequence[Term], result: Term, operands: Sequence[int]) -> int:
-    """The sum over all axes that are not in `result` of the product of the operands, as ``np.einsum`` computes it.
+    """Sum the product of the operands over all axes that are not in `result`, as ``np.einsum`` does.
 
     A name that occurs twice in a term takes a diagonal; an axis of length 1 is repeated where another operand is longer. Of
     all pairs the one with the fewest products is contracted first, the earliest of these.
     """
     lengths: dict[str, int] = {}
-    for term, place in zip(terms, operands, strict=True):
-        for name, length in zip(term, recorder.shape(place), strict=True):
+    for term, index in zip(terms, operands, strict=True):
+        for name, length in zip(term, recorder.shape(index), strict=True):
             before = lengths.get(name, 1)
             if before != length and 1 not in (before, length):
                 raise wrong_input(f"a sum of products: an axis has the lengths {before} and {length}")
             lengths[name] = max(before, length)
-    waiting = [_simple(recorder, term, place, lengths) for term, place in zip(terms, operands, strict=True)]
+    waiting = [_simple(recorder, term, index, lengths) for term, index in zip(terms, operands, strict=True)]
     while len(waiting) > 2:
         i, j = min(
             combinations(range(len(waiting)), 2),
@@ -98,34 +98,34 @@ def einsum(recorder: Recorder, terms: Sequence[Term], result: Term, operands: Se
         (left, first), (right, second) = waiting[i], waiting.pop(j)
         kept = tuple(name for name in dict.fromkeys(left + right) if name in others)
         waiting[i] = kept, contraction(recorder, [left, right], kept, [first, second])
-    return contraction(recorder, [term for term, _ in waiting], result, [place for _, place in waiting])
+    return contraction(recorder, [term for term, _ in waiting], result, [index for _, index in waiting])
 
 
-def _simple(recorder: Recorder, term: Term, place: int, lengths: dict[str, int]) -> tuple[Term, int]:
-    """The operand without axes that are to be repeated, and with a diagonal for names that occur twice."""
-    kept = [k for k, n in enumerate(recorder.shape(place)) if n == lengths[term[k]]]
-    term, shape = tuple(term[k] for k in kept), tuple(recorder.shape(place)[k] for k in kept)
-    place = recorder.reshape(place, shape)
+def _simple(recorder: Recorder, term: Term, index: int, lengths: dict[str, int]) -> tuple[Term, int]:
+    """Remove axes that are to be repeated, and take the diagonal for names that occur twice."""
+    kept = [k for k, n in enumerate(recorder.shape(index)) if n == lengths[term[k]]]
+    term, shape = tuple(term[k] for k in kept), tuple(recorder.shape(index)[k] for k in kept)
+    index = recorder.reshape(index, shape)
     names = tuple(dict.fromkeys(term))
     if names == term:
-        return term, place
+        return term, index
     grid = dict(zip(names, np.indices([lengths[name] for name in names], sparse=True), strict=True))
     flat: Any = sum(grid[name] * prod(shape[k + 1 :]) for k, name in enumerate(term))
-    return names, recorder.gather(place, flat)
+    return names, recorder.gather(index, flat)
 
 
 # -- quotients -----------------------------------------------------------------------------------------
 
 
 def quotient(recorder: Recorder, first: int, second: int) -> int:
-    """``first / second``, as a product with exact constants, a softmax, or a product with the reciprocal."""
+    """Divide: write a product with exact constants, a softmax, or a product with the reciprocal."""
     found = _softmax(recorder, first, second) if recorder.value(second) is None else None
     return recorder.multiply(first, recorder.reciprocal(second)) if found is None else found
 
 
 def _softmax(recorder: Recorder, first: int, second: int) -> int | None:
-    """The softmax that a quotient is, if its numerator is an exponential, perhaps times a constant mask, and its denominator the
-    sum of the same numbers along one axis.
+    """Write a quotient as a softmax if its numerator is an exponential, perhaps times a constant mask, and its denominator is the
+    sum of the same numbers along one axis; else return None.
     """
     item, numbers, axes = recorder.instructions[first], first, list(range(len(recorder.shape(first))))
     if recorder.is_transpose(item):
@@ -133,9 +133,9 @@ def _softmax(recorder: Recorder, first: int, second: int) -> int | None:
         numbers, axes = item.operands[0], [term.index(letter) for letter in result]
         item = recorder.instructions[numbers]
     axis = _summed_axis(recorder, second, numbers, axes)
-    masks = [place for place in item.operands if recorder.value(place) is not None]
+    masks = [index for index in item.operands if recorder.value(index) is not None]
     masked = item.operation == "multiply" and masks
-    exponential = next(place for place in item.operands if place not in masks) if masked else numbers
+    exponential = next(index for index in item.operands if index not in masks) if masked else numbers
     inner = recorder.instructions[exponential]
     if axis is None or inner.operation != "exp" or inner.shape != item.shape:
         return None
@@ -149,7 +149,7 @@ def _softmax(recorder: Recorder, first: int, second: int) -> int | None:
 
 
 def _summed_axis(recorder: Recorder, divisor: int, numbers: int, axes: list[int]) -> int | None:
-    """The axis along which the divisor is the sum of the numbers, each of which is divided by its own sum; else None.
+    """Find the axis along which the divisor is the sum of the numbers, each of which is divided by its own sum; else None.
 
     `axes` is the order in which the numerator has the axes of the numbers.
     """
@@ -171,9 +171,9 @@ def _summed_axis(recorder: Recorder, divisor: int, numbers: int, axes: list[int]
     return found[0] if aligned else None
 
 
-def _scores(recorder: Recorder, place: int, axis: int) -> int:
-    """Scores without a maximum that is subtracted from them and is the same along the axis of the softmax."""
-    item = recorder.instructions[place]
+def _scores(recorder: Recorder, index: int, axis: int) -> int:
+    """Remove a maximum that is subtracted from the scores and is the same along the axis of the softmax."""
+    item = recorder.instructions[index]
     if item.operation == "scale":
         return recorder.scale(item.constants[0], _scores(recorder, item.operands[0], axis))
     if item.operation == "add":
@@ -182,11 +182,11 @@ def _scores(recorder: Recorder, place: int, axis: int) -> int:
                 own = (1,) * (len(item.shape) - len(recorder.shape(dropped))) + recorder.shape(dropped)
                 if own[axis] == 1:
                     return _scores(recorder, kept, axis)
-    return place
+    return index
 
 
-def _is_maximum(recorder: Recorder, place: int) -> bool:
-    item = recorder.instructions[place]
+def _is_maximum(recorder: Recorder, index: int) -> bool:
+    item = recorder.instructions[index]
     while item.operation in ("scale", "reshape"):
         item = recorder.instructions[item.operands[0]]
     return item.operation == "maximum"

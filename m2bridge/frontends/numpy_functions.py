@@ -76,7 +76,7 @@ _signature = lru_cache(maxsize=256)(signature)
 
 
 def _is_empty(value: Any, *, listed: bool) -> bool:
-    """Whether an array, or one in a list of arrays, has no entries; with `listed`, also [] is an array."""
+    """Return whether an array, or one in a list of arrays, has no entries; with `listed`, also [] is an array."""
     if isinstance(value, (list, tuple)):
         parts = (isinstance(part, np.ndarray) and not part.size for part in value)
         return (listed and not value) or any(parts)
@@ -154,23 +154,23 @@ def call_ufunc(
 
 
 def _moving(function: Any) -> Rule:
-    """A function that only moves entries around."""
+    """Make the rule of a function that only moves entries."""
     return lambda a, *args, **kwargs: a.moved(function, *args, **kwargs)
 
 
 def _permuting(function: Any) -> Rule:
-    """A function that permutes the axes."""
+    """Make the rule of a function that permutes the axes."""
     return lambda a, *args, **kwargs: a.permuted(function, *args, **kwargs)
 
 
 def _triangle(function: Any) -> Rule:
-    """triu and tril: a product with a mask of the same function."""
+    """Make the rule of triu or tril: multiply by a mask of the same function."""
     return lambda a, k=0: a * function(np.ones(a.shape[-2:], dtype=bool), k)
 
 
 def _written(rule: Callable[..., int]) -> Rule:
-    """An operation of the recorder on places."""
-    return lambda a, *others: a.new(rule(a.recorder, a.place, *(b.place for b in others)))
+    """Make the rule of an operation of the recorder."""
+    return lambda a, *others: a.new(rule(a.recorder, a.index, *(b.index for b in others)))
 
 
 _MOVING = (
@@ -272,5 +272,5 @@ _SUPPORTED = (
 
 
 def refusal(name: str) -> NotPolynomialError:
-    """The error for a function of NumPy that cannot be recorded, with what to write instead."""
+    """Make the error for a function of NumPy that cannot be recorded, with what to write instead."""
     return not_polynomial(f"np.{name} cannot be recorded; {_HINT.get(name, _SUPPORTED)}")

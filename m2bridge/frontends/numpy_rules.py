@@ -13,7 +13,7 @@ import numpy as np
 
 from m2bridge.frontends import contractions
 from m2bridge.frontends.contractions import Term, summed
-from m2bridge.frontends.recorded_array import Recorded, as_recorded, place_of
+from m2bridge.frontends.recorded_array import Recorded, as_recorded, index_of
 from m2bridge.frontends.recorder import Recorder
 from m2bridge.frontends.refusals import not_polynomial, wrong_input
 
@@ -26,7 +26,7 @@ def _reduced(a: Recorded, axes: Sequence[int], keepdims: bool) -> tuple[int, ...
 
 def total(a: Recorded, axis: Any = None, *, keepdims: bool = False) -> Recorded:
     axes = a.axes(axis)
-    return a.new(summed(a.recorder, a.place, axes)).reshape(_reduced(a, axes, keepdims))
+    return a.new(summed(a.recorder, a.index, axes)).reshape(_reduced(a, axes, keepdims))
 
 
 def mean(a: Recorded, axis: Any = None, *, keepdims: bool = False) -> Any:
@@ -47,9 +47,9 @@ def product(a: Recorded, axis: Any = None, *, keepdims: bool = False) -> Recorde
 
 
 def largest(a: Recorded, axis: Any = None, *, keepdims: bool = False) -> Recorded:
-    """Understood in a softmax only, where it cancels."""
+    """Take the largest entries, which only a softmax may use, where they cancel."""
     axes = a.axes(axis)
-    return a.new(a.recorder.maximum(a.place, tuple(sorted(axes)), _reduced(a, axes, keepdims)))
+    return a.new(a.recorder.maximum(a.index, tuple(sorted(axes)), _reduced(a, axes, keepdims)))
 
 
 def trace(a: Recorded, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
@@ -65,7 +65,7 @@ def matrix_power(a: Recorded, exponent: int) -> Any:
 
 
 def determinant(a: Recorded) -> Any:
-    """By the algorithm of R. S. Bird (Information Processing Letters 111, 2011): n - 1 products of matrices, no division."""
+    """Use the algorithm of R. S. Bird (Information Processing Letters 111, 2011): n - 1 products of matrices, no division."""
     n, power = a.shape[-1], a
     if a.ndim < 2 or a.shape[-2] != n:
         raise wrong_input(f"linalg.det: an array of shape {a.shape} is no square matrix")
@@ -79,7 +79,7 @@ def determinant(a: Recorded) -> Any:
 
 
 def dot(a: Recorded, b: Recorded, *, axis: int = -2) -> Any:
-    """Sums over the last axis of the first, and over the second to last of the second unless it is a vector."""
+    """Sum over the last axis of the first, and over the second to last of the second unless it is a vector."""
     return tensordot(a, b, ([-1], [axis if b.ndim > 1 else -1])) if a.ndim and b.ndim else a * b
 
 
@@ -108,7 +108,7 @@ _ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 
 def einsum(recorder: Recorder, *arguments: Any, optimize: Any = False) -> Recorded:
-    """``np.einsum("ij,jk->ik", A, B)``, also with an ellipsis, or with lists of integers after each array."""
+    """Record ``np.einsum("ij,jk->ik", A, B)``, also with an ellipsis, or with lists of integers after each array."""
     if arguments and isinstance(arguments[0], str):
         left, arrow, result = arguments[0].replace(" ", "").partition("->")
         written, operands = left.split(","), arguments[1:]
@@ -119,10 +119,10 @@ def einsum(recorder: Recorder, *arguments: Any, optimize: Any = False) -> Record
         arrow, result = ("->", letters[-1]) if len(arguments) % 2 else ("", "")
     if len(written) != len(operands) or not all(map(_TERM.fullmatch, [*written, result])):
         raise wrong_input(f"einsum: {','.join(written)!r} does not fit {len(operands)} arrays")
-    places = [place_of(recorder, operand) for operand in operands]
+    indices = [index_of(recorder, operand) for operand in operands]
     dots = []  # how many axes the ellipsis of each term stands for
-    for term, place in zip(written, places, strict=True):
-        ndim = len(recorder.shape(place))
+    for term, index in zip(written, indices, strict=True):
+        ndim = len(recorder.shape(index))
         dots.append(ndim - len(term.replace(".", "")))
         if dots[-1] < 0 or (dots[-1] and "." not in term):
             raise wrong_input(f"einsum: {term!r} does not fit an array with {ndim} axes")
@@ -133,11 +133,11 @@ def einsum(recorder: Recorder, *arguments: Any, optimize: Any = False) -> Record
     output = _names(result, max(dots), max(dots))
     if len(set(output)) < len(output) or not set(output) <= set(names):
         raise wrong_input(f"einsum: the result {''.join(output)!r} does not fit {','.join(written)!r}")
-    return Recorded(recorder, contractions.einsum(recorder, terms, output, places))
+    return Recorded(recorder, contractions.einsum(recorder, terms, output, indices))
 
 
 def _names(term: str, count: int, most: int) -> Term:
-    """A name for each axis: a letter, or for those of an ellipsis the number counted from the left of the longest one."""
+    """Name each axis: by a letter, or for those of an ellipsis by the number counted from the left of the longest one."""
     before, dots, after = term.partition("...")
     return (*before, *(f"...{k}" for k in range(most - count, most) if dots), *after)
 
@@ -149,7 +149,7 @@ def broadcast_to(a: Recorded, shape: Any) -> Recorded:
     wanted = tuple(int(n) for n in np.atleast_1d(np.array(shape, dtype=int)))
     if np.broadcast_shapes(a.shape, wanted) != wanted:
         raise wrong_input(f"an array of shape {a.shape} cannot be repeated to {wanted}")
-    return a.new(a.recorder.broadcast(a.place, wanted))
+    return a.new(a.recorder.broadcast(a.index, wanted))
 
 
 def where(recorder: Recorder, mask: Any, yes: Any = None, no: Any = None) -> Recorded:
@@ -159,7 +159,7 @@ def where(recorder: Recorder, mask: Any, yes: Any = None, no: Any = None) -> Rec
         )
     chosen = np.asarray(mask).astype(bool)
     result = as_recorded(recorder, yes) * chosen + as_recorded(recorder, no) * ~chosen
-    shape = recorder.common_shape(*(place_of(recorder, part) for part in (chosen, yes, no)))
+    shape = recorder.common_shape(*(index_of(recorder, part) for part in (chosen, yes, no)))
     return broadcast_to(result, shape)
 
 
@@ -174,7 +174,7 @@ def concatenate(recorder: Recorder, arrays: Sequence[Any], axis: int | None = 0)
     parts = [as_recorded(recorder, array) for array in arrays]
     if axis is None:
         parts, axis = [part.ravel() for part in parts], 0
-    return parts[0].new(recorder.concatenate(parts[0].axes(axis)[0], [part.place for part in parts]))
+    return parts[0].new(recorder.concatenate(parts[0].axes(axis)[0], [part.index for part in parts]))
 
 
 def stack(recorder: Recorder, arrays: Sequence[Any], axis: int = 0) -> Recorded:

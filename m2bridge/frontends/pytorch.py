@@ -81,7 +81,7 @@ def record_module(
 
 @contextmanager
 def _quiet_float64(torch: Any) -> Iterator[None]:
-    """New tensors are made in float64, as the module's are, and PyTorch's own warnings are kept from the user."""
+    """Make new tensors in float64, as the module's are, and suppress PyTorch's warnings."""
     before, level = torch.get_default_dtype(), logging.root.manager.disable
     torch.set_default_dtype(torch.float64)
     logging.disable(logging.CRITICAL)
@@ -95,7 +95,7 @@ def _quiet_float64(torch: Any) -> Iterator[None]:
 
 
 def pytorch() -> Any:
-    """The package torch, or an error that says how to get it."""
+    """Import torch, or raise an error that says how to install it."""
     try:
         import torch
     except ImportError:
@@ -172,7 +172,7 @@ class _Traced:
             raise self._explained(error) from error
 
     def _explained(self, error: Exception) -> InputError:
-        """What PyTorch could not do, and what to change."""
+        """Make the error for what PyTorch could not do, with what to change."""
         text = f"{type(error).__name__} {error}"
         shown = ", ".join(str(shape) for shape in self.shapes)
         for pattern, advice in _ADVICE.items():
@@ -196,7 +196,7 @@ class _Traced:
             )
 
     def _named_weights(self, signature: Any) -> dict[str, tuple[str, Any]]:
-        """Placeholder -> name of the weight and the parameter; tied parameters have one name."""
+        """Map placeholders to names of weights and parameters; tied parameters have one name."""
         found: dict[str, tuple[str, Any]] = {}
         names: dict[int, str] = {}
         for placeholder, path in signature.inputs_to_parameters.items():
@@ -212,7 +212,7 @@ class _Traced:
             )
         return found
 
-    # -- playing the graph ------------------------------------------------------------------------------
+    # -- recording the graph -----------------------------------------------------------------------------
 
     def recorded(self) -> Recording:
         weights = {name: tuple(parameter.shape) for name, parameter in self.weights.values()}
@@ -221,9 +221,9 @@ class _Traced:
         used = {self.weights[name][0] for name in nodes if name in self.weights}
         if unused := [name for name in weights if name not in used]:
             self.notes.append(f"forward does not use {', '.join(unused)}.")
-        return record_call(self._played, weights, inputs)
+        return record_call(self._run_graph, weights, inputs)
 
-    def _played(self, weights: dict[str, Recorded], inputs: dict[str, Recorded]) -> Any:
+    def _run_graph(self, weights: dict[str, Recorded], inputs: dict[str, Recorded]) -> Any:
         values: dict[Any, Any] = {}
         constants = self._constants()
         for node in self.exported.graph.nodes:
@@ -284,10 +284,10 @@ class _Traced:
             result = applied(base, plain, named, moves)
         except M2BridgeError as error:
             kind = NotPolynomialError if isinstance(error, NotPolynomialError) else InputError
-            raise kind(f"{place_of_node(node)}: {error.message.rpartition(chr(10))[2]}") from None
+            raise kind(f"{location_of_node(node)}: {error.message.rpartition(chr(10))[2]}") from None
         except Exception as error:
             raise InputError(
-                f"{place_of_node(node)}: {base} cannot be recorded: {first_line(error)}"
+                f"{location_of_node(node)}: {base} cannot be recorded: {first_line(error)}"
             ) from error
         return torch.as_tensor(result) if type(result) is np.ndarray else result
 
@@ -324,20 +324,20 @@ class _Traced:
 
 
 def operation_name(target: Any) -> str:
-    """The name of an operation without its overload: ``linear`` of ``aten.linear.default``."""
+    """Return the name of an operation without its overload: ``linear`` of ``aten.linear.default``."""
     name = getattr(getattr(target, "_schema", None), "name", None) or getattr(target, "__name__", str(target))
     return str(name).rpartition("::")[2]
 
 
 def leaves(torch: Any, value: Any) -> list[Any]:
-    """What stands in nested lists, tuples and dictionaries."""
+    """List the items of nested lists, tuples and dictionaries."""
     found: list[Any] = []
     torch.fx.node.map_aggregate(value, found.append)
     return found
 
 
 def numpy_arrays(torch: Any, value: Any) -> Any:
-    """Nested values with NumPy arrays for tensors."""
+    """Convert the tensors in nested values to NumPy arrays."""
 
     def plain(item: Any) -> Any:
         return item.detach().cpu().numpy() if isinstance(item, torch.Tensor) else item
@@ -345,8 +345,8 @@ def numpy_arrays(torch: Any, value: Any) -> Any:
     return torch.fx.node.map_aggregate(value, plain)
 
 
-def place_of_node(node: Any) -> str:
-    """Where a node stands: the submodule's path and class, and the line of forward."""
+def location_of_node(node: Any) -> str:
+    """Describe the location of a node: the submodule's path and class, and the line of forward."""
     stack = list((node.meta.get("nn_module_stack") or {}).values())
     path, kind = stack[-1] if stack else ("", "")
     kind = (kind if isinstance(kind, str) else kind.__name__).rpartition(".")[2]
@@ -357,13 +357,13 @@ def place_of_node(node: Any) -> str:
 
 
 def first_line(error: Exception) -> str:
-    """The first line of an error's message that says something, cut to 300 characters."""
+    """Return the first non-empty line of an error's message, at most 300 characters."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return (lines or [type(error).__name__])[0][:300]
 
 
 def free_name(path: str, taken: Any) -> str:
-    """A name for a program from a path: underscores for dots; a number is added when it is taken."""
+    """Make a name from a path: underscores for dots, and a number if it is taken."""
     name = re.sub(r"[^A-Za-z0-9_]", "_", path)[:56]
     name = name if NAME.fullmatch(name) else f"p{name}"
     found, k = name, 2

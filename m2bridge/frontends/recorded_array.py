@@ -47,21 +47,21 @@ class Recorded(WithoutValues, NDArrayOperatorsMixin):
     (:mod:`m2bridge.frontends.numpy_functions`).
     """
 
-    __slots__ = ("place", "recorder")
+    __slots__ = ("index", "recorder")
     _op_priority = 10**6  # SymPy's numbers leave their products with a recorded array to it
 
-    def __init__(self, recorder: Recorder, place: int) -> None:
-        self.recorder, self.place = recorder, place
+    def __init__(self, recorder: Recorder, index: int) -> None:
+        self.recorder, self.index = recorder, index
 
-    def new(self, place: int) -> Recorded:
-        return Recorded(self.recorder, place)
+    def new(self, index: int) -> Recorded:
+        return Recorded(self.recorder, index)
 
     def __repr__(self) -> str:
         return f"<recorded array of shape {self.shape}>"
 
     @property
     def shape(self) -> Shape:
-        return self.recorder.shape(self.place)
+        return self.recorder.shape(self.index)
 
     @property
     def ndim(self) -> int:
@@ -85,7 +85,7 @@ class Recorded(WithoutValues, NDArrayOperatorsMixin):
         return (self[k] for k in range(len(self)))
 
     def axes(self, axis: Any) -> list[int]:
-        """One axis, several or all (None), counted from the front."""
+        """Return one axis, several or all (None), counted from the front."""
         if axis is None:
             return list(range(self.ndim))
         listed = axis if isinstance(axis, (tuple, list, range, np.ndarray)) else (axis,)
@@ -98,46 +98,46 @@ class Recorded(WithoutValues, NDArrayOperatorsMixin):
 
     def __getitem__(self, key: Any) -> Recorded:
         parts = tuple(_index(part) for part in (key if isinstance(key, tuple) else (key,)))
-        found: Recorded = self.moved(lambda places: places[parts])
+        found: Recorded = self.moved(lambda positions: positions[parts])
         return found
 
     def moved(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        """What a function of NumPy that only moves entries around makes of the array; a list where it makes several.
+        """Apply a function of NumPy that only moves entries; return a list if it returns several arrays.
 
-        NumPy rearranges the array of flat places, and says by it what goes where.
+        NumPy rearranges the array of flat positions, which shows where each entry goes.
         """
         try:
-            found = function(_flat_places(self.shape), *args, **kwargs)
+            found = function(_flat_positions(self.shape), *args, **kwargs)
         except (IndexError, ValueError, TypeError) as error:
             raise wrong_input(f"{type(error).__name__}: {error}") from None
         if isinstance(found, (list, tuple)):
             return [self._taken(part) for part in found]
         return self._taken(np.asarray(found))
 
-    def _taken(self, places: np.ndarray) -> Recorded:
-        """The entries at flat places: slices and a transpose where they are a view of all of them, else a gather."""
+    def _taken(self, positions: np.ndarray) -> Recorded:
+        """Take the entries at flat positions: by slices and a transpose if these are a view of all, else by a gather."""
         recorder, shape = self.recorder, self.shape
-        if not places.size:
-            return places.astype(object)  # type: ignore[return-value] # NumPy's own: nothing in it is recorded
-        if places.shape and np.may_share_memory(places, _flat_places(shape)):
-            found = _slices(shape, places)
+        if not positions.size:
+            return positions.astype(object)  # type: ignore[return-value] # NumPy's own: nothing in it is recorded
+        if positions.shape and np.may_share_memory(positions, _flat_positions(shape)):
+            found = _slices(shape, positions)
             if found is not None:
                 parts, order = found
-                place = recorder.slice(self.place, parts)
+                index = recorder.slice(self.index, parts)
                 if order != sorted(order):
-                    place = transposed(
-                        recorder, place, [*order, *sorted(set(range(len(shape))) - set(order))]
+                    index = transposed(
+                        recorder, index, [*order, *sorted(set(range(len(shape))) - set(order))]
                     )
-                return self.new(recorder.reshape(place, places.shape))
-        return self.new(recorder.gather(self.place, places))
+                return self.new(recorder.reshape(index, positions.shape))
+        return self.new(recorder.gather(self.index, positions))
 
     def permuted(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Recorded:
-        """What a function of NumPy that permutes axes makes of the array: strides of an example show the order."""
+        """Apply a function of NumPy that permutes axes: strides of an example show the order."""
         try:
             example = function(as_strided(np.zeros(1), (1,) * self.ndim, range(self.ndim)), *args, **kwargs)
         except (ValueError, TypeError) as error:
             raise wrong_input(f"{type(error).__name__}: {error}") from None
-        return self.new(transposed(self.recorder, self.place, example.strides))
+        return self.new(transposed(self.recorder, self.index, example.strides))
 
     def reshape(self, *shape: Any, order: str = "C") -> Recorded:
         if order not in ("C", "A"):
@@ -148,7 +148,7 @@ class Recorded(WithoutValues, NDArrayOperatorsMixin):
         if lengths.count(-1) == 1:
             known = -prod(lengths)
             lengths[lengths.index(-1)] = self.size // known if known > 0 else 0
-        return self.new(self.recorder.reshape(self.place, tuple(lengths)))
+        return self.new(self.recorder.reshape(self.index, tuple(lengths)))
 
     def flatten(self, order: str = "C") -> Recorded:
         return self.reshape(self.size, order=order)
@@ -193,13 +193,13 @@ class Recorded(WithoutValues, NDArrayOperatorsMixin):
         values: Any = self.recorder.value(powers)
         if any(n.denominator != 1 for n in values.flat):
             raise not_polynomial("an exponent that is not an integer; a root is not a polynomial")
-        shape = self.recorder.common_shape(self.place, powers)
+        shape = self.recorder.common_shape(self.index, powers)
         distinct = sorted({int(n) for n in values.flat})
         if len(distinct) == 1:
-            return self.new(self.recorder.broadcast(self.recorder.power(self.place, distinct[0]), shape))
+            return self.new(self.recorder.broadcast(self.recorder.power(self.index, distinct[0]), shape))
         total = self.new(self.recorder.zeros(shape))
         for n in distinct:
-            total = total + self.new(self.recorder.power(self.place, n)) * np.equal(values, n)
+            total = total + self.new(self.recorder.power(self.index, n)) * np.equal(values, n)
         return total
 
     # -- what NumPy asks ----------------------------------------------------------------------------
@@ -254,21 +254,21 @@ for _name in (*_ENTRY_FUNCTIONS, *_REFUSED_METHODS):
 
 
 @lru_cache(maxsize=64)
-def _flat_places(shape: Shape) -> np.ndarray:
-    places = np.arange(prod(shape)).reshape(shape)
-    places.setflags(write=False)
-    return places
+def _flat_positions(shape: Shape) -> np.ndarray:
+    positions = np.arange(prod(shape)).reshape(shape)
+    positions.setflags(write=False)
+    return positions
 
 
-def _slices(shape: Shape, places: np.ndarray) -> tuple[tuple[AxisSlice, ...], list[int]] | None:
-    """Start, count and step on each axis, and the axes in the order in which a view has them; None for other views."""
-    parts: list[AxisSlice] = [(int(start), 1, 1) for start in np.unravel_index(places.flat[0], shape)]
+def _slices(shape: Shape, positions: np.ndarray) -> tuple[tuple[AxisSlice, ...], list[int]] | None:
+    """Return start, count and step on each axis, and the order of the axes in a view; None for other views."""
+    parts: list[AxisSlice] = [(int(start), 1, 1) for start in np.unravel_index(positions.flat[0], shape)]
     order: list[int] = []
-    for count, stride in zip(places.shape, places.strides, strict=True):
+    for count, stride in zip(positions.shape, positions.strides, strict=True):
         if count == 1:
             continue
         for axis, length in enumerate(shape):
-            step, rest = divmod(stride // places.itemsize, prod(shape[axis + 1 :]))
+            step, rest = divmod(stride // positions.itemsize, prod(shape[axis + 1 :]))
             start = parts[axis][0]
             if rest == 0 and step and 0 <= start + (count - 1) * step < length and axis not in order:
                 parts[axis] = (start, count, step)
@@ -280,7 +280,7 @@ def _slices(shape: Shape, places: np.ndarray) -> tuple[tuple[AxisSlice, ...], li
 
 
 def _index(part: Any) -> Any:
-    """A part of an index as NumPy takes it; object arrays of integers become arrays of integers."""
+    """Convert a part of an index to what NumPy takes; object arrays of integers become arrays of integers."""
     if part is None or part is Ellipsis or isinstance(part, (slice, int, np.integer)):
         return part
     array = np.asarray(part)
@@ -293,21 +293,21 @@ def _index(part: Any) -> Any:
     return array
 
 
-# -- arrays from what people write ---------------------------------------------------------------------
+# -- arrays from lists and constants --------------------------------------------------------------------
 
 
 def as_recorded(recorder: Recorder, value: Any) -> Recorded:
-    """A recorded array, a constant, or a list of both, as a recorded array."""
+    """Convert a recorded array, a constant, or a list of both to a recorded array."""
     own = isinstance(value, Recorded) and value.recorder is recorder
-    return value if own else Recorded(recorder, place_of(recorder, value))
+    return value if own else Recorded(recorder, index_of(recorder, value))
 
 
-def place_of(recorder: Recorder, value: Any) -> int:
-    """The place of a recorded array, a constant, or a nested list or object array of both."""
+def index_of(recorder: Recorder, value: Any) -> int:
+    """Return the index of a recorded array, a constant, or a nested list or object array of both."""
     if isinstance(value, Recorded):
         if value.recorder is not recorder:
             raise wrong_input("an array of another recording; a network is recorded by itself")
-        return value.place
+        return value.index
     if isinstance(value, np.ndarray) and type(value) not in (np.ndarray, np.memmap):
         raise wrong_input(
             f"a constant of the class {type(value).__name__}, whose operators are not those of arrays; write np.asarray(...)"
@@ -319,18 +319,18 @@ def place_of(recorder: Recorder, value: Any) -> int:
         if any(isinstance(leaf, np.ndarray) for leaf in leaves):
             return recorder.constant(np.array(value))
         return recorder.constant(object_array(leaves, shape))
-    places = [place_of(recorder, leaf) for leaf in leaves]
-    inner = recorder.shape(places[0])
-    if any(recorder.shape(k) != inner for k in places):
+    indices = [index_of(recorder, leaf) for leaf in leaves]
+    inner = recorder.shape(indices[0])
+    if any(recorder.shape(k) != inner for k in indices):
         raise wrong_input("a list of arrays of different shapes is not an array")
     if not inner:
-        return _stacked_numbers(recorder, places, shape)
-    rows = [recorder.reshape(place, (1, *inner)) for place in places]
+        return _stacked_numbers(recorder, indices, shape)
+    rows = [recorder.reshape(index, (1, *inner)) for index in indices]
     return recorder.reshape(recorder.concatenate(0, rows), (*shape, *inner))
 
 
 def _leaves(value: Any) -> tuple[Shape, list[Any]]:
-    """The shape of a nested list, and what it holds: numbers, recorded arrays, constant arrays."""
+    """Return the shape of a nested list, and its items: numbers, recorded arrays, constant arrays."""
     if type(value) is np.ndarray and value.dtype == object:
         return value.shape, list(value.flat)
     if not isinstance(value, (list, tuple)):
@@ -343,17 +343,17 @@ def _leaves(value: Any) -> tuple[Shape, list[Any]]:
     return (len(parts), *parts[0][0]), [leaf for _, leaves in parts for leaf in leaves]
 
 
-def _stacked_numbers(recorder: Recorder, places: Sequence[int], shape: Shape) -> int:
-    """An array of single numbers; numbers taken out of the same array are gathered from it at once."""
+def _stacked_numbers(recorder: Recorder, indices: Sequence[int], shape: Shape) -> int:
+    """Join single numbers to an array; numbers taken out of the same array are gathered from it at once."""
     taken: dict[int, dict[int, int]] = {}
     constants: dict[Any, int] = {}
     found: list[tuple[int, int]] = []
-    for place in places:
-        value = recorder.value(place)
+    for index in indices:
+        value = recorder.value(index)
         if value is not None:
             found.append((-1, constants.setdefault(value.flat[0], len(constants))))
             continue
-        root, flat = recorder.traced_back(place, np.zeros(1, dtype=np.int64))
+        root, flat = recorder.traced_back(index, np.zeros(1, dtype=np.int64))
         used = taken.setdefault(root, {})
         found.append((root, used.setdefault(int(flat[0]), len(used))))
     pieces = {root: recorder.gather(root, np.array(list(used))) for root, used in taken.items()}

@@ -1,7 +1,7 @@
 """Writing down a program while a function runs: instructions with the simplifications that change no value.
 
-Everything here works on places of the program that is being written. Constants are exact and folded; a factor 1, a summand 0,
-scales of scales, reshapes of reshapes and slices that take everything vanish.
+All methods take and return indices of instructions of the program that is being written. Constants are exact and folded; a
+factor 1, a summand 0, scales of scales, reshapes of reshapes and slices that take everything vanish.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ from m2bridge.programs.program import Builder, places_needed
 from m2bridge.programs.run import Lettered, apply
 
 _RATIONALS = ObjectArithmetic(lambda number: number)
-Indices = np.ndarray[Any, Any]
+Positions = np.ndarray[Any, Any]
 
 
-def exact(value: Any, tell: Callable[[float], None]) -> Fraction:
-    """A number as a rational one; a float is the dyadic number that it is, and `tell` is told of it if it looks otherwise."""
+def exact(value: Any, report: Callable[[float], None]) -> Fraction:
+    """Convert to Fraction. Floats are converted exactly; `report` is called with one that is not the number that it prints as."""
     if isinstance(value, Fraction):
         return value
     if isinstance(value, (int, np.bool_)):
@@ -51,7 +51,7 @@ def exact(value: Any, tell: Callable[[float], None]) -> Fraction:
         dyadic = Fraction(*value.as_integer_ratio())
         shown = repr(value) if type(value) is float else np.format_float_positional(value)
         if dyadic != Fraction(shown):  # 0.5 and 3.0 are what they look like; 0.1 is not
-            tell(float(value))
+            report(float(value))
         return dyadic
     if isinstance(value, Decimal) and value.is_finite():
         return Fraction(value)
@@ -64,7 +64,7 @@ def exact(value: Any, tell: Callable[[float], None]) -> Fraction:
 
 
 class Recorder(Builder):
-    """The program of one recording, with what has to be said about it."""
+    """The program of one recording, with the floats and maxima that occurred."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -74,7 +74,7 @@ class Recorder(Builder):
         self._values: dict[int, np.ndarray[Any, Any]] = {}
 
     def write(self, operation: str, operands: Sequence[int], *constants: object, shape: Shape = ()) -> int:
-        """The place of an instruction; one whose operands are all constant is carried out."""
+        """Append an instruction and return its index; compute it if all operands are constant."""
         values = [self.value(k) for k in operands]
         try:
             if operation in ANALYTIC or not values or any(value is None for value in values):
@@ -89,7 +89,7 @@ class Recorder(Builder):
     # -- constants ----------------------------------------------------------------------------------
 
     def constant(self, value: Any) -> int:
-        """A number, array or nested list of numbers."""
+        """Write a number, an array or a nested list of numbers."""
         array = value if isinstance(value, np.ndarray) else np.array(value)
         if array.dtype.kind == "f" and not isinstance(value, np.ndarray):
             array = np.array(value, dtype=object)  # a list with Fractions and floats in it keeps both
@@ -98,9 +98,9 @@ class Recorder(Builder):
         plain = array.dtype.kind in "biu" or array.dtype == np.float64
         entries = array.ravel().tolist() if plain else list(array.ravel())
         numbers = [exact(entry, self._add_float) for entry in entries]
-        place = self.write("constant", (), *numbers, shape=array.shape)
-        self._values.setdefault(place, object_array(numbers, array.shape))
-        return place
+        index = self.write("constant", (), *numbers, shape=array.shape)
+        self._values.setdefault(index, object_array(numbers, array.shape))
+        return index
 
     def _add_float(self, value: float) -> None:
         self.floats.add(value)
@@ -109,63 +109,63 @@ class Recorder(Builder):
     def zeros(self, shape: Shape) -> int:
         return self.constant(np.zeros(shape, dtype=np.int64))
 
-    def value(self, place: int) -> np.ndarray[Any, Any] | None:
-        """The entries of a constant; None for what depends on weights or inputs."""
-        item = self.instructions[place]
+    def value(self, index: int) -> np.ndarray[Any, Any] | None:
+        """Return the entries of a constant; None if the array depends on weights or inputs."""
+        item = self.instructions[index]
         if item.operation != "constant":
             return None
-        if place not in self._values:
-            self._values[place] = object_array(list(item.constants), item.shape)
-        return self._values[place]
+        if index not in self._values:
+            self._values[index] = object_array(list(item.constants), item.shape)
+        return self._values[index]
 
-    def uniform(self, place: int) -> Fraction | None:
-        """The number that all entries of a constant are; None if they differ or the array is not constant."""
-        value = self.value(place)
+    def uniform(self, index: int) -> Fraction | None:
+        """Return the common value of all entries of a constant; None if they differ or the array is not constant."""
+        value = self.value(index)
         if value is None or any(entry != value.flat[0] for entry in value.flat):
             return None
         return Fraction(value.flat[0])
 
     # -- entrywise ----------------------------------------------------------------------------------
 
-    def common_shape(self, *places: int) -> Shape:
-        shapes = [self.shape(place) for place in places]
+    def common_shape(self, *indices: int) -> Shape:
+        shapes = [self.shape(index) for index in indices]
         try:
             return broadcast_shape(*shapes)
         except ProgramError as error:
             raise wrong_input(error.message) from None
 
-    def broadcast(self, place: int, shape: Shape) -> int:
-        """The array repeated to `shape`: a product with ones where axes are repeated."""
-        own = self.shape(place)
+    def broadcast(self, index: int, shape: Shape) -> int:
+        """Broadcast to `shape`: multiply by ones where axes are repeated."""
+        own = self.shape(index)
         if own == shape:
-            return place
+            return index
         padded = (1,) * (len(shape) - len(own)) + own
         if padded == shape:
-            return self.reshape(place, shape)
-        known = self.value(place)
+            return self.reshape(index, shape)
+        known = self.value(index)
         if known is not None:
             return self.constant(np.broadcast_to(known, shape))
         ones = tuple(n if m == 1 else 1 for m, n in zip(padded, shape, strict=True))
-        return self.write("multiply", (place, self.constant(np.ones(ones, dtype=np.int64))))
+        return self.write("multiply", (index, self.constant(np.ones(ones, dtype=np.int64))))
 
-    def scale(self, factor: Fraction, place: int) -> int:
-        item = self.instructions[place]
+    def scale(self, factor: Fraction, index: int) -> int:
+        item = self.instructions[index]
         if factor == 1:
-            return place
+            return index
         if factor == 0:
             return self.zeros(item.shape)
         if item.operation == "scale":
             return self.scale(factor * item.constants[0], item.operands[0])
-        return self.write("scale", (place,), factor)
+        return self.write("scale", (index,), factor)
 
-    def negative(self, place: int) -> int:
-        return self.scale(Fraction(-1), place)
+    def negative(self, index: int) -> int:
+        return self.scale(Fraction(-1), index)
 
     def add(self, first: int, second: int) -> int:
         shape = self.common_shape(first, second)
-        for place, other in ((first, second), (second, first)):
+        for index, other in ((first, second), (second, first)):
             if self.uniform(other) == 0:
-                return self.broadcast(place, shape)
+                return self.broadcast(index, shape)
         return self.scale(Fraction(2), first) if first == second else self.write("add", (first, second))
 
     def subtract(self, first: int, second: int) -> int:
@@ -173,46 +173,46 @@ class Recorder(Builder):
 
     def multiply(self, first: int, second: int) -> int:
         shape = self.common_shape(first, second)
-        for place, other in ((first, second), (second, first)):
+        for index, other in ((first, second), (second, first)):
             factor = self.uniform(other)
             if factor is not None:
-                return self.broadcast(self.scale(factor, place), shape)
+                return self.broadcast(self.scale(factor, index), shape)
         (base, m), (other, n) = self._base(first), self._base(second)
         return self.power(base, m + n) if base == other else self.write("multiply", (first, second))
 
-    def _base(self, place: int) -> tuple[int, int]:
-        item = self.instructions[place]
-        return (item.operands[0], item.constants[0]) if item.operation == "power" else (place, 1)
+    def _base(self, index: int) -> tuple[int, int]:
+        item = self.instructions[index]
+        return (item.operands[0], item.constants[0]) if item.operation == "power" else (index, 1)
 
-    def power(self, place: int, exponent: int) -> int:
+    def power(self, index: int, exponent: int) -> int:
         if exponent < 0:
-            return self.power(self.reciprocal(place), -exponent)
+            return self.power(self.reciprocal(index), -exponent)
         if exponent == 0:
-            return self.constant(np.ones(self.shape(place), dtype=np.int64))
-        base, before = self._base(place)
+            return self.constant(np.ones(self.shape(index), dtype=np.int64))
+        base, before = self._base(index)
         if exponent * before > LARGEST_POWER:
             raise wrong_input(f"an exponent above {LARGEST_POWER}")
-        return place if exponent == 1 else self.write("power", (base,), exponent * before)
+        return index if exponent == 1 else self.write("power", (base,), exponent * before)
 
     # -- the same entries elsewhere -----------------------------------------------------------------
 
-    def reshape(self, place: int, shape: Shape) -> int:
-        item = self.instructions[place]
+    def reshape(self, index: int, shape: Shape) -> int:
+        item = self.instructions[index]
         if item.shape == shape:
-            return place
+            return index
         if prod(shape) != item.size:
             raise wrong_input(f"an array of shape {item.shape} cannot be reshaped to {shape}")
         if item.operation == "reshape":
             return self.reshape(item.operands[0], shape)
         if item.operation == "gather":
             return self.write("gather", item.operands, *item.constants, shape=shape)
-        return self.write("reshape", (place,), shape=shape)
+        return self.write("reshape", (index,), shape=shape)
 
-    def slice(self, place: int, parts: tuple[AxisSlice, ...]) -> int:
-        """Start, count and step on each axis; slices of slices, of joined arrays and of unit axes are taken further in."""
-        item = self.instructions[place]
+    def slice(self, index: int, parts: tuple[AxisSlice, ...]) -> int:
+        """Slice by start, count and step on each axis; slices of slices, of joined arrays and of unit axes are combined."""
+        item = self.instructions[index]
         if parts == tuple((0, n, 1) for n in item.shape):
-            return place
+            return index
         if any(count == 0 for _, count, _ in parts):
             raise _empty()
         if item.operation == "slice":
@@ -232,10 +232,10 @@ class Recorder(Builder):
             if found is not None:
                 operand, start = found
                 return self.slice(operand, (*parts[:axis], (first - start, count, step), *parts[axis + 1 :]))
-        return self.write("slice", (place,), *parts)
+        return self.write("slice", (index,), *parts)
 
     def _operand_with(self, item: Instruction, axis: int, low: int, high: int) -> tuple[int, int] | None:
-        """The operand of a concatenation that has all of low..high on its axis, and where it begins."""
+        """Find the operand of a concatenation that has all of low..high on its axis, and its start."""
         start = 0
         for operand in item.operands:
             stop = start + self.shape(operand)[axis]
@@ -244,24 +244,24 @@ class Recorder(Builder):
             start = stop
         return None
 
-    def gather(self, place: int, indices: Indices) -> int:
-        """The entries at these flat places, with the shape of `indices`."""
-        if not indices.size:
+    def gather(self, index: int, positions: Positions) -> int:
+        """Take the entries at flat positions; the result has the shape of `positions`."""
+        if not positions.size:
             raise _empty()
-        shape = tuple(int(n) for n in indices.shape)
-        place, flat = self.traced_back(place, indices.ravel())
-        source, size = self.shape(place), self.instructions[place].size
+        shape = tuple(int(n) for n in positions.shape)
+        index, flat = self.traced_back(index, positions.ravel())
+        source, size = self.shape(index), self.instructions[index].size
         if len(flat) == size and np.array_equal(flat, np.arange(size)):
-            return self.reshape(place, shape)
+            return self.reshape(index, shape)
         steps = np.unique(np.diff(flat)) if len(flat) > 1 else np.array([1])
         if shape and len(source) == 1 and len(steps) == 1 and steps[0] != 0:
-            return self.reshape(self.slice(place, ((int(flat[0]), len(flat), int(steps[0])),)), shape)
-        return self.write("gather", (place,), *flat.tolist(), shape=shape)
+            return self.reshape(self.slice(index, ((int(flat[0]), len(flat), int(steps[0])),)), shape)
+        return self.write("gather", (index,), *flat.tolist(), shape=shape)
 
-    def traced_back(self, place: int, flat: Indices) -> tuple[int, Indices]:
-        """Entries of an array that only rearranges another one, as entries of that one."""
+    def traced_back(self, index: int, flat: Positions) -> tuple[int, Positions]:
+        """Express entries of an array that only rearranges another one as entries of that one."""
         while True:
-            item = self.instructions[place]
+            item = self.instructions[index]
             operation, constants = item.operation, item.constants
             if operation == "gather":
                 flat = np.array(constants, dtype=np.int64)[flat]
@@ -277,42 +277,42 @@ class Recorder(Builder):
                 width = prod(item.shape[1:])
                 found = self._operand_with(item, 0, flat.min() // width, flat.max() // width)
                 if found is None:
-                    return place, flat
-                place, flat = found[0], flat - found[1] * width
+                    return index, flat
+                index, flat = found[0], flat - found[1] * width
                 continue
             elif operation != "reshape":
-                return place, flat
-            place = item.operands[0]
+                return index, flat
+            index = item.operands[0]
 
     @staticmethod
     def is_transpose(item: Instruction) -> bool:
-        """Whether an instruction is an einsum with one operand that only permutes axes."""
+        """Return whether an instruction is an einsum with one operand that only permutes axes."""
         return (
             item.operation == "einsum"
             and len(item.operands) == 1
             and len(item.constants[0][0]) == len(item.shape)
         )
 
-    def concatenate(self, axis: int, places: Sequence[int]) -> int:
-        return places[0] if len(places) == 1 else self.write("concatenate", tuple(places), axis)
+    def concatenate(self, axis: int, indices: Sequence[int]) -> int:
+        return indices[0] if len(indices) == 1 else self.write("concatenate", tuple(indices), axis)
 
     # -- what is not polynomial ---------------------------------------------------------------------
 
-    def exp(self, place: int) -> int:
-        return self.write("exp", (place,))
+    def exp(self, index: int) -> int:
+        return self.write("exp", (index,))
 
-    def reciprocal(self, place: int) -> int:
-        item = self.instructions[place]
-        value = self.value(place)
+    def reciprocal(self, index: int) -> int:
+        item = self.instructions[index]
+        value = self.value(index)
         if value is not None:
             if not value.all():
                 raise wrong_input("a division by zero")
             return self.constant(np.asarray(1 / value))
-        return item.operands[0] if item.operation == "reciprocal" else self.write("reciprocal", (place,))
+        return item.operands[0] if item.operation == "reciprocal" else self.write("reciprocal", (index,))
 
-    def maximum(self, place: int, axes: tuple[int, ...], shape: Shape) -> int:
-        """The largest entries along these axes, which no program has: only a softmax, where they cancel, may use them."""
-        made = Instruction("maximum", axes, (place,), shape)
+    def maximum(self, index: int, axes: tuple[int, ...], shape: Shape) -> int:
+        """Take the largest entries along these axes; only a softmax, where they cancel, may use them."""
+        made = Instruction("maximum", axes, (index,), shape)
         for known in self.maxima:
             if self.instructions[known] == made:
                 return known
@@ -322,11 +322,11 @@ class Recorder(Builder):
 
     def check_maxima(self, results: Sequence[int]) -> None:
         """Refuse a maximum that one of the results still needs."""
-        for place in sorted(places_needed(self.instructions, results) & set(self.maxima), reverse=True):
+        for index in sorted(places_needed(self.instructions, results) & set(self.maxima), reverse=True):
             raise not_polynomial(
                 "the largest entry is not a polynomial; max is understood only in a softmax:\n"
                 "    e = np.exp(S - S.max(axis, keepdims=True)); e / e.sum(axis, keepdims=True)",
-                self.maxima[place],
+                self.maxima[index],
             )
 
 

@@ -1,7 +1,7 @@
-"""Recording: a Python function of arrays becomes a program.
+"""Record a Python function of arrays as a program.
 
-The function is called once, with arrays that write down what is done with them. What cannot be part of a polynomial or supported
-analytic network is refused, with the line where it stands and what to write instead.
+The function is called with arrays that record what is done with them, and compared with its program at a random point. What is
+neither polynomial nor a supported analytic operation is refused, with its line and what to write instead.
 
 >>> recording = record(lambda W, V, x: V @ (W @ x) ** 2, {"W": (3, 2), "V": (1, 3)}, {"x": (2,)})
 >>> print(recording.program.text, end="")
@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 from m2bridge.errors import DisagreementError, M2BridgeError
-from m2bridge.frontends.recorded_array import Recorded, place_of
+from m2bridge.frontends.recorded_array import Recorded, index_of
 from m2bridge.frontends.recorder import Recorder
 from m2bridge.frontends.refusals import RETURNED, located, wrong_input
 from m2bridge.programs.evaluation import run
@@ -38,7 +38,7 @@ __all__ = ["Recorded", "Recording", "record", "record_call"]
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """A recorded network, and sentences that an answer about it has to carry, for instance that floats were taken exactly."""
+    """A recorded network, and notes for every answer about it, for instance that floats were converted exactly."""
 
     program: Program
     notes: tuple[str, ...] = ()
@@ -51,7 +51,7 @@ def record(
     *,
     name: str = "y",
 ) -> Recording:
-    """The program of a function that is called with weights and inputs as keyword arguments.
+    """Record a function that is called with weights and inputs as keyword arguments.
 
     Parameters
     ----------
@@ -82,9 +82,9 @@ def record_call(
     name: str = "y",
     code: CodeType | None = None,
 ) -> Recording:
-    """As :func:`record`, for a function of a dictionary of weights and a dictionary of inputs.
+    """Record a function of a dictionary of weights and a dictionary of inputs; see :func:`record`.
 
-    `code` is that of the function that is to blame for what it returned.
+    `code` is that of the function whose line an error about its result names.
     """
     recorder = Recorder()
     w = {key: _declared(recorder, "weight", key, shape) for key, shape in weights.items()}
@@ -100,18 +100,18 @@ def record_call(
         raise
     except Exception as error:
         raise located(error) from error
-    recorder.check_maxima([place for _, place in outputs])
+    recorder.check_maxima([index for _, index in outputs])
     return Recording(recorder.finished(outputs), _notes(recorder))
 
 
 def _declared(recorder: Recorder, kind: str, name: str, shape: Shape) -> Recorded:
     lengths = (shape,) if isinstance(shape, int) else tuple(int(n) for n in shape)
-    # the Builder's own method: no line of the function is to blame for a wrong name
+    # the method of Builder: an error about a wrong name has no line of the function
     return Recorded(recorder, Builder.write(recorder, kind, (), name, shape=lengths))
 
 
 def _outputs(recorder: Recorder, result: Any, name: str) -> list[tuple[str, int]]:
-    """Names and places of what the function returned; a list without arrays in it is one array."""
+    """Name the arrays that the function returned; a list without arrays in it is one array."""
     if result is None:
         raise wrong_input("the function of a network returned nothing; is there a 'return' missing?")
     named = {name: result}
@@ -124,7 +124,7 @@ def _outputs(recorder: Recorder, result: Any, name: str) -> list[tuple[str, int]
         isinstance(item, (Recorded, np.ndarray)) and item.ndim > 0 for item in result
     ):
         named = {f"{name}{k}": value for k, value in enumerate(result, start=1)}
-    return [(key, place_of(recorder, value)) for key, value in named.items()]
+    return [(key, index_of(recorder, value)) for key, value in named.items()]
 
 
 def _notes(recorder: Recorder) -> tuple[str, ...]:

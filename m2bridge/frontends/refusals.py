@@ -40,7 +40,7 @@ _LIBRARY = ("fractions.py", "functools.py", "numbers.py")
 
 
 def _is_foreign(filename: str) -> bool:
-    """Whether a frame of this file is the user's, and neither ours nor NumPy's."""
+    """Return whether a frame of this file is the user's, and neither of this package nor of NumPy."""
     return not (filename.startswith(_OWN) or Path(filename).name in _LIBRARY)
 
 
@@ -50,11 +50,11 @@ def _described(filename: str, line: int) -> str:
 
 
 RETURNED: ContextVar[CodeType | None] = ContextVar("returned", default=None)
-"""The function that has returned while its result is looked at: its first line is to blame."""
+"""The function whose result is being read: errors name its first line."""
 
 
 def current_line(*, short: bool = False) -> str:
-    """File, number and text of the line of the user's function that is being recorded; `short`: file name and number."""
+    """Return file, number and text of the line that is being recorded; with `short`, file name and number."""
     code, frame = RETURNED.get(), sys._getframe(1)
     found = (code.co_filename, code.co_firstlineno) if code else None
     while found is None and frame is not None:
@@ -67,19 +67,19 @@ def current_line(*, short: bool = False) -> str:
 
 
 def not_polynomial(message: str, line: str | None = None) -> NotPolynomialError:
-    """The error for an operation that no polynomial or supported analytic network contains."""
+    """Make the error for an operation that is neither polynomial nor a supported analytic one."""
     line = line or current_line()
     return NotPolynomialError(f"{line}\n{message}", line=line)
 
 
 def wrong_input(message: str) -> InputError:
-    """The error for shapes or values that do not fit."""
+    """Make the error for shapes or values that do not fit."""
     line = current_line()
     return InputError(f"{line}\n{message}", line=line)
 
 
 def located(error: Exception) -> M2BridgeError:
-    """An error that came out of the user's function, as one of ours with its line.
+    """Convert an error that the user's function raised, and add its line.
 
     NumPy hides a refusal behind its own ValueError when numbers are asked of recorded values; the refusal is found again.
     """
@@ -101,7 +101,7 @@ def located(error: Exception) -> M2BridgeError:
 
 
 def _refusing(message: str) -> Callable[..., NoReturn]:
-    """A method that is refused with this message."""
+    """Make a method that raises the error with this message."""
 
     def method(*_: Any) -> NoReturn:
         raise not_polynomial(message)
@@ -110,7 +110,7 @@ def _refusing(message: str) -> Callable[..., NoReturn]:
 
 
 class WithoutValues:
-    """What an array that stands for weights and inputs cannot be asked."""
+    """Operations that need the values of an array, which a recorded array does not have."""
 
     __slots__ = ()
     __hash__: ClassVar[None] = None  # type: ignore[assignment]
