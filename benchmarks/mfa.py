@@ -89,7 +89,7 @@ def _gradient(weights: list[np.ndarray], x: np.ndarray, output: int, r: int, p: 
     return [int(v) for part in reversed(parts) for v in part.reshape(-1)]
 
 
-def main() -> None:
+def main() -> None:  # noqa: PLR0915 -- one script from top to bottom
     arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     arguments.add_argument(
         "--csv", action="append", required=True, type=Path, help="a table; may be repeated"

@@ -389,7 +389,7 @@ def contractions(lengths: dict[str, int], x: str, y: str, result: str) -> list[C
     return [Contraction(lengths, *way) for way in ((x, y, result), (result, y, x), (result, x, y))]
 
 
-def typed(operation: str, own: list[str], shapes: list[Shape], what: str) -> tuple[list[Any], Shape, Any]:
+def typed(operation: str, own: list[str], shapes: list[Shape], what: str) -> tuple[list[Any], Shape, Any]:  # noqa: C901, PLR0911, PLR0915 -- one case for each instruction
     """The constants of an instruction, the shape of its result, and its plan."""
     first, fits = shapes[0] if shapes else (), f"{what}: the shapes do not fit"
     if operation in ORDER:
@@ -1209,7 +1209,7 @@ def check_field(circuit: Circuit, vector_field: Field) -> None:
     raise Rejected(f"{changes}, or is not seen to keep it")
 
 
-def moves(run: Evaluation, given: Numbers, vector_field: Field, last: int) -> bool:
+def moves(run: Evaluation, given: Numbers, vector_field: Field, last: int) -> bool:  # noqa: C901 -- one case for each instruction
     """Whether an output moves when the weights move along a field. Up to instruction number `last`, values that do not move, or
     of which each entry moves by a multiple of an entry, are unknowns that do the same. Values of exp, reciprocal and softmax are
     always unknowns; a line of softmax adds up to one.
@@ -1345,7 +1345,7 @@ def span_bound(circuit: Circuit) -> int:
     return n * (m + each - n) if n < min(m, each) else m * each
 
 
-def composition_bound(circuit: Circuit, p: int, at: list[int], groups: Any, vector_fields: Any, cut: Any, first: Any,
+def composition_bound(circuit: Circuit, p: int, at: list[int], groups: Any, vector_fields: Any, cut: Any, first: Any,  # noqa: PLR0913 -- the parts of one certificate
                       second: Any, samples: Any) -> int:  # fmt: skip
     """A network g(f(x), x), where f has the value of one instruction as its output, and g an input in its place. At a generic
     point its differential is a linear map of those of f and g, which have ranks of at most U_1 and U_2. A symmetry of the whole
@@ -2358,7 +2358,7 @@ def altered(record: dict[str, Any]) -> bool:
     return bool(record["digest"] != sha256(text.encode()).hexdigest())
 
 
-def check_record(record: dict[str, Any], certificates: list[Shown]) -> tuple[list[str], set[str]]:
+def check_record(record: dict[str, Any], certificates: list[Shown]) -> tuple[list[str], set[str]]:  # noqa: C901 -- one case for each kind of certificate
     """What a record says must follow from its certificates where that is possible; the rest is named, and what follows listed."""
     analysis = record.get("analysis")
     covered, partly = {"certificate"}, dict[str, list[str]]()
@@ -2494,7 +2494,7 @@ def about_closure(record: dict[str, Any], own: Shown, partly: dict[str, list[str
     return follows
 
 
-def verify(text: str) -> tuple[int, list[str]]:
+def verify(text: str) -> tuple[int, list[str]]:  # noqa: PLR0911 -- one return for each outcome
     """The outcome for a document, 0, 7, 8 or 9, and sentences that say why. Never raises."""
     try:
         document = read_json(text)

@@ -30,7 +30,7 @@ _DEEPEST_LITERAL = 16
 """Levels of nested lists in a value that a script takes."""
 
 
-def literal(value: object, depth: int = 0) -> str:
+def literal(value: object, depth: int = 0) -> str:  # noqa: PLR0911 -- one case for each type of value
     """Macaulay2 source text that evaluates to `value`, which stands in `depth` lists.
 
     Raises

@@ -248,7 +248,7 @@ def sync_directory(directory: Path) -> None:
         os.close(handle)
 
 
-def _encode(value: Any) -> Any:
+def _encode(value: Any) -> Any:  # noqa: PLR0911 -- one case for each type of field
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {key: _encode(getattr(value, name)) for key, (name, _) in keyed_hints(type(value)).items()}
     if isinstance(value, Enum):
@@ -275,7 +275,7 @@ def keyed_hints(kind: type) -> dict[str, tuple[str, Any]]:
     return {key: (name, hints[name]) for key, name in keys if key is not None}
 
 
-def _decode(kind: Any, value: Any, where: str) -> Any:
+def _decode(kind: Any, value: Any, where: str) -> Any:  # noqa: PLR0911 -- one case for each type of field
     """The value of a type; `where` names its place in the record, for messages."""
     origin, arguments = typing.get_origin(kind), typing.get_args(kind)
     if kind is Any:

@@ -48,7 +48,7 @@ def schema(analysis: str) -> dict[str, Any]:
     return head | _object(properties)
 
 
-def schema_of(kind: Any) -> dict[str, Any]:
+def schema_of(kind: Any) -> dict[str, Any]:  # noqa: PLR0911 -- one case for each type of field
     """The JSON Schema of the values of a type."""
     if kind in _PLAIN:
         return _PLAIN[kind]

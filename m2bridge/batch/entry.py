@@ -95,7 +95,7 @@ def parse_shard(text: str) -> slice:
     return slice(int(match[1]) - 1, None, int(match[2]))
 
 
-def run_batch(
+def run_batch(  # noqa: PLR0913 -- the public function of batches; all but two are keywords with defaults
     jobs: Jobs,
     store: Path | str,
     *,

@@ -152,7 +152,7 @@ class _Evaluator:
         if not self.lenient:
             _fail(self.expression.text, _column(node), message)
 
-    def value(self, node: ast.expr) -> Any:
+    def value(self, node: ast.expr) -> Any:  # noqa: PLR0911 -- one case for each kind of node
         match node:
             case ast.Constant():
                 return node.value

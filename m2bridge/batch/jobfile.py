@@ -138,7 +138,7 @@ def read(path: Path) -> JobFile:
     return read_text(text, path)
 
 
-def read_text(text: str, path: Path) -> JobFile:
+def read_text(text: str, path: Path) -> JobFile:  # noqa: C901 -- each check adds one mistake; together they are the grammar of a section
     """Parse the text of a job file; the suffix of `path` determines the format."""
     mistakes = Mistakes(path.name)
     document = _document(text, path, mistakes)
@@ -213,7 +213,7 @@ def _depth(document: Any) -> int:
     return depth
 
 
-def _check_section(section: Section, mistakes: Mistakes) -> None:
+def _check_section(section: Section, mistakes: Mistakes) -> None:  # noqa: C901, PLR0912 -- each check adds one mistake; together they are the grammar of a section
     """Check the entries of a section that do not depend on the analysis or the model."""
     entries = section.entries
     if "analysis" not in entries:

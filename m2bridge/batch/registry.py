@@ -95,7 +95,7 @@ def _sha256(value: Any) -> str:
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
 
 
-def _has_type(kind: Any, value: Any) -> bool:
+def _has_type(kind: Any, value: Any) -> bool:  # noqa: PLR0911 -- one case for each type of option
     """Return whether a value from a job file has an annotated type."""
     origin, arguments = typing.get_origin(kind), typing.get_args(kind)
     if kind is Any:

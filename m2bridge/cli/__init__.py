@@ -196,7 +196,7 @@ def _redirect_if_closed(stream: TextIO) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
-def _run(arguments: list[str], started: float) -> int:
+def _run(arguments: list[str], started: float) -> int:  # noqa: C901, PLR0911 -- one case for each kind of error, with its exit code
     """Run a command that began at `started`. Report every error as one line on standard error and return its exit code."""
     try:
         return _dispatch(arguments, started)

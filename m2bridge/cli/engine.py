@@ -34,7 +34,7 @@ _RESTRICTIONS = {
 }
 
 
-def register(app: typer.Typer) -> None:
+def register(app: typer.Typer) -> None:  # noqa: C901 -- the commands of the group, defined side by side
     group = group_of(
         app,
         "engine",

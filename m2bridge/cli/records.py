@@ -28,7 +28,7 @@ RecordArgument = Annotated[Path, typer.Argument(help="Record written by --save."
 _COLOUR = {0: "green", 5: "yellow", 7: "red", 8: "yellow", 9: "yellow"}
 
 
-def register(app: typer.Typer) -> None:
+def register(app: typer.Typer) -> None:  # noqa: C901, PLR0915 -- the commands of the group, defined side by side
     @app.command("explain")
     def explain_command(
         record: RecordArgument,

@@ -79,7 +79,7 @@ def Softmax(
     return Attention(widths=d, ranks=a, t=t, softmax=True, parametrization=parametrization)  # type: ignore[arg-type]
 
 
-def attention_network(
+def attention_network(  # noqa: PLR0913 -- the fields of the spec
     *,
     d: tuple[int, ...],
     a: int | tuple[int, ...] | None = None,

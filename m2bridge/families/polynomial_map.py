@@ -318,7 +318,7 @@ def in_variables(spec: str, text: str) -> str:
     return re.sub(r"\bx\b(?: axis 0|\[(\d+)\])?", lambda m: names[int(m[1])] if m[1] else every, text)
 
 
-def read_map(path: str | Path) -> PolynomialMap | RationalMap:
+def read_map(path: str | Path) -> PolynomialMap | RationalMap:  # noqa: C901 -- one message for each way in which a file can be wrong
     """The map in a TOML or JSON file with the keys name, variables and polynomials.
 
     ::

@@ -129,7 +129,7 @@ def _sigmoid(a: Array) -> Array:
     return 1 / (1 + np.exp(-a))
 
 
-def _attention(
+def _attention(  # noqa: PLR0913 -- the arguments that PyTorch's operator has
     q: Array, k: Array, v: Array, attn_mask: Array | None = None, dropout_p: float = 0, is_causal: bool = False,
     *, scale: float | None = None, enable_gqa: bool = False,
 ) -> Array:  # fmt: skip
@@ -167,7 +167,7 @@ def _windows(
     return x[(slice(None),) * lead + tuple(keys)]
 
 
-def _convolution(
+def _convolution(  # noqa: PLR0913 -- the arguments that PyTorch's operator has
     x: Array, weight: Array, bias: Array | None, stride: Sequence[int], padding: Sequence[int],
     dilation: Sequence[int], transposed: bool, _output_padding: Sequence[int], groups: int,
 ) -> Array:  # fmt: skip

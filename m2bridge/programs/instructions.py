@@ -205,7 +205,7 @@ def broadcast_shape(*shapes: Shape) -> Shape:
         raise ProgramError(f"shapes {' and '.join(map(str, shapes))} do not fit together") from None
 
 
-def _result_shape(
+def _result_shape(  # noqa: C901, PLR0911 -- one case for each instruction
     operation: str, constants: tuple[Any, ...], shapes: tuple[Shape, ...], shape: Shape
 ) -> Shape | None:
     """The shape of the result from constants, shapes of operands, and the shape that is written; None if they do not fit."""

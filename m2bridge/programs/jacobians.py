@@ -48,7 +48,7 @@ def accumulated(known: Lettered, part: Lettered) -> Lettered:
     return known + part
 
 
-def pull(
+def pull(  # noqa: PLR0911 -- one case for each instruction
     item: Instruction, position: int, operands: Sequence[Lettered], value: Lettered, cotangent: Lettered
 ) -> Lettered:
     """The cotangent of one operand, given that of the result."""

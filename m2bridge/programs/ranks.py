@@ -85,7 +85,7 @@ class GenericRank:
     seconds: float = 0.0
 
 
-def generic_rank(
+def generic_rank(  # noqa: PLR0913 -- options of one computation, all keywords with defaults
     program: Program,
     *,
     p: int = LARGE_PRIME,
@@ -133,7 +133,7 @@ def generic_rank(
     raise InputError(f"a denominator is zero at {_DRAWS} random points modulo {p}: this divides by zero")
 
 
-def _rank_of_seed(
+def _rank_of_seed(  # noqa: PLR0913 -- options of one computation, all keywords with defaults
     program: Program, *, p: int, seed: int, held: Held, upper: int | None, samples: int | None, grow: bool, whole: bool,
     memory_limit: int | None, report: Report | None,
 ) -> GenericRank:  # fmt: skip

@@ -239,7 +239,7 @@ LINEAR = frozenset({"scale", "einsum", "reshape", "slice", "gather", "concatenat
 """Operations that are linear in their operand (einsum: with one operand)."""
 
 
-def apply(arithmetic: Arithmetic, item: Instruction, operands: Sequence[Lettered]) -> Lettered:
+def apply(arithmetic: Arithmetic, item: Instruction, operands: Sequence[Lettered]) -> Lettered:  # noqa: C901, PLR0911, PLR0912 -- one case for each instruction
     """The result of one instruction. In all but add, multiply, einsum and concatenate letters pass through untouched."""
     operation, constants = item.operation, item.constants
     if operation == "constant":
@@ -299,7 +299,7 @@ def tangents(
     return found
 
 
-def tangent(
+def tangent(  # noqa: PLR0911 -- one case for each instruction
     arithmetic: Arithmetic,
     item: Instruction,
     operands: Sequence[Lettered],

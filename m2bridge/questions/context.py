@@ -57,7 +57,7 @@ class Context:
     share of it. `limit` is the first limit that left something out of the answer.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 -- what every question takes
         self, *, engine: Engine | bool | None, prime: int | None, seed: int, limits: Limits, keep: Path | None,
         progress: Progress | None, warm: bool = False, opener: Callable[..., Any] = open_engine,
         clock: Clock | None = None,

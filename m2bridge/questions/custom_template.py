@@ -92,7 +92,7 @@ class TemplateValues(Result):
         ]
 
 
-def run_template(
+def run_template(  # noqa: PLR0913 -- what every question takes, as users write it
     path: Path, parameters: Mapping[str, object] | None = None, *, model: Model | None = None, prime: int | None = None,
     engine: Engine | None = None, seed: int = 0, limits: Limits | None = None, keep: Path | None = None,
     progress: Callable[[str], None] | None = None,

@@ -116,7 +116,7 @@ class Question(Generic[S, R]):
             found[own.name] = OwnOption(own.name, kind, own.default, option)
         return found
 
-    def __call__(
+    def __call__(  # noqa: PLR0913 -- what every question takes, as users write it
         self, subject: S | str, *given: Any, engine: Engine | bool | None = None, prime: int | None = None, seed: int = 0,
         limits: Limits | None = None, timeout: float | str | None = None, memory: int | str | None = None,
         keep: Path | None = None, progress: Progress | None = None, clock: Clock | None = None, **options: Any,

@@ -86,7 +86,7 @@ def permuted_axes(program: Program) -> list[tuple[int, list[tuple[str, int]]]]:
     return [(lengths[axis], axes) for axis, axes in classes.items() if axis not in fixed]
 
 
-def _ties(program: Program, place: int, item: Instruction) -> tuple[list[tuple[Axis, Axis]], list[Axis]]:
+def _ties(program: Program, place: int, item: Instruction) -> tuple[list[tuple[Axis, Axis]], list[Axis]]:  # noqa: C901 -- one case for each instruction
     """Axes that are permuted together in one instruction, and axes that it does not let be permuted."""
     shapes = [program.instructions[k].shape for k in item.operands]
     axes = [[(k, a) for a in range(len(shape))] for k, shape in zip(item.operands, shapes, strict=True)]

@@ -53,7 +53,7 @@ LEAST_PRIME = 1009
     primes=(LEAST_PRIME, LARGEST_MACAULAY2_PRIME),
     warm=True,
 )
-def critical_points(
+def critical_points(  # noqa: PLR0913 -- the options of the question
     context: Context,
     model: Model,
     *,

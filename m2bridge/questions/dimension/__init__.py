@@ -48,7 +48,7 @@ _SHARE_FOR_A_CERTIFICATE = 0.2
     needs_engine=False,
     primes=(2, LARGE_PRIME),
 )
-def dimension(
+def dimension(  # noqa: C901, PLR0915 -- bounds from the cheapest on; each uses those before it
     context: Context,
     model: Model,
     *,

@@ -28,6 +28,7 @@ from m2bridge.programs.arithmetics import object_array
 from m2bridge.programs.instructions import flat_parts
 from m2bridge.protocol import Values
 from m2bridge.questions.closure import Closure, closure
+from m2bridge.questions.closure.result import Equation
 from m2bridge.questions.kernel import Context, Option, question
 from m2bridge.questions.membership.points import (
     REACHED,
@@ -403,27 +404,7 @@ class _Search:
             return
         failing = next((f for f in found.equations if f.at(self.point)), None)
         if failing is not None:
-            value = Fraction(failing.at(self.point))
-            substituted = any(e.witness == "substitution" and e.value is True for e in found.evidence)
-            if self.closure is None:
-                self.certainty = Certainty.PROVED if substituted else found.certainty
-            self.closure, self.failing = False, (failing.text(), value)
-            terms = zip(failing.coefficients, failing.monomials, strict=True)
-            size = sum((abs(Fraction(c) * prod(self.point[i] for i in m)) for c, m in terms), Fraction(0))
-            self.far = abs(value) > _CLEAR * size
-            if substituted and not self.of_pairs:
-                self.certificate = outside_certificates(
-                    self.network, failing, self.point, seed=self.context.seed
-                )
-            if self.complex is None:
-                self.complex = self.real = False
-            for name in ("complex_image", "real_image", "closure"):
-                self.context.add_evidence(
-                    Evidence(
-                        name, False, "equations", "an equation of the closure fails", certainty=self.certainty
-                    )
-                )
-            self.reasons.append(f"not in the closure: {cut(failing.text(), 80)} is {value} at the point")
+            self._outside(found, failing)
         elif found.completeness == "complete":
             self.closure = True
             self.context.add_evidence(
@@ -432,6 +413,28 @@ class _Search:
             self.reasons.append(
                 f"in the closure: all {len(found.equations)} equations vanish, and they are complete"
             )
+
+    def _outside(self, found: Closure, failing: Equation) -> None:
+        """State that the point is not in the closure, because an equation does not vanish at it."""
+        value = Fraction(failing.at(self.point))
+        substituted = any(e.witness == "substitution" and e.value is True for e in found.evidence)
+        if self.closure is None:
+            self.certainty = Certainty.PROVED if substituted else found.certainty
+        self.closure, self.failing = False, (failing.text(), value)
+        terms = zip(failing.coefficients, failing.monomials, strict=True)
+        size = sum((abs(Fraction(c) * prod(self.point[i] for i in m)) for c, m in terms), Fraction(0))
+        self.far = abs(value) > _CLEAR * size
+        if substituted and not self.of_pairs:
+            self.certificate = outside_certificates(self.network, failing, self.point, seed=self.context.seed)
+        if self.complex is None:
+            self.complex = self.real = False
+        for name in ("complex_image", "real_image", "closure"):
+            self.context.add_evidence(
+                Evidence(
+                    name, False, "equations", "an equation of the closure fails", certainty=self.certainty
+                )
+            )
+        self.reasons.append(f"not in the closure: {cut(failing.text(), 80)} is {value} at the point")
 
     def _numeric(self) -> None:
         """A witness in float64. Points of the real image's closure are approached too, so a small distance alone says little."""
