@@ -1,4 +1,4 @@
-# The few verbs of this project. Needs make and Python >= 3.11 with venv; everything else is set up here.
+# The targets of this project. They need make and Python >= 3.11 with venv, and set up everything else.
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
@@ -17,17 +17,17 @@ IMAGE_RUN ?= $(if $(filter podman buildah,$(CONTAINERS)),podman,docker) run --rm
 .PHONY: run test test-m2 test-all test-cluster test-torch lint check format engine image image-cluster image-test image-sizes docs \
 	browser schemas clean help
 
-help:            ## list the verbs
+help:            ## list the targets; times are those of two quiet cores
 	@grep -E '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
 
-run: engine      ## set everything up and print the singular locus of M(2,1,2) (2 minutes)
+run: engine      ## set everything up and print the singular locus of M(2,1,2): 1 minute
 	$(BIN)/m2bridge singular-locus --d 2 --dp 1
 
 # What `make test` leaves out: long cases (slow), and suites that need more than Python and a Macaulay2.
 ELSEWHERE := faults or image or cluster or browser or docs
 PARALLEL := -n auto --maxprocesses 4 --dist worksteal
 
-test: engine     ## set everything up and run the quick tests, with the real Macaulay2
+test: engine     ## the quick tests, with the real Macaulay2: 6 minutes
 	$(BIN)/python -m pytest -q $(PARALLEL) -m "not (slow or $(ELSEWHERE))"
 
 test-m2: engine  ## every test that starts a Macaulay2, the long ones too
