@@ -27,7 +27,7 @@ import numpy as np
 from flint import nmod_poly
 
 from m2bridge.errors import M2BridgeError
-from m2bridge.evidence import Evidence
+from m2bridge.evidence import Ancestry, Evidence
 from m2bridge.families import Model
 from m2bridge.linear.primes import LARGEST_MACAULAY2_PRIME, given_numbers, primes_below
 from m2bridge.questions.closure import closure
@@ -294,6 +294,7 @@ def strata_points(counter: Counter, model: Model, first: Count) -> Strata | None
     if strata is None:
         return None
     context, found, again = counter.context, [], []
+    ancestry: Ancestry = "formula"
     for name, stratum in strata:
         context.report_progress(f"stratum {name}")
         own = ExpandedMap(stratum, counter.p, context.seed)
@@ -303,6 +304,8 @@ def strata_points(counter: Counter, model: Model, first: Count) -> Strata | None
         )  # fmt: skip
         found.append((point, count))
         again.append(_again(counter, own, count, bundle) if count.known else None)
+        if bundle is not None and count.fiber_degree:
+            ancestry = "literature"  # Chern classes are compared, and support nothing
     if found and all(count.known for _, count in found):
         method = "Groebner bases on parametrizations of the strata"
         context.add_evidence(
@@ -310,7 +313,7 @@ def strata_points(counter: Counter, model: Model, first: Count) -> Strata | None
         )
         if None not in again:
             method = "Chern classes, or another prime and gauge"
-            context.add_evidence(Evidence("singular", again, "second count", method, ancestry="formula"))
+            context.add_evidence(Evidence("singular", again, "second count", method, ancestry=ancestry))
     return tuple(found)
 
 
