@@ -85,7 +85,8 @@ def register(app: typer.Typer) -> None:  # noqa: C901, PLR0915 -- the commands o
     ) -> None:
         """Write records as one self-contained HTML page: answers, evidence, scripts and citations.
 
-        Unreadable records are listed on the page and on standard error; exit code 2 if no record is readable.
+        Unreadable records, and files with a rejected certificate, are listed on the page and on standard error; exit code 2 if
+        no record is readable.
 
         Example: m2bridge report results -o report.html
         """

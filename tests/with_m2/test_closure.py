@@ -69,6 +69,13 @@ def test_three_tokens_wide(
     assert (found.completeness, found.agreement) == ("complete", True)
 
 
+@pytest.mark.slow
+def test_the_default_method_has_no_budget_but_the_timeout(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["closure", "lightning(d=3,dp=1,a=2)", "--timeout", "600", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert (document["completeness"], document["degree"], document["limit"]) == ("complete", 108, None)
+
+
 @pytest.mark.parametrize(
     ("spec", "image_dim", "degree"),
     [
