@@ -18,7 +18,7 @@ _MACAULAY2_ADDRESS = "https://macaulay2.com"
 
 
 def written(equations: Equations, count: int, p: int, form: str) -> str:
-    """The equations as text in one of :data:`FORMATS`; `count` variables z0, z1, ..., characteristic `p`."""
+    """Write the equations in one of :data:`FORMATS`; `count` variables z0, z1, ..., characteristic `p`."""
     if form not in _WRITERS:
         raise InputError(f"--format {form!r} is not one of {', '.join(FORMATS)}")
     return _WRITERS[form](equations, [f"z{i}" for i in range(count)], p)
@@ -50,7 +50,7 @@ def _json(equations: Equations, names: list[str], p: int) -> str:
 
 
 def _mrdi(equations: Equations, names: list[str], p: int) -> str:
-    """An ideal in the namespace of Macaulay2: its package MRDI loads it, and checks it against the schema of the format.
+    """Write an ideal in the namespace of Macaulay2, whose package MRDI loads it and checks it against the schema.
 
     The ring stands under an identifier that is made of what the ring is, so that one file has one text.
     """
@@ -77,7 +77,7 @@ FORMATS = tuple(_WRITERS)
 
 
 def sympy_polynomials(equations: Equations, count: int, p: int) -> tuple[Any, ...]:
-    """SymPy polynomials in z0, z1, ..., over QQ or the finite field with p elements."""
+    """Return SymPy polynomials in z0, z1, ..., over QQ or the field with p elements."""
     import sympy
 
     symbols = sympy.symbols([f"z{i}" for i in range(count)])
@@ -86,5 +86,5 @@ def sympy_polynomials(equations: Equations, count: int, p: int) -> tuple[Any, ..
 
 
 def latex_zero(p: int) -> str:
-    """What an equation says: that it vanishes, or that it does modulo p."""
+    """Return the right-hand side of an equation: zero, or zero modulo p."""
     return rf"\equiv 0 \pmod{{{p}}}" if p else "= 0"

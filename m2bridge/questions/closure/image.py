@@ -97,13 +97,13 @@ class Image:
         return self.source.coordinate_count + self.padded
 
     def at(self, weights: dict[str, Matrix], p: int) -> Matrix:
-        """Image points of a batch of weights, mod p."""
+        """Return the image points of a batch of weights, mod p."""
         values: Matrix = self.source.coordinates({n: Mod(w, p) for n, w in weights.items()}).values
         return np.pad(values, ((0, 0), (0, self.padded)), constant_values=1)
 
     @contextmanager
     def watched(self, check: Callable[[], None]) -> Iterator[None]:
-        """While this lasts, `check` is called between points, to stop when the time is over."""
+        """Call `check` between points within this context, to stop when the time is over."""
         self._check = check
         try:
             yield
@@ -111,7 +111,7 @@ class Image:
             self._check = lambda: None
 
     def points(self, rng: np.random.Generator, count: int, p: int) -> Matrix:
-        """Random points of the image over F_p, one a row."""
+        """Return random points of the image over F_p, one per row."""
         chunk = max(1, 2_000_000 // max(1, self.count * max(1, self.source.parameter_count)))
         parts = []
         for start in range(0, count, chunk):
@@ -131,7 +131,7 @@ class Image:
         return max(each, default=0), degree_in(program, "weight")
 
     def points_needed(self, unknowns: int, degree: int, p: int) -> int | None:
-        """The number of random points over F_p that determine the equations of a degree among `unknowns` monomials.
+        """Return the number of random points over F_p that determine the equations of a degree among `unknowns` monomials.
 
         None where points over F_p do not determine them: t^p - t vanishes at all of them. A polynomial in the weights of degree
         below p in each weight and of total degree a (p - 1) + b, b < p - 1, is non-zero at no less than (1 - b/p) / p^a of all
@@ -151,7 +151,7 @@ class Image:
         return needed if small else None
 
     def too_few_points(self, degree: int, p: int) -> str:
-        """Why equations of a degree are not found from points over F_p, and the least prime over which they are."""
+        """Explain why points over F_p do not determine the equations of a degree, and name the least prime for which they do."""
         each, _ = self.weight_degrees
         usable = (
             q for q in range(degree * each + 1, LARGE_PRIME)
@@ -164,15 +164,15 @@ class Image:
         )
 
     def affine_points(self, rng: np.random.Generator, count: int, p: int) -> Matrix:
-        """Random points of the image over F_p, one a row, on which the homogenizing coordinate is 1."""
+        """Return random points of the image over F_p, one per row, with homogenizing coordinate 1."""
         return self.points(rng, count, p)
 
     def tangents(self, rng: np.random.Generator, p: int) -> tuple[Matrix, Matrix]:
-        """A random point of the image cone over F_p and vectors (rows) that span the tangent space there."""
+        """Return a random point of the image cone over F_p and vectors (rows) that span its tangent space."""
         return self.tangents_at(self.source.draw_weights(rng, p), p)
 
     def tangents_at(self, weights: dict[str, Matrix], p: int) -> tuple[Matrix, Matrix]:
-        """The image point of given weights and the derivatives by each weight (rows); last the point itself when padded."""
+        """Return the image point of weights and the derivatives by each weight (rows); the last row is the point if padded."""
         residues = {n: Mod(w, p) for n, w in weights.items()}
         point = self.source.coordinates(residues).values
         rows = self.source.coordinate_jacobian(residues).values.T
@@ -190,7 +190,7 @@ class Image:
         return True
 
     def dim(self, rng: np.random.Generator, p: int) -> int:
-        """Rank of the tangent space at a random point over F_p: a lower bound of the dimension of the cone over QQ.
+        """Return the rank of the tangent space at a random point over F_p: a lower bound of the dimension of the cone over QQ.
 
         Over a small field many points are special, and the largest rank at several is taken.
         """
@@ -211,7 +211,7 @@ class Image:
         return (*found, *[context.constant(1)] * self.padded)
 
     def span(self, rng: np.random.Generator, p: int) -> Span:
-        """The linear span of the image, with coordinates of few terms preferred as its basis.
+        """Compute the linear span of the image; coordinates of few terms are preferred as its basis.
 
         From points, or from the coefficients of the coordinates where points over F_p do not determine it.
         """
@@ -230,7 +230,7 @@ class Image:
         return Span(basis=chosen, linear_forms=forms, ambient=self.count)
 
     def _coefficients(self, p: int) -> Matrix:
-        """The coefficients of the coordinates modulo p, one column a coordinate, one row a monomial in the weights."""
+        """Return the coefficients of the coordinates modulo p, one column per coordinate, one row per monomial in the weights."""
         if self.polynomials is None:
             raise InputError(f"--prime {p}: {self.too_few_points(1, p)}", argument="prime")
         columns = [sparse(f) for f in self.polynomials]
@@ -269,7 +269,7 @@ class RationalImage(Image):
 
 
 def image_of(model: Model) -> Image:
-    """The image of a polynomial or rational model, by the parametrization with the fewest arbitrary weights that is known."""
+    """Return the image of a polynomial or rational model, by the known parametrization with the fewest free weights."""
     if is_rational_map(model):
         return RationalImage(model)
     if model.polynomial and model.free.coordinate_count == 0:
@@ -281,7 +281,7 @@ def image_of(model: Model) -> Image:
 
 
 def torus_weights(image: Image, span: Span, rng: np.random.Generator) -> Matrix:
-    """A grading of the coordinates of the span for which the ideal of the image is homogeneous: one row a grading.
+    """Return gradings of the coordinates of the span for which the ideal of the image is homogeneous: one row per grading.
 
     A diagonal vector field d is tangent to the image iff (d_i x_i) lies in the tangent space at every x, a linear condition on d
     for each x. The rows are a basis of all of these, so the maximal torus; the model's own grading when it states one of the same
@@ -311,7 +311,7 @@ def _preserves(image: Image, span: Span, grading: Matrix, rng: np.random.Generat
 
 
 def _conditions(image: Image, span: Span, rng: np.random.Generator, p: int) -> Matrix:
-    """Rows n_i x_i, n normal to the image at x: a diagonal field d is tangent iff all of them kill d."""
+    """Return rows n_i x_i, n normal to the image at x: a diagonal field d is tangent iff it is in their kernel."""
     rows: list[Matrix] = [np.zeros((0, span.dim), dtype=np.int64)]
     known = 0
     for _ in range(span.dim + 3):
@@ -326,7 +326,7 @@ def _conditions(image: Image, span: Span, rng: np.random.Generator, p: int) -> M
 
 
 def _integral(row: Matrix, p: int) -> Matrix | None:
-    """The integer multiple of a vector of small fractions given modulo a large prime."""
+    """Return the integer multiple of a vector of small fractions from its residues modulo a large prime."""
     found = [f for residue in row.tolist() if (f := rational(residue, p)) is not None]
     if len(found) < len(row) or any(max(abs(f.numerator), f.denominator) > _LARGEST_WEIGHT for f in found):
         return None
@@ -340,7 +340,7 @@ def _integral(row: Matrix, p: int) -> Matrix | None:
 def coordinate_permutations(
     image: Image, span: Span, grading: Matrix, rng: np.random.Generator
 ) -> list[Matrix]:
-    """Permutations s of the span's coordinates that preserve the image and the grading.
+    """Return permutations s of the span's coordinates that preserve the image and the grading.
 
     Found by exchanging two neighbours along axes of equal length of the weight arrays; replacing variable i by
     variable s[i] maps the ideal of the image to itself.
@@ -368,7 +368,7 @@ def coordinate_permutations(
 def _permutation(
     image: Image, span: Span, samples: list[dict[str, Matrix]], axes: tuple[tuple[str, int], ...], neighbour: int
 ) -> Matrix | None:  # fmt: skip
-    """What exchanging two neighbours along these axes does to the coordinates; None where that is no permutation of them."""
+    """Return the permutation of the coordinates by exchanging two neighbours along these axes; None if it is no permutation."""
     found: list[Matrix] = []
     for weights in samples:
         swapped = dict(weights)

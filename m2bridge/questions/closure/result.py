@@ -1,4 +1,4 @@
-"""The answer, :class:`Closure`, with its :class:`Equation` s, and what can be done with them without computing again."""
+"""The result :class:`Closure` with its :class:`Equation` s: evaluation, membership and export without computing again."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from m2bridge.views import View, known
 
 Completeness = Literal["complete", "up-to-degree", "partial"]
 KERNEL = "the kernel of the ring map"
-"""How a sentence of `not_shown` begins that says why there is no kernel."""
+"""The first words of a sentence of `not_shown` about a kernel that was not computed."""
 Monomial = tuple[int, ...]
 """Non-decreasing indices of variables, with repetition: (0, 0, 3) is z0^2*z3."""
 
@@ -42,7 +42,7 @@ class Equation:
     monomials: tuple[Monomial, ...]
 
     def terms(self, count: int) -> dict[tuple[int, ...], int]:
-        """Exponents in `count` variables -> coefficient."""
+        """Return exponents in `count` variables -> coefficient."""
         places = (exponents_of(m, count) for m in self.monomials)
         return dict(zip(places, self.coefficients, strict=True))
 
@@ -51,11 +51,11 @@ class Equation:
         return [prod((values[i] for i in m), start=c) for c, m in pairs]
 
     def at(self, values: Sequence[Any]) -> Any:
-        """The value at a point."""
+        """Evaluate at a point."""
         return sum(self._terms_at(values))
 
     def gradient(self, values: Sequence[Any]) -> list[Any]:
-        """The partial derivatives at a point, one for each of its coordinates."""
+        """Return the partial derivatives at a point, one for each of its coordinates."""
         row: list[Any] = [0] * len(values)
         for coefficient, monomial in zip(self.coefficients, self.monomials, strict=True):
             if sum(1 for i in monomial if values[i] == 0) > 1:
@@ -67,17 +67,17 @@ class Equation:
         return row
 
     def relative_residual(self, values: Sequence[float]) -> float:
-        """Absolute value at a real point, divided by the sum of the terms' absolute values (0 when all terms vanish)."""
+        """Return the absolute value at a real point over the sum of the terms' absolute values (0 when all terms vanish)."""
         terms = self._terms_at(values)
         size = sum(map(abs, terms))
         return abs(float(sum(terms))) / float(size) if size else 0.0
 
     def text(self, *, power: str = "^", name: str = "z{}") -> str:
-        """Plain text, as Macaulay2 and (with ``power="**"``) Python read it; `name` is that of variable {}."""
+        """Write plain text, as Macaulay2 and (with ``power="**"``) Python read it; `name` is that of variable {}."""
         return self._written("*", lambda i, e: name.format(i) + (f"{power}{e}" if e > 1 else ""))
 
     def latex(self) -> str:
-        """LaTeX source."""
+        """Write LaTeX source."""
         return self._written("", lambda i, e: f"z_{{{i}}}" if e == 1 else f"z_{{{i}}}^{{{e}}}")
 
     def _written(self, times: str, factor: Callable[[int, int], str]) -> str:
@@ -97,7 +97,7 @@ def equation(
     p: int = 0,
     constant: int | None = None,
 ) -> Equation:
-    """An equation from exponents in the span's coordinates.
+    """Make an equation from exponents in the span's coordinates.
 
     Parameters
     ----------
@@ -222,11 +222,11 @@ class Closure(Result):
         return formats.sympy_polynomials(self.known_equations, self.coordinate_count, self.characteristic)
 
     def written(self, form: str) -> str:
-        """The equations as text: ``m2``, ``sympy``, ``latex``, ``json`` or ``mrdi``."""
+        """Write the equations as text: ``m2``, ``sympy``, ``latex``, ``json`` or ``mrdi``."""
         return formats.written(self.known_equations, self.coordinate_count, self.characteristic, form)
 
     def to_m2(self) -> str:
-        """Macaulay2 source that defines the ring S and the ideal I."""
+        """Write Macaulay2 source that defines the ring S and the ideal I."""
         return self.written("m2")
 
     def contains(self, point: Sequence[Any], *, tolerance: float = 1e-9) -> Membership:
@@ -294,13 +294,13 @@ class Closure(Result):
         return ", ".join(f"{count} of degree {degree}" for degree, count in counts) or "none"
 
     def _linear_forms(self) -> str:
-        """How many linear equations there are, and in which coordinates."""
+        """Count the linear equations, in the coordinates that are used and in all coefficients."""
         used, every = self.coordinate_count, self.ambient_dim
         words = f"{self.linear_forms} linear forms in the {used} coordinates"
         return words if used == every else f"{words}, {every - self.span_dim} in all {every} coefficients"
 
     def _written_equations(self) -> list[str]:
-        """The equations with what their variables stand for."""
+        """Write the equations after the meaning of their variables."""
         found = self.equations or ()
         zero = f"= 0 (mod {self.characteristic})" if self.characteristic else "= 0"
         lines = [f"  {f.text()} {zero}" for f in found]
@@ -309,11 +309,11 @@ class Closure(Result):
 
 
 def _numbered(count: int) -> str:
-    """z0, z1, ..., as far as they go."""
+    """Name the coordinates z0, z1, ..."""
     return ", ".join(f"z{i}" for i in range(count)) if count < 4 else f"z0, z1, ..., z{count - 1}"
 
 
 def _meaning(name: str) -> str:
-    """What the name of a coordinate says: ``y[1]: x[1]^2`` is a coefficient of an output."""
+    """Explain the name of a coordinate: ``y[1]: x[1]^2`` is a coefficient of an output."""
     output, _, monomial = name.partition(": ")
     return f"coefficient of {monomial} in {output}" if monomial else name
