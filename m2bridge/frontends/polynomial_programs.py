@@ -19,7 +19,7 @@ def polynomial_program(polynomials: Sequence[Polynomial | Terms], weights: Mappi
     The variables are the entries of the weights, one after the other.
 
     >>> from m2bridge.linear.residues import Mod
-    >>> from m2bridge.families.evaluation import run
+    >>> from m2bridge.programs.evaluation import run
     >>> squares = polynomial_program([{(2, 0): 1, (0, 1): -3}, {(1, 1): 2}], {"x": (2,)})
     >>> run(squares, {"x": Mod([[1, 2], [5, 3]], 101)}).values.tolist()
     [[96, 4], [16, 30]]

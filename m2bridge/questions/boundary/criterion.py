@@ -57,7 +57,8 @@ def decide(model: Attention, coordinates: Sequence[Fraction]) -> Criterion:
 
     Examples
     --------
-    >>> model = Lightning(d=2, dp=1, parametrization="attention")
+    >>> from m2bridge.families import parse_spec
+    >>> model = parse_spec("lightning(d=2,dp=1,parametrization=attention)")
     >>> [decide(model, z).where for z in ((1, 0, -1, 0, 0, 0), (1, 0, 1, 0, 0, 0), (1, 0, 0, 0, 0, 0), (1, 0, 0, 0, 0, 1))]
     ['image', 'closure-only', 'boundary', 'undecided']
     """
