@@ -84,7 +84,7 @@ def dimension_document(model: Model, value: int, lower: Document, upper: Documen
 
 def spec_of(model: Model) -> str | None:
     """The spec that a certificate names; an own network is its program and has none."""
-    return None if model.free.family == "program" else model.spec
+    return None if model.free.user.is_program else model.spec
 
 
 # -- lower bounds ----------------------------------------------------------------------------------------
