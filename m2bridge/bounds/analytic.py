@@ -25,8 +25,8 @@ MOST_WEIGHTS_OF_A_PIECE = 700
 """Larger pieces are not searched for symmetries: all their weights count."""
 
 
-def relaxed(program: Program, places: Collection[int]) -> Program:
-    """The program with new inputs at these places, whose values before that (of analytic steps the arguments) are outputs too.
+def relaxed(program: Program, indices: Collection[int]) -> Program:
+    """Put new inputs in the place of instructions, and add the old values (for analytic steps the arguments) to the outputs.
 
     >>> from m2bridge.programs import parse_program
     >>> text = "m2bridge program 1\\n%0 = weight w [2]\\n%1 = input x [2]\\n%2 = multiply %0 %1\\n%3 = exp %2\\noutput y %3\\n"
@@ -40,34 +40,34 @@ def relaxed(program: Program, places: Collection[int]) -> Program:
     """
     builder, moved = Builder(), dict[int, int]()
     outputs: list[int] = []
-    for place, item in enumerate(program.instructions):
+    for index, item in enumerate(program.instructions):
         own = tuple(moved[k] for k in item.operands)
         if item.operation in ("weight", "input"):
             letter = "w" if item.operation == "weight" else "x"
-            moved[place] = builder.write(item.operation, (), f"{letter}{place}", shape=item.shape)
+            moved[index] = builder.write(item.operation, (), f"{letter}{index}", shape=item.shape)
             continue
-        if place in places and item.operation in ANALYTIC:  # all of these have one operand
+        if index in indices and item.operation in ANALYTIC:  # all of these have one operand
             outputs += own
         else:
-            moved[place] = builder.write(item.operation, own, *item.constants, shape=item.shape)
-            outputs += [moved[place]] if place in places else []
-        if place in places:
-            moved[place] = builder.write("input", (), f"x{place}", shape=item.shape)
-    outputs = [moved[place] for _, place in program.outputs] + outputs
-    return builder.finished([(f"y{number}", place) for number, place in enumerate(outputs)])
+            moved[index] = builder.write(item.operation, own, *item.constants, shape=item.shape)
+            outputs += [moved[index]] if index in indices else []
+        if index in indices:
+            moved[index] = builder.write("input", (), f"x{index}", shape=item.shape)
+    outputs = [moved[index] for _, index in program.outputs] + outputs
+    return builder.finished([(f"y{number}", index) for number, index in enumerate(outputs)])
 
 
 def pieces(program: Program, *, rank: int, p: int, seed: int, work: WorkBudget) -> list[Program]:
-    """Programs that share no weights, through whose values the program factors, their ranks adding up to `rank`.
+    """Split the program into programs that share no weights and through which it factors, with ranks that add up to `rank`.
 
     Nearly equal sides are tried first, until the `work` is done.
     """
     several: dict[frozenset[frozenset[str]], tuple[Program, ...]] = {}
-    for place, item in enumerate(program.instructions):
+    for index, item in enumerate(program.instructions):
         if item.operands:
-            cut = relaxed(program, {place})
+            cut = relaxed(program, {index})
             groups = _groups(cut)
-            if len(groups) > 1:  # of places with the same split of the weights the last
+            if len(groups) > 1:  # of indices with the same split of the weights the last
                 names = list(cut.parameters)
                 split = frozenset(frozenset(names[k] for k in used) for used, _ in groups)
                 several[split] = tuple(_of_outputs(cut, *group) for group in groups)
@@ -85,16 +85,16 @@ def pieces(program: Program, *, rank: int, p: int, seed: int, work: WorkBudget) 
 
 @lru_cache(maxsize=64)
 def rank_of(program: Program, p: int, seed: int) -> int:
-    """The rank of the Jacobian of a program at a random point modulo p."""
+    """Return the rank of the Jacobian of a program at a random point modulo p."""
     return generic_rank(program, p=p, seed=seed).rank
 
 
 def _groups(program: Program) -> list[tuple[set[int], list[int]]]:
-    """Weights that outputs use together, and the places of these outputs."""
+    """Group the outputs by the weights that they share; return the weights and outputs of each group."""
     before = weights_before(program)
     groups: list[tuple[set[int], list[int]]] = []
-    for _, place in program.outputs:
-        used, chosen = set(before[place]), [place]
+    for _, index in program.outputs:
+        used, chosen = set(before[index]), [index]
         for group in [g for g in groups if g[0] & used]:
             groups.remove(group)
             used |= group[0]
@@ -105,19 +105,19 @@ def _groups(program: Program) -> list[tuple[set[int], list[int]]]:
 
 
 def _of_outputs(program: Program, weights: set[int], outputs: list[int]) -> Program:
-    """Some outputs of a program with what they need; arrays are named by their order, so that equal pieces are equal."""
+    """Restrict a program to some outputs; arrays are named by their order, so that equal pieces are equal."""
     items = {}
-    for number, place in enumerate(sorted(places_needed(program.instructions, {*outputs, *weights}))):
-        item = program.instructions[place]
+    for number, index in enumerate(sorted(places_needed(program.instructions, {*outputs, *weights}))):
+        item = program.instructions[index]
         named = {"weight": (f"w{number}",), "input": (f"x{number}",)}.get(item.operation, item.constants)
-        items[place] = replace(item, constants=named)
-    return arranged(items, [(f"y{number}", place) for number, place in enumerate(outputs)])[0]
+        items[index] = replace(item, constants=named)
+    return arranged(items, [(f"y{number}", index) for number, index in enumerate(outputs)])[0]
 
 
 def relaxed_bound(
     program: Program, *, lower: int, p: int, seed: int, work: WorkBudget | None = None
 ) -> UpperBound | None:
-    """An upper bound for an analytic program, through the pieces of a polynomial one; None for large ones.
+    """Bound an analytic program through the pieces of a polynomial one; None for large programs.
 
     `lower` is a lower bound: where the pieces' ranks add up to it, cutting loses nothing.
     """

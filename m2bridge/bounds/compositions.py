@@ -37,7 +37,7 @@ class Composition:
 
 
 def compositions(program: Program) -> list[Composition]:
-    """All compositions whose sides share no weight, one for each split of the weights; inputs may occur on both sides.
+    """List the compositions whose sides share no weight, one for each split of the weights; inputs may occur on both sides.
 
     Where all weights are on one side, the other is what comes before or after them.
     """
@@ -59,7 +59,7 @@ def compositions(program: Program) -> list[Composition]:
 
 
 def side_of(program: Program, outputs: Sequence[int], cut: int | None) -> Side:
-    """The program of what these outputs use, with an input in the place of the instruction `cut`."""
+    """Restrict a program to what these outputs use, with an input in the place of the instruction `cut`."""
     items = {k: program.instructions[k] for k in sorted(places_needed(program.instructions, outputs, cut))}
     if cut is not None and cut in items:
         name = "cut"
@@ -73,7 +73,7 @@ def side_of(program: Program, outputs: Sequence[int], cut: int | None) -> Side:
 
 
 def weights_before(program: Program) -> list[frozenset[int]]:
-    """For each instruction, the weights from which it is computed."""
+    """List for each instruction the weights from which it is computed."""
     found: list[frozenset[int]] = []
     for k, item in enumerate(program.instructions):
         own = frozenset([k]) if item.operation == "weight" else frozenset[int]()

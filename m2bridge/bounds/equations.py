@@ -53,7 +53,8 @@ Flattening = NDArray[np.int64]
 
 
 def equations_bound(program: Program, *, p: int, seed: int, lower: int) -> UpperBound | None:
-    """Outputs of a map without inputs minus the rank of the differentials of its equations, of a degree that meets `lower`."""
+    """Subtract from the outputs of a map without inputs the rank of the differentials of its equations, up to a degree that meets
+    `lower`."""
     point = integers(seed, WEIGHTS, program.parameter_count, p)
     best: UpperBound | None = None
     for degree in range(1, HIGHEST_EQUATION_DEGREE + 1):
@@ -76,7 +77,7 @@ def equations_bound(program: Program, *, p: int, seed: int, lower: int) -> Upper
 
 
 def equations(program: Program, *, p: int, seed: int, degree: int) -> list[Equation]:
-    """Verified equations of one degree (with all lower monomials) of the image of a program without inputs."""
+    """Find and verify equations of one degree (with all lower monomials) of the image of a program without inputs."""
     count, free = program.output_count, program.polynomial
     if program.inputs or not free or program.parameter_count > MOST_SAMPLED_WEIGHTS:
         return []
@@ -114,7 +115,7 @@ def _differential(equation: Equation, image: Integers, p: int) -> Integers:
 
 @lru_cache(maxsize=512)
 def flattening_bound(n: int, k: int, m: int, r: int, *, p: int, seed: int) -> UpperBound | None:
-    """The best flattening bound of x -> W_2 (W_1 x)^r with n inputs, k hidden neurons and m outputs; None when none applies."""
+    """Compute the best bound of x -> W_2 (W_1 x)^r with n inputs, k hidden neurons and m outputs; None if none applies."""
     count = comb(n + r - 1, r) * m
     if r < 2 or p <= r or count > MOST_SAMPLED_COORDINATES:
         return None
@@ -142,7 +143,7 @@ def flattening_bound(n: int, k: int, m: int, r: int, *, p: int, seed: int) -> Up
 
 
 def _flattenings(n: int, m: int, r: int) -> Iterator[tuple[str, list[Any], Flattening]]:
-    """Flattenings of m forms of degree r in n variables: in words, as certificates name them, and by coefficients."""
+    """List flattenings of m forms of degree r in n variables: in words, as certificates name them, and by coefficients."""
     for s in range(1, r):
         if (
             m * comb(n + r - 1, r) * m * comb(n + s - 1, s) * comb(n + r - s - 1, r - s)
@@ -159,7 +160,7 @@ def _flattenings(n: int, m: int, r: int) -> Iterator[tuple[str, list[Any], Flatt
 
 
 def _monomials(n: int, degree: int) -> list[tuple[int, ...]]:
-    """Exponents of degree `degree`, in descending lexicographic order: the order of a model's coordinates."""
+    """List exponents of degree `degree`, in descending lexicographic order: the order of a model's coordinates."""
     return [tuple(row) for row in monomials(n, degree).tolist()]
 
 
@@ -240,7 +241,7 @@ def _apply(table: Flattening, point: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def _conormal_rank(table: Flattening, matrix: NDArray[np.int64], p: int) -> int:
-    """The rank modulo p of the forms n' F(e) n, one row for each coordinate e."""
+    """Return the rank modulo p of the forms n' F(e) n, one row for each coordinate e."""
     right, left = kernel_mod(matrix, p)[0], kernel_mod(np.ascontiguousarray(matrix.T), p)[0]
     rows = np.zeros((len(table), len(left), len(right)), dtype=np.int64)
     for total, e in zip(rows, table, strict=True):

@@ -44,14 +44,14 @@ _MOST_EXPANDED, _MOST_MONOMIALS = 100, 20_000
 
 
 def proved_bound(witness: str, method: str, value: int, **detail: Any) -> Evidence:
-    """Evidence for an upper bound that an exact argument proves."""
+    """State an upper bound that an exact argument proves."""
     return Evidence(
         "image_dim", value, witness, method, certainty=Certainty.PROVED, relation="<=", detail=detail
     )
 
 
 def upper_bounds(model: Model, *, p: int, seed: int) -> list[ModelBound]:
-    """All upper bounds that are known for a model without a search."""
+    """List the upper bounds of a model that need no search."""
     bounds = [_parameters(model)]
     network = model.knowledge.attention
     if network is not None and not (network.skip or network.multi_head):
@@ -74,7 +74,7 @@ def upper_bounds(model: Model, *, p: int, seed: int) -> list[ModelBound]:
 
 
 def _by_theorem(method: str, value: int, theorem: str) -> Evidence:
-    """Evidence for a bound that rests on a theorem that certificates cannot express; it never counts as a second witness."""
+    """State a bound that rests on a theorem that certificates cannot express; it never counts as a second witness."""
     return replace(proved_bound("literature", method, value, theorem=theorem), certainty=Certainty.THEOREM)
 
 
@@ -92,7 +92,7 @@ def _parameters(model: Model) -> ModelBound:
 
 
 def ambient_dim(model: Model) -> int | None:
-    """The number of target coordinates; None where the functions have none, or they are out of reach."""
+    """Return the number of target coordinates; None if the functions have none, or too many."""
     try:
         return model.coordinate_count
     except (NotPolynomialError, OutOfReachError):
@@ -100,7 +100,7 @@ def ambient_dim(model: Model) -> int | None:
 
 
 def span_bound(model: Model) -> ModelBound | None:
-    """The number of linearly independent coordinates, as polynomials in the weights over QQ; None where these are large."""
+    """Count linearly independent coordinates, as polynomials in the weights over QQ; None if these are large."""
     n, degree = model.parameter_count, degrees(model.program)[1]
     if not model.polynomial or ambient_dim(model) is None or model.coordinate_count > _MOST_EXPANDED:
         return None
@@ -120,7 +120,7 @@ def span_bound(model: Model) -> ModelBound | None:
 
 
 def _by_widths(network: Perceptron, *, p: int, seed: int) -> Iterator[ModelBound]:
-    """Bounds from the widths alone: matrices of bounded rank, or sums of few powers; the program is not used."""
+    """Bound by the widths alone: matrices of bounded rank, or sums of few powers; the program is not used."""
     widths, r = network.widths, network.r
     if r == 1:
         rank = min(widths)
@@ -133,7 +133,7 @@ def _by_widths(network: Perceptron, *, p: int, seed: int) -> Iterator[ModelBound
 
 
 def slice_bound(model: Model, *, p: int, seed: int) -> ModelBound:
-    """The number of free entries of the gauge slice, onto which the symmetries move a dense set of weights."""
+    """Count the free entries of the gauge slice, onto which the symmetries move a dense set of weights."""
     fixed = "K = [I | *]" + (", one entry of each Q" if model.polynomial else "")
     if any(name.startswith("V") for name in model.knowledge.gauge.masks):
         fixed += ", V_1 = [I | *], V_2, ..., V_(l-1) = I"
@@ -178,7 +178,7 @@ def virtual_bound(sizes: AttentionNetwork, held: Held, *, analytic: bool) -> Mod
 
 
 def symmetry_bounds(model: Model, *, p: int, seed: int) -> Iterator[ModelBound]:
-    """Weights minus the rank of the infinitesimal symmetries at a random point over F_p.
+    """Subtract from the weights the rank of the infinitesimal symmetries at a random point over F_p.
 
     Where every a_i >= d_(i-1), the parametrization by (A, V) has the same image and may have more symmetries (the
     mixing of heads); then it is used too.
@@ -213,7 +213,7 @@ def symmetry_bounds(model: Model, *, p: int, seed: int) -> Iterator[ModelBound]:
 def _ranked_at(
     model: Model, p: int, point: Mapping[str, NDArray[np.int64]], rank: int, seed: int
 ) -> Argument:
-    """The argument by a rank of the symmetries; a slice that they reach is a shorter point than one entry by entry."""
+    """Make the argument by a rank of the symmetries, at a point of the slice if that shows it, which is shorter."""
     if model.knowledge.gauge.count == rank:
         return _symmetry_argument(model, p, _slice_point(model, seed))
     entries = [int(entry) for name in model.parameters for entry in point[name].reshape(-1)]
@@ -221,7 +221,7 @@ def _ranked_at(
 
 
 def _symmetry_argument(model: Model, p: int, point: Argument) -> Argument:
-    """The groups and a point at which their generators have the needed rank; on the slice they are nearly triangular."""
+    """Name the groups and a point at which their generators have the needed rank; on the slice they are nearly triangular."""
     groups = [symmetry.document for symmetry in model.knowledge.symmetries]
     return {"kind": "symmetries", "groups": groups, "prime": p, "weights": point}
 
@@ -231,7 +231,7 @@ def _slice_point(model: Model, seed: int) -> Argument:
 
 
 def symmetry_rank(model: Model, *, p: int, seed: int) -> int | None:
-    """Rank over F_p of the infinitesimal symmetries at a random point; None when there are too many to write down."""
+    """Return the rank over F_p of the infinitesimal symmetries at a random point; None if there are too many of them."""
     # about the dimension of the groups, without building them: n^2 for each square size among the weights
     size = sum(min(shape[-2:]) ** 2 if len(shape) > 1 else 1 for shape in model.parameters.values())
     if size * model.parameter_count > MOST_SYMMETRY_ENTRIES:
@@ -244,5 +244,5 @@ def symmetry_rank(model: Model, *, p: int, seed: int) -> int | None:
 
 
 def symmetry_point(model: Model, *, p: int, seed: int) -> dict[str, NDArray[np.int64]]:
-    """The point at which the symmetries of a model are ranked."""
+    """Draw the point at which the symmetries of a model are ranked."""
     return model.draw_weights(np.random.default_rng([seed, 5]), p)

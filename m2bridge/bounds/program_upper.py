@@ -33,7 +33,7 @@ Attempt = tuple[int, Callable[[], UpperBound | None]]
 
 
 class UpperBounds:
-    """Upper bounds of a program and its sides; those of a side are computed once."""
+    """Upper bounds of a program and of the sides of its compositions; each program is bounded once."""
 
     def __init__(self, *, p: int, seed: int = 0, work: WorkBudget | None = None) -> None:
         self.p, self.seed = p, seed
@@ -41,7 +41,7 @@ class UpperBounds:
         self._known: dict[tuple[str, tuple[VectorField, ...]], UpperBound] = {}
 
     def best(self, program: Program, fields: Fields, lower: int = 0) -> UpperBound:
-        """The least upper bound that is found, given verified fields of the program; a bound that meets `lower` is final."""
+        """Return the least upper bound, given verified fields of the program; a bound that meets `lower` is final."""
         key = (program.text, tuple(fields))
         if key not in self._known:
             best = UpperBound(
@@ -57,7 +57,7 @@ class UpperBounds:
         return self._known[key]
 
     def _attempts(self, program: Program, fields: Fields, lower: int) -> Iterator[Attempt]:
-        """The arguments in the order in which they are tried, each with the least value that it can give."""
+        """List the arguments in the order in which they are tried, each with the least value that it can give."""
         if not program.parameters:
             return
         over: dict[str, int] = {"p": self.p, "seed": self.seed}
@@ -84,17 +84,17 @@ class UpperBounds:
         )
 
     def _point(self, program: Program) -> Integers:
-        """The point at which fields are ranked; a certificate names it by its seed."""
+        """Draw the point at which fields are ranked; a certificate names it by its seed."""
         return integers(self.seed, WEIGHTS, program.parameter_count, self.p)
 
     def _ranked(self, fields: Sequence[VectorField]) -> Argument:
-        """The entries of an argument that uses the rank of fields."""
+        """Return the entries of an argument that uses the rank of fields."""
         where = {"seed": self.seed, "stream": WEIGHTS, "fixed": []}
         written = [field.document for field in fields]
         return {"groups": [], "fields": written, "prime": self.p, "weights": where}
 
     def _independent(self, fields: Sequence[VectorField], rows: Integers) -> tuple[list[VectorField], int]:
-        """Fields whose rows are independent modulo p, and how many they are."""
+        """Select fields whose rows are independent modulo p; return also their number."""
         if not fields:
             return [], 0
         found = eliminate(rows, self.p)
@@ -108,7 +108,9 @@ class UpperBounds:
         sides = (composition.first, composition.second)
         first, second = (self.best(side.program, _restricted(side, fields)) for side in sides)
         across = [
-            field for field, seen in fields.items() if not any(_lives_in(side, field, seen) for side in sides)
+            field
+            for field, seen in fields.items()
+            if not any(_is_symmetry_of(side, field, seen) for side in sides)
         ]
         behind = _behind_hypersurface(program, composition)
         for bound, moving, moved in ((behind, list(fields), sides[:1]), (second, across, sides)):
@@ -125,7 +127,7 @@ class UpperBounds:
         fields: Sequence[VectorField],
         sides: Sequence[Side],
     ) -> UpperBound:
-        """The sum of the bounds of both sides minus the rank with which the fields move these sides."""
+        """Add the bounds of both sides, and subtract the rank with which the fields move these sides."""
         moved, samples = self._moved(program, fields, sides)
         used, rank = self._independent(fields, moved)
         argument = None
@@ -139,7 +141,7 @@ class UpperBounds:
     def _moved(
         self, program: Program, fields: Sequence[VectorField], sides: Sequence[Side]
     ) -> tuple[Integers, int]:
-        """How the fields move the functions of the sides, at the point and at some inputs: one row per field."""
+        """Compute how the fields move the functions of the sides, at the point and at some inputs: one row per field."""
         columns = [np.zeros((len(fields), 0), dtype=np.int64)]
         samples = max(1 - (-len(fields) // side.program.output_count) for side in sides)
         at = self._point(program)
@@ -155,25 +157,25 @@ class UpperBounds:
         return np.concatenate(columns, axis=1), samples
 
 
-def _lives_in(side: Side, field: VectorField, carried: frozenset[int]) -> bool:
-    """Whether a field is a symmetry of a side: all that was looked at to verify it is in the side."""
+def _is_symmetry_of(side: Side, field: VectorField, carried: frozenset[int]) -> bool:
+    """Return whether a field is a symmetry of a side: every instruction that verified it is in the side."""
     return bool(carried) and field.involved.issubset(side.flat) and carried.issubset(side.indices)
 
 
 def _restricted(side: Side, fields: Fields) -> Fields:
-    """The fields that are symmetries of a side, on its weights and instructions."""
+    """Restrict the fields that are symmetries of a side to its weights and instructions."""
     weight = {flat: k for k, flat in enumerate(side.flat)}
     index = {whole: k for k, whole in enumerate(side.indices) if whole is not None}
     found = {}
     for field, carried in fields.items():
-        if _lives_in(side, field, carried):
+        if _is_symmetry_of(side, field, carried):
             terms = tuple((weight[i], c, tuple(weight[j] for j in m)) for i, c, m in field.terms)
             found[VectorField(terms)] = frozenset(index[k] for k in carried)
     return found
 
 
 def _behind_hypersurface(program: Program, composition: Composition) -> UpperBound | None:
-    """Behind a composition with one entry more than the network has inputs, the second side matters modulo one equation.
+    """Bound the second side modulo one equation, if it has one input more than the network.
 
     n + 1 forms of degree d in n variables satisfy an equation F of degree D <= d^(n-1) (Bezout). Two second sides of degree e
     that differ by a multiple of F give the same function, so that each output counts C(e+n, n) - C(e-D+n, n).
@@ -201,7 +203,7 @@ def _by_coordinates(program: Program) -> UpperBound:
 
 
 def _span(program: Program) -> UpperBound | None:
-    """A last linear layer V z: its m outputs are in the span of the n entries of z, an m x M matrix of rank at most n."""
+    """Bound a last linear layer V z: its m outputs are in the span of the n entries of z, an m x M matrix of rank at most n."""
     layer = output_layer(program)
     if layer is None or layer.columns is not None or not program.inputs:
         return None
@@ -214,7 +216,7 @@ def _span(program: Program) -> UpperBound | None:
 
 
 def _output_degrees(program: Program) -> list[list[int]]:
-    """For each flat output, the degrees in the input entries that can occur."""
+    """List for each flat output the degrees in the input entries that can occur."""
     given = {}
     for shapes, bits in ((program.parameters, 1), (program.input_shapes, 2)):
         for name, shape in shapes.items():
@@ -224,7 +226,7 @@ def _output_degrees(program: Program) -> list[list[int]]:
 
 
 def coordinate_count(program: Program) -> int:
-    """How many coefficients the outputs can have: monomials in the inputs of all degrees that can occur."""
+    """Count the coefficients that the outputs can have: monomials in the inputs of all degrees that can occur."""
     n = program.input_count
     if not n:
         return program.output_count
@@ -232,6 +234,6 @@ def coordinate_count(program: Program) -> int:
 
 
 def common_degree(program: Program) -> int | None:
-    """The one degree in which all outputs are homogeneous, or None."""
+    """Return the one degree in which all outputs are homogeneous, or None."""
     found = {d for members in _output_degrees(program) for d in members}
     return found.pop() if len(found) == 1 else None

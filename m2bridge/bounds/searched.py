@@ -10,11 +10,12 @@ from typing import Any, NamedTuple, Protocol
 from m2bridge.bounds.analytic import relaxed_bound
 from m2bridge.bounds.model_upper import proved_bound
 from m2bridge.bounds.program_upper import UpperBounds
-from m2bridge.bounds.upper_bound import ModelBound
+from m2bridge.bounds.upper_bound import ModelBound, UpperBound
 from m2bridge.errors import OutOfReachError
 from m2bridge.families import Model
 from m2bridge.families.rational_cone import cone_map, is_rational_map
 from m2bridge.limits import Clock
+from m2bridge.programs.program import Program
 from m2bridge.programs.work import OF_ANALYTIC, OF_DIMENSION, WorkBudget
 from m2bridge.symmetry.names import declared_fields, known_fields
 from m2bridge.symmetry.search import Search
@@ -43,50 +44,28 @@ class SearchedBound(NamedTuple):
 def searched_bound(
     context: SearchContext, model: Model, *, p: int, lower: int, share: float = 1.0
 ) -> SearchedBound | None:
-    """The least upper bound from vector fields and cuts of the program, cheap arguments first, until `lower` is met.
+    """Search vector fields and compositions of the program, cheap arguments first, until a bound meets `lower`.
 
-    The search ends after counted work (:mod:`m2bridge.programs.work`), of which `share` can be less than all. Where the user's
-    limit comes first, what was found before is used. None where nothing can be searched: too many weights. An analytic program
-    is searched through a polynomial one (:mod:`m2bridge.bounds.analytic`), which certificates cannot express.
+    The search ends after counted work (:mod:`m2bridge.programs.work`), of which `share` can be less than all. At the user's limit
+    the best bound so far is returned. None if nothing can be searched: too many weights. An analytic program is searched through
+    a polynomial one (:mod:`m2bridge.bounds.analytic`), which certificates cannot express.
     """
-    program, start, seed, check = model.free.program, time.perf_counter(), context.seed, context.clock.check
-    detail: dict[str, Any] = {}
     if is_rational_map(model):
         with suppress(OutOfReachError):
-            return _searched_on_cone(context, model, p=p, lower=lower, share=share)
+            return _bound_by_cone(context, model, p=p, lower=lower, share=share)
+    start, program = time.perf_counter(), model.free.program
+    detail: dict[str, Any] = {}
     if not program.polynomial:
-        best = None
-        with context.keep_partial("bounds of the pieces of an analytic network"):
-            context.clock.check()
-            best = relaxed_bound(program, lower=lower, p=p, seed=seed, work=WorkBudget(OF_ANALYTIC, check))
+        best = _bound_by_pieces(context, program, p=p, lower=lower)
         if best is None:
             return None
-        orbit = program.parameter_count - best.value
+        orbit_dim = program.parameter_count - best.value
     elif program.parameter_count > MOST_SEARCHED_WEIGHTS:
         return None
     else:
-        work = WorkBudget(share * OF_DIMENSION, check)
-        search = Search(program, p=p, seed=seed, work=work, corank=program.parameter_count - lower)
-        declared = [f for item in model.user.declared for f in declared_fields(model, item)]
-        for field in [*declared, *(field for _, field in known_fields(model.free))]:
-            search.take(field)
-        found = []
-        for degree in (0, 1, 2) if model.knowledge.symmetries else (1, 2):
-            with context.keep_partial(f"symmetries of degree {degree}"):
-                context.clock.check()
-                search.run(degree, degree or 1).guess()
-            cuts = WorkBudget(share * OF_DIMENSION, check)
-            with context.keep_partial("cuts of the program"):
-                context.clock.check()
-                found.append(UpperBounds(p=p, seed=seed, work=cuts).best(program, search.fields, lower))
-            if context.limit or found[-1].value <= lower or work.left <= 0:
-                break
-        if context.limit:  # what the fields show without cuts takes a moment
-            found.append(
-                UpperBounds(p=p, seed=seed, work=WorkBudget(0.0)).best(program, search.fields, lower)
-            )
-        best, orbit = min(found, key=lambda bound: bound.value), search.rank
-        detail = {"fields": len(search.fields), "orbit_dim": orbit, "unverified": search.unverified}
+        best, search = _bound_by_fields(context, model, p=p, lower=lower, share=share)
+        orbit_dim = search.rank
+        detail = {"fields": len(search.fields), "orbit_dim": orbit_dim, "unverified": search.unverified}
     # of the same ancestry as the rank: both prove something about the program that was recorded
     evidence = replace(
         proved_bound("found", best.method, best.value, **detail),
@@ -94,18 +73,54 @@ def searched_bound(
         seconds=time.perf_counter() - start,
         ancestry="program",
     )
-    return SearchedBound(ModelBound(evidence, best.argument), orbit)
+    return SearchedBound(ModelBound(evidence, best.argument), orbit_dim)
 
 
-def _searched_on_cone(
+def _bound_by_fields(
+    context: SearchContext, model: Model, *, p: int, lower: int, share: float
+) -> tuple[UpperBound, Search]:
+    """Search fields of degree 0, 1 and 2, and bound the program by them and its compositions after each degree."""
+    program, seed, check = model.free.program, context.seed, context.clock.check
+    work = WorkBudget(share * OF_DIMENSION, check)
+    search = Search(program, p=p, seed=seed, work=work, corank=program.parameter_count - lower)
+    declared = [field for item in model.user.declared for field in declared_fields(model, item)]
+    for field in [*declared, *(field for _, field in known_fields(model.free))]:
+        search.take(field)
+    bounds: list[UpperBound] = []
+    for degree in (0, 1, 2) if model.knowledge.symmetries else (1, 2):
+        with context.keep_partial(f"symmetries of degree {degree}"):
+            context.clock.check()
+            search.run(degree, degree or 1).guess()
+        with context.keep_partial("compositions of the program"):
+            context.clock.check()
+            upper = UpperBounds(p=p, seed=seed, work=WorkBudget(share * OF_DIMENSION, check))
+            bounds.append(upper.best(program, search.fields, lower))
+        if context.limit or bounds[-1].value <= lower or work.left <= 0:
+            break
+    if context.limit:  # a bound by the fields alone, without compositions, takes a moment
+        upper = UpperBounds(p=p, seed=seed, work=WorkBudget(0.0))
+        bounds.append(upper.best(program, search.fields, lower))
+    return min(bounds, key=lambda bound: bound.value), search
+
+
+def _bound_by_pieces(context: SearchContext, program: Program, *, p: int, lower: int) -> UpperBound | None:
+    """Bound an analytic program by its pieces; None if it is too large or the user's limit is reached."""
+    work = WorkBudget(OF_ANALYTIC, context.clock.check)
+    with context.keep_partial("bounds of the pieces of an analytic network"):
+        context.clock.check()
+        return relaxed_bound(program, lower=lower, p=p, seed=context.seed, work=work)
+    return None
+
+
+def _bound_by_cone(
     context: SearchContext, model: Model, *, p: int, lower: int, share: float
 ) -> SearchedBound | None:
-    """The bound of a rational map by the polynomial map onto the cone over its image, which certificates cannot express."""
-    found = searched_bound(context, cone_map(model), p=p, lower=lower + 1, share=share)
-    if found is None:
+    """Bound a rational map by the polynomial map onto the cone over its image, which certificates cannot express."""
+    cone = searched_bound(context, cone_map(model), p=p, lower=lower + 1, share=share)
+    if cone is None:
         return None
-    evidence = found.bound.evidence
+    evidence = cone.bound.evidence
     method = f"cone over the image: {evidence.method}"
     return SearchedBound(
-        ModelBound(replace(evidence, value=evidence.value - 1, method=method)), found.orbit_dim
+        ModelBound(replace(evidence, value=evidence.value - 1, method=method)), cone.orbit_dim
     )

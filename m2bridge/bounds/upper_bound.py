@@ -46,7 +46,7 @@ class ModelBound:
 
 
 def least_argument(bounds: Sequence[ModelBound]) -> Argument | None:
-    """The simplest argument among those of the least bounds."""
+    """Choose the simplest argument among those of the least bounds."""
     least = min(bound.value for bound in bounds)
     tight = [bound for bound in bounds if bound.value == least and bound.argument is not None]
     tight.sort(key=lambda bound: _SIMPLEST_FIRST.index(bound.evidence.witness))

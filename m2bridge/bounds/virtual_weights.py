@@ -30,7 +30,7 @@ EQUATION = "the network is a function of its virtual weights (M, L) (Henry, Marc
 
 
 def virtual_evidence(model: AttentionNetwork, *, p: int, seed: int) -> tuple[Evidence, ...]:
-    """The dimension of the virtual weights from both sides, as bounds of the network's dimension; nothing for one token."""
+    """Bound the network's dimension by that of the virtual weights, from both sides; nothing for one token."""
     if model.t < 2:
         return ()
     start = time.perf_counter()
@@ -52,7 +52,7 @@ def virtual_evidence(model: AttentionNetwork, *, p: int, seed: int) -> tuple[Evi
 
 
 def virtual_dim_upper(widths: tuple[int, ...], ranks: tuple[int, ...]) -> int:
-    """Dimension of the variety of (M, L) by counting, an upper bound.
+    """Bound the dimension of the variety of (M, L) from above, by counting.
 
     L_i has rank at most r_i = min(d_0, ..., d_i). Of R_i only the part E_i that later weights show matters: E_l is the row space
     of L, and E_i is spanned by E_(i+1) and by the rows and columns of M_(i+1), so that its dimension is at most
@@ -72,7 +72,7 @@ def virtual_dim_upper(widths: tuple[int, ...], ranks: tuple[int, ...]) -> int:
 
 
 def virtual_dim_lower(widths: tuple[int, ...], ranks: tuple[int, ...], *, p: int, seed: int) -> int:
-    """Rank of the differential of (Q, K, V) -> (M, L) at a point modulo p, a lower bound of the dimension of the image.
+    """Rank the differential of (Q, K, V) -> (M, L) at a point modulo p, a lower bound of the dimension of the image.
 
     At the point, L_i is diagonal with r_i = min(d_0, ..., d_i) ones. The corner of M_(i+1) of size r_i moves with A_(i+1) in
     the variety of matrices of rank <= a_(i+1), and the other entries do not. The rest of M_(i+1) is (A dL_i, dL_i^T A)

@@ -83,7 +83,7 @@ class Symmetries(Result):
         searched or not verified, and those that were found do not explain the fiber.
     symmetry_lower_bound: dimension of the generic orbits of the verified fields, proved as a lower bound.
     searched_degree: all fields up to this degree were searched; 0 if not all linear ones were.
-    upper_bound: a proved upper bound of the dimension of the image, from these fields and the cuts of the program.
+    upper_bound: a proved upper bound of the dimension of the image, from these fields and the compositions of the program.
     explains_fiber: whether the generic fiber has the dimension of the orbits.
     fields, finite: what was found. known, declared: what the model and the user name.
     unverified: fields found modulo p whose identity was out of reach.
@@ -250,7 +250,7 @@ def symmetries(
             searched = highest if found.complete else searched
     found.complete = found.complete and context.limit is None
     bounds = UpperBounds(p=p, seed=seed, work=WorkBudget(0.0))
-    with context.keep_partial("cuts of the program"):
+    with context.keep_partial("compositions of the program"):
         context.clock.check()
         bounds = UpperBounds(p=p, seed=seed, work=WorkBudget(OF_SYMMETRIES, context.clock.check))
         bounds.best(program, found.fields, rank)
