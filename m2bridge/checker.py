@@ -2436,9 +2436,11 @@ def about_strata(record: dict[str, Any], own: Shown) -> list[str]:
     ring = Polynomials()
     weights = arrays(own.circuit, [ring.number(x) for x in exact(own.claims[0], "weights")])
     pair = zip("AV", head(own.network, ring, weights, 1, 0), strict=True)
-    here = {name: [[f.get((), 0) for f in row] for row in matrix or []] for name, matrix in pair}
+    rows = {name: [[f.get((), 0) for f in row] for row in matrix or []] for name, matrix in pair}
+    flat = {name: [str(x) for row in matrix for x in row] for name, matrix in rows.items()}
     strata = [s if type(s) is dict else {} for s in listed(record.get("strata"), "strata")]
-    found = [k for k, s in enumerate(strata) if s.get("representative") == here]
+    # up to version 3 records of singular loci have rows of integers, since then all entries as text
+    found = [k for k, s in enumerate(strata) if s.get("representative") in (rows, flat)]
     need(bool(found), "no stratum of the record has the point of its certificate")
     agree = all(strata[k].get("verdict") == own.kind for k in found)
     need(agree, "a stratum has another verdict than its certificate")

@@ -28,7 +28,7 @@ from m2bridge.questions.boundary import check_model as check_boundary
 from m2bridge.questions.critical_points import critical_points
 from m2bridge.questions.critical_points.losses import read_target
 from m2bridge.questions.dimension import Dimension, dimension
-from m2bridge.questions.singular_locus import DEFAULT_PRIME, SingularLocus, check_model, singular_locus
+from m2bridge.questions.singular_locus import SingularLocus, singular_locus
 from m2bridge.results import Result
 from m2bridge.views import cut
 
@@ -153,10 +153,9 @@ def figure1_command(
     if record:
         locus = _one(_load(record, SingularLocus), SingularLocus)
     else:
-        model = check_model(slices.MODEL, prime or DEFAULT_PRIME)
         limits = common.parse_limits(timeout, memory)
         with open_engine(engine) as opened:
-            locus = singular_locus(model, engine=opened, prime=prime, seed=seed, limits=limits)
+            locus = singular_locus(slices.MODEL, engine=opened, prime=prime, seed=seed, limits=limits)
     if parse_spec(locus.model) != slices.MODEL:
         raise InputError(f"Figure 1 is a slice of M(2,1,2); the record is of {locus.model}")
     _check_agreement(locus)
@@ -203,7 +202,6 @@ def orbits_command(
         boundary_result = next((result for result in loaded if isinstance(result, Boundary)), None)
     else:
         model = common.model_from(spec, d, dp, a, None)
-        check_model(model, prime or DEFAULT_PRIME, force=force)
         check_boundary(model, force=force)
         options: dict[str, Any] = {
             "seed": seed,

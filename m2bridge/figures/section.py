@@ -111,13 +111,10 @@ def _singular_image(locus: SingularLocus, model: Model) -> tuple[Fraction, ...] 
     names = [f"z{i}" for i in range(model.coordinate_count)]
     if len({sum(e) for e in parse_polynomial(locus.equations[0], names)}) > 1:
         return None
-    candidates: list[tuple[int, Model, Any]] = [
-        (p.image_dim, model.free, p.weights) for p in locus.places if p.verdict == "singular"
-    ]
-    candidates += [(s.orbit_dim, model, s.representative) for s in locus.strata if s.verdict == "singular"]
-    for _, source, representative in sorted(candidates, key=lambda item: -item[0]):
-        arrays = [np.array(array, dtype=object) for array in representative.values()]
-        flat = [Fraction(c) for array in arrays for c in np.ravel(array)]
+    source = model if locus.exhaustive else model.free
+    singular = [s for s in locus.strata if s.verdict == "singular"]
+    for stratum in sorted(singular, key=lambda s: -s.image_dim):
+        flat = [Fraction(entry) for entries in stratum.representative.values() for entry in entries]
         weights = source.unflatten(np.array(flat, dtype=object))
         image = np.asarray(source.coordinates(weights)).ravel().tolist()
         if any(image):

@@ -19,6 +19,7 @@ from m2bridge.errors import InputError
 from m2bridge.exact_numbers import exact_number
 from m2bridge.families import Attention, Mod, Model
 from m2bridge.families.attention import AttentionNetwork
+from m2bridge.families.attention_strata import Orbit
 from m2bridge.families.rational_cone import is_rational_map
 from m2bridge.frontends import checkpoints
 from m2bridge.linear.modular import rank_mod
@@ -28,7 +29,6 @@ from m2bridge.programs.arithmetics import elementwise
 from m2bridge.questions import over_q
 from m2bridge.questions.context import prime_between
 from m2bridge.questions.kernel import Option
-from m2bridge.questions.orbits import Orbit
 
 
 def weights_or_path(text: str) -> Any:

@@ -13,7 +13,6 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 
 from m2bridge.certainty import Certainty
-from m2bridge.certificates.points import singular_point_certificate, smooth_point_certificate
 from m2bridge.errors import InputError, NotPolynomialError
 from m2bridge.evidence import Evidence, Value
 from m2bridge.families import Model
@@ -23,14 +22,10 @@ from m2bridge.questions.closure import Closure, closure
 from m2bridge.questions.dimension import Dimension, dimension
 from m2bridge.questions.kernel import Context, Option, question
 from m2bridge.questions.point import AtOption, Point, RationalizeOption, StratumOption, one_of, resolve
+from m2bridge.questions.singular_locus.equations import Equations, TangentBounds, equations_of, refuse_outside
 from m2bridge.questions.singular_locus.result import Singularity
-from m2bridge.questions.singular_locus.tangents import (
-    Line,
-    check_on,
-    first_order_images,
-    spanning_lines,
-    tangent_upper,
-)
+from m2bridge.questions.singular_locus.strata import point_certificate
+from m2bridge.questions.singular_locus.tangents import Line, first_order_images, spanning_lines
 from m2bridge.results import Result, register_result
 from m2bridge.views import View, known
 
@@ -140,92 +135,74 @@ def singular_point(
     context.report_progress("curves")
     rank, lines = _rank_and_curves(_free_point(point), context.seed)
     lower = over_q.rank([vector for _, _, vector in lines]) if lines else rank
-    settled = lower > size.upper_bound
-    share = _SHARE if settled else None
+    share = _SHARE if lower > size.upper_bound else None
     found = context.ask_question(
         closure, model, field="QQ", max_degree=max_degree, equations=True, share=share
     )
-    check_on(found, point)
-    upper, sure = tangent_upper(found, point)
-    complete = found.completeness == "complete" and upper is not None
-    _say(context, size, rank, lower)
-    method = f"coordinates minus rank of the {found.completeness} equations' Jacobian over {found.field}"
-    more: dict[str, Any] = {"scope": "at-point", "field": found.field}
-    more |= {"certainty": found.certainty} if complete else {"certainty": sure, "relation": "<="}
-    context.add_evidence(Evidence("tangent", upper, "equations", method, **more))
-    by_equations: tuple[Singularity, Certainty] = "undecided", Certainty.PROBABLE
-    if upper == size.image_dim:
-        by_equations = "smooth", Certainty.weakest([sure, size.certainty])
-    elif complete:  # all equations: this is the tangent space, not only a bound of it
-        by_equations = "singular", Certainty.weakest([found.certainty, size.certainty])
-    verdict, certainty = by_equations
-    here: dict[str, Any] = {"scope": "at-point", "field": "QQ"}
-    if settled:
-        verdict, certainty = "singular", Certainty.PROVED
-        context.add_evidence(
-            Evidence(
-                "verdict",
-                "singular",
-                "curves",
-                "more tangent vectors of curves than dimensions",
-                certainty=Certainty.PROVED,
-                **here,
-            )
-        )
-    if by_equations[0] != "undecided" and found.characteristic == 0:
-        method = "tangent space of the equations"
-        context.add_evidence(
-            Evidence(
-                "verdict",
-                by_equations[0],
-                "equations",
-                method,
-                certainty=by_equations[1],
-                ancestry="template",
-                **here,
-            )
-        )
+    equations = equations_of(found)
+    if equations is not None:
+        refuse_outside(equations, point)
+    bounds = TangentBounds.at(point, lower, equations)
+    _say(context, size, rank, bounds, found)
+    verdict, certainty = bounds.verdict(size)
     return context.build_result(
         SingularPoint, model=model.spec, options={"max_degree": max_degree, "at": point.kind}, at=point.document(None),
         image_dim=size.image_dim, jacobian_rank=rank,
         critical=rank < size.image_dim,
-        tangent_lower=lower, tangent_upper=upper, verdict=verdict, completeness=found.completeness,
+        tangent_lower=lower, tangent_upper=bounds.upper, verdict=verdict, completeness=found.completeness,
         certainty=certainty, limit=found.limit,
-        certificate=_certificates(point, size, lines if settled else [], found, verdict, context.seed),
+        certificate=_certificates(point, size, lines, equations, verdict, context.seed),
     )  # fmt: skip
 
 
 def _certificates(
-    point: Point, size: Dimension, lines: list[Line], found: Closure, verdict: Singularity, seed: int
+    point: Point,
+    size: Dimension,
+    lines: list[Line],
+    equations: Equations | None,
+    verdict: Singularity,
+    seed: int,
 ) -> tuple[Mapping[str, Value], ...]:
-    """Of the verdict and of the dimension, where the model's own weights are free and the format has words for the proof."""
-    model, own, weights = point.model, None, point.vector.tolist()
+    """Return those of the verdict and of the dimension, where the weights are free and the format has words for the proof."""
+    model, own = point.model, None
     if model.free is not model:
         return ()
-    if not model.polynomial:  # the format has words for points of polynomial maps only
-        return () if size.certificate is None else (size.certificate,)
-    if verdict == "singular":
-        arcs = [(np.stack([base, direction], axis=1).tolist(), vector) for base, direction, vector in lines]
-        own = singular_point_certificate(model, weights, arcs, size.certificate)
-    elif verdict == "smooth" and found.characteristic == 0:
-        own = smooth_point_certificate(model, weights, point.image(), found.equations or (), seed=seed)
+    if model.polynomial:  # the format has words for points of polynomial maps only
+        own = point_certificate(model, point, lines, size, verdict, equations, seed)
     return tuple(document for document in (own, size.certificate) if document is not None)
 
 
-def _say(context: Context, size: Dimension, rank: int, lower: int) -> None:
-    """What the questions behind this one say about the dimension over QQ, the rank at the weights, and the span of curves."""
+def _say(context: Context, size: Dimension, rank: int, bounds: TangentBounds, found: Closure) -> None:
+    """Add the dimension over QQ, the rank at the weights, the bounds of the tangent space, and the verdicts of each side."""
     exact = [e for e in size.evidence if e.quantity == "image_dim" and e.field in (None, "QQ")]
     context.add_evidence(*(replace(item, field=None) for item in exact))
     here: dict[str, Any] = {"scope": "at-point", "field": "QQ"}
+    proved: dict[str, Any] = {"certainty": Certainty.PROVED}
     method = "rank over QQ of the differential at the weights"
-    context.add_evidence(Evidence("jacobian_rank", rank, "exact", method, certainty=Certainty.PROVED, **here))
     context.add_evidence(
-        Evidence("image_dim", rank, "weights", method, certainty=Certainty.PROVED, relation=">=")
+        Evidence("jacobian_rank", rank, "exact", method, **proved, **here),
+        Evidence("image_dim", rank, "weights", method, relation=">=", **proved),
     )
     method = "span over QQ of curves through the point"
-    context.add_evidence(
-        Evidence("tangent", lower, "curves", method, certainty=Certainty.PROVED, relation=">=", **here)
-    )
+    context.add_evidence(Evidence("tangent", bounds.lower, "curves", method, relation=">=", **proved, **here))
+    method = f"coordinates minus rank of the {found.completeness} equations' Jacobian over {found.field}"
+    more: dict[str, Any] = {
+        "scope": "at-point",
+        "field": found.field,
+        "certainty": bounds.sure,
+        "relation": "<=",
+    }
+    if bounds.upper is not None and bounds.complete is not None:
+        more |= {"certainty": bounds.complete, "relation": "="}
+    context.add_evidence(Evidence("tangent", bounds.upper, "equations", method, **more))
+    if bounds.lower > size.upper_bound:
+        method = "more tangent vectors of curves than dimensions"
+        context.add_evidence(Evidence("verdict", "singular", "curves", method, **proved, **here))
+    verdict, certainty = replace(bounds, lower=0).verdict(size)
+    if verdict != "undecided" and found.characteristic == 0:
+        method = "tangent space of the equations"
+        more = {"certainty": certainty, "ancestry": "template", **here}
+        context.add_evidence(Evidence("verdict", verdict, "equations", method, **more))
 
 
 def _free_point(point: Point) -> Point:

@@ -126,7 +126,7 @@ def _row(
     number: int, entry: PageEntry, result: Result, columns: Sequence[str], *, brief: bool
 ) -> dict[str, Any]:
     view = result.view()
-    drawn = not brief and isinstance(result, SingularLocus) and result.strata
+    drawn = not brief and isinstance(result, SingularLocus) and any("meet" in s.ranks for s in result.strata)
     options = "".join(f"{name} {cut(value, 60)}; " for name, value in result.options.items())
     engine = f"Macaulay2 {result.macaulay2 or 'not used'}"
     limit = "" if result.limit is None else f" A limit was reached: {result.limit}."

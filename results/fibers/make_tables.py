@@ -12,8 +12,8 @@ from typing import Any
 
 from m2bridge.engine import Engine, open_engine
 from m2bridge.families import parse_spec
+from m2bridge.families.attention_strata import all_orbits
 from m2bridge.questions.fiber import Fiber, fiber
-from m2bridge.questions.orbits import all_orbits
 
 HERE = Path(__file__).parent
 SIZES = ((2, 1), (2, 2), (3, 1), (3, 2), (3, 3))

@@ -265,7 +265,15 @@ def test_records_of_a_singular_locus_name_the_strata_that_are_covered() -> None:
     turned[1]["verdict"] = "singular"
     transposed = copy.deepcopy(locus_record()["strata"])
     transposed[1]["representative"]["A"] = [[1, 3], [2, 5]]
-    for strata in (turned, transposed, [], None, [1, 2, 3]):
+    flat = copy.deepcopy(locus_record()["strata"])
+    for stratum in flat:
+        whole = stratum["representative"]
+        stratum["representative"] = {
+            name: [str(x) for row in rows for x in row] for name, rows in whole.items()
+        }
+    assert outcome(locus_record(strata=flat)) == (code, said)
+    flat[1]["representative"]["A"] = ["1", "3", "2", "5"]
+    for strata in (turned, transposed, flat, [], None, [1, 2, 3]):
         assert outcome(locus_record(strata=strata))[0] == 7, strata
     assert outcome(locus_record(certificate=[certificate("singular matrix")]))[0] == 7
     no_spec = {**certificate("singular"), "spec": None}

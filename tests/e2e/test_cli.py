@@ -160,7 +160,7 @@ def test_a_reader_that_leaves_early_is_no_error(tmp_path: Path) -> None:
 def test_a_time_limit_prints_a_partial_answer(tmp_path: Path) -> None:
     done = command(*LAYER, "--timeout", "0.05", "--json", cwd=tmp_path)
     assert done.returncode == 5
-    assert re.fullmatch(r"partial answer: script singular_locus was stopped .* --timeout\n", done.stderr)
+    assert re.fullmatch(r"partial answer: .*the time limit of 0.05 s.*\n", done.stderr)
     document = json.loads(done.stdout)
     jsonschema.Draft202012Validator(schema("singular-locus")).validate(document)
     assert document["limit"]
@@ -262,7 +262,7 @@ def test_an_interrupt_leaves_no_process_and_no_record(tmp_path: Path, to_all: bo
         deadline = time.monotonic() + 120
         while not running and time.monotonic() < deadline and process.poll() is None:
             started |= descendants(process.pid)
-            handed_over = any(temporary.glob("*/work/singular_locus.m2"))
+            handed_over = any(temporary.glob("*/work/*.m2"))
             running = handed_over and any("m2bridgeScript" in arguments_of(pid) for pid in started)
             time.sleep(0.01)
         assert process.poll() is None, "the command ended before it could be interrupted"

@@ -16,8 +16,8 @@ import pytest
 from m2bridge.certainty import Certainty
 from m2bridge.engine import Engine
 from m2bridge.families import parse_spec
+from m2bridge.families.attention_strata import all_orbits
 from m2bridge.questions.fiber import Fiber, fiber
-from m2bridge.questions.orbits import all_orbits
 from tests.marking import slow_except
 
 

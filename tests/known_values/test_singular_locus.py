@@ -30,12 +30,17 @@ from math import comb
 import numpy as np
 import pytest
 
+from m2bridge.certainty import Certainty
 from m2bridge.engine import Engine
 from m2bridge.families import Lightning
-from m2bridge.questions.orbits import Orbit, all_orbits
+from m2bridge.families.attention_strata import LayerStrata, Orbit
+from m2bridge.limits import Limits
+from m2bridge.questions.closure.low_degree import low_degree_equations
+from m2bridge.questions.dimension import dimension
+from m2bridge.questions.kernel import Context
 from m2bridge.questions.singular_locus import SingularLocus, singular_locus
-from m2bridge.questions.singular_locus.layer import interpolated, lifted
-from m2bridge.questions.singular_locus.strata import examine
+from m2bridge.questions.singular_locus.equations import Equations
+from m2bridge.questions.singular_locus.strata import curves_at_strata, verdicts
 
 Size = tuple[int, int, int]
 ZERO = (0, 0, 0)
@@ -79,12 +84,12 @@ def image_dim(d: int, dp: int, a: int) -> int:
 
 @pytest.mark.parametrize("size", SIZES)
 def test_verdict_of_every_stratum(size: Size, engine: Engine) -> None:
-    """The degree has one definition: by orbits or by the radical. The dimension has both where Macaulay2 finds the radical."""
+    """Dimension and degree have two definitions where Macaulay2 finds the radical: by it, and by orbits and a finite map."""
     result = computed(size, engine)
     assert result.agreement is not False, result.conflicts
     if size in {(2, 1, 1), (2, 1, 2)}:
-        assert result.weighed.twice == ("singular_dim",)
-    verdicts = {(s.rank_a, s.rank_v, s.meet): s.verdict for s in result.strata}
+        assert result.weighed.twice == ("singular_dim", "singular_degree")
+    verdicts = {tuple(s.ranks.values()): s.verdict for s in result.strata}
     assert {kind for kind, verdict in verdicts.items() if verdict == "singular"} == SINGULAR[size]
     assert "undecided" not in verdicts.values()
 
@@ -195,11 +200,15 @@ def test_counterexamples_to_the_printed_theorem(size: Size) -> None:
     holds every B V + A W: d^2 + dd' minus the kernel, which is one-dimensional for rk V >= 2 by unique factorization.
     """
     d, dp, a = size
-    model = Lightning(d=d, dp=dp, a=a, parametrization="attention")
+    strata, context = LayerStrata(Lightning(d=d, dp=dp, a=a)), context_without_engine()
     dim = image_dim(d, dp, a)
-    orbits = [orbit for orbit in all_orbits(d, dp, a) if orbit.rank_a == 1 and orbit.rank_v == 2]
-    strata, *_ = examine(model, orbits, (dim, dim), (), None, None, prime=32003, seed=0)
-    for orbit, stratum in zip(orbits, strata, strict=True):
+    size = dimension(strata.model, engine=False)
+    assert size.lower_bound == size.upper_bound == dim
+    curves = [
+        c for c in curves_at_strata(context, strata, size) if c.stratum.rank_a == 1 and c.stratum.rank_v == 2
+    ]
+    found = verdicts(context, strata, size, curves, None, 32003)
+    for orbit, stratum in zip([c.stratum for c in curves], found, strict=True):
         A, V = orbit.representative(d, dp)
         by_hand = [np.einsum("im,nj->nmij", B, V) + np.einsum("im,nj->nmij", A, W) for B, W in moves(d, dp)]
         symmetric = np.array([(move + np.swapaxes(move, 2, 3)).ravel() for move in by_hand])
@@ -207,6 +216,10 @@ def test_counterexamples_to_the_printed_theorem(size: Size) -> None:
         assert tangent == d * d + d * dp - 1
         assert dim < tangent <= stratum.tangent_lower
         assert (stratum.verdict, stratum.certainty.value) == ("singular", "proved")
+
+
+def context_without_engine() -> Context:
+    return Context(engine=False, prime=None, seed=0, limits=Limits(), keep=None, progress=None)
 
 
 def moves(d: int, dp: int) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -228,16 +241,24 @@ def test_too_few_equations_never_show_a_singularity() -> None:
 
     A verdict "singular" drawn from them would be false; without the quartics those points are undecided, or smooth.
     """
-    model = Lightning(d=3, dp=2, a=2, parametrization="attention")
+    strata, context = LayerStrata(Lightning(d=3, dp=2, a=2)), context_without_engine()
+    strata.finite_map = lambda stratum: None  # type: ignore[method-assign]
     orbits = [Orbit(2, 1, 0), Orbit(2, 1, 1), Orbit(2, 2, 1)]
-    found = interpolated(model, 32003, 0, 3)
-    for equations in ((), found[:5], found):
-        lifted_ones = lifted(model, equations, 32003) if equations else None
-        strata, evidence, _ = examine(
-            model, orbits, (13, 13), equations, lifted_ones, None, prime=32003, seed=0
+    size = dimension(strata.model, engine=False)
+    curves = [c for c in curves_at_strata(context, strata, size) if c.stratum in orbits]
+    listed, verified = low_degree_equations(strata.model, 3, list, prime=32003, seed=0)
+    assert verified
+    for number in (0, 5, len(listed)):
+        equations = Equations(
+            equations=listed[:number],
+            characteristic=0,
+            certainty=Certainty.PROVED,
+            complete=None,
+            extent="some",
         )
-        assert all(stratum.verdict != "singular" for stratum in strata)
-        assert all(stratum.tangent_lower <= 13 for stratum in strata)
-        uppers = [stratum.tangent_upper for stratum in strata if stratum.verdict == "undecided"]
+        found = verdicts(context, strata, size, curves, equations, 32003)
+        assert all(stratum.verdict != "singular" for stratum in found)
+        assert all(stratum.tangent_lower <= 13 for stratum in found)
+        uppers = [stratum.tangent_upper for stratum in found if stratum.verdict == "undecided"]
         assert all(upper is None or upper > 13 for upper in uppers)
-        assert all(item.relation != ">=" for item in evidence if item.witness == "equations over ZZ")
+        assert all(item.relation == "<=" for item in context.evidence if item.witness == "interpolation")

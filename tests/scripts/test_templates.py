@@ -40,7 +40,7 @@ def tagged(text: str) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("name", "line"), [("singular_locus", "@m2b degree 4"), ("dimension", "@m2b jacobian_rank 5")]
+    ("name", "line"), [("fiber_length", "@m2b fiber_0 [1,2]"), ("dimension", "@m2b jacobian_rank 5")]
 )
 def test_the_raw_template_says_what_it_says_rendered_with_its_defaults(
     engine: Engine, name: str, line: str
@@ -64,7 +64,7 @@ def test_the_rendered_script_run_by_hand_says_what_a_run_says(
     path = tmp_path / "script.m2"
     path.write_text(text)
     lines = by_hand(path, tmp_path)
-    assert lines == tagged(engine.run(Script(name="singular_locus", text=text)).stdout)
+    assert lines == tagged(engine.run(Script(name="script", text=text)).stdout)
     assert lines[-1] == f"@m2b-end {sum(line.startswith('@m2b ') for line in lines)}"
     assert [p.name for p in tmp_path.iterdir()] == ["script.m2"]
 

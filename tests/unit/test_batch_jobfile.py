@@ -93,7 +93,7 @@ def test_a_changed_template_changes_the_key(tmp_path: Path, monkeypatch: pytest.
     (job,) = plan_of('[[job]]\nanalysis="singular-locus"\nspec="lightning(d=2,dp=1)"\n').jobs
     for path in registry.template_directory().glob("*.m2.j2"):
         (tmp_path / path.name).write_text(path.read_text())
-    with (tmp_path / "singular_locus.m2.j2").open("a") as file:
+    with (tmp_path / "singular_strata.m2.j2").open("a") as file:
         file.write("-- changed\n")
     monkeypatch.setattr(registry, "template_directory", lambda: tmp_path)
     registry._templates_sha256.cache_clear()

@@ -9,7 +9,8 @@ import pytest
 
 from m2bridge.errors import InputError
 from m2bridge.families import Attention, Lightning
-from m2bridge.questions.orbits import Orbit, all_orbits, orbit_dim, orbit_of
+from m2bridge.families.attention_strata import Orbit, all_orbits, orbit_dim
+from m2bridge.questions.orbits import orbit_of
 
 Matrix = tuple[tuple[int, ...], ...]
 SIZES = [

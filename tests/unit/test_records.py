@@ -29,7 +29,7 @@ RESULT = SingularLocus(
         Evidence("x", None, "y", "é “quoted” \\ \n", relation=">="),
     ),
     engine=EngineUse(version="1.21", origin="path"),
-    scripts=(ScriptUse(name="singular_locus", sha256="0" * 64),),
+    scripts=(ScriptUse(name="singular_strata", sha256="0" * 64),),
     seed=7,
     seconds=1.0,
     peak_memory_bytes=2**33,
@@ -47,18 +47,20 @@ RESULT = SingularLocus(
     embedded=(),
     strata=(
         Stratum(
-            rank_a=1,
-            rank_v=1,
-            meet=0,
-            orbit_dim=4,
+            name="(1,1,0)",
+            ranks={"A": 1, "V": 1, "meet": 0},
+            image_dim=4,
+            critical=False,
             tangent_lower=6,
             tangent_upper=None,
             verdict="singular",
             certainty=Certainty.PROVED,
-            representative={"A": ((1, 0), (0, 0)), "V": ((0, 1),)},
+            representative={"A": ("1", "0", "0", "0"), "V": ("0", "1")},
             closure_contains=(0, 1),
+            components=None,
         ),
     ),
+    exhaustive=True,
     theorem=TheoremCheck(
         name="Theorem 3.4", statement="s", applies=True, agrees=False, witness={"A": [[1, 0], [0, 0]], "rank_a": 1}
     ),
@@ -100,7 +102,7 @@ def test_stable_names_of_the_singular_locus() -> None:
         "strata", "theorem", "agreement", "certainty", "evidence", "engine", "seed", "seconds",
     } <= set(found)  # fmt: skip
     assert {
-        "rank_a", "rank_v", "meet", "orbit_dim", "tangent_lower", "tangent_upper", "verdict"
+        "name", "ranks", "image_dim", "tangent_lower", "tangent_upper", "verdict"
     } <= set(found["strata"][0])  # fmt: skip
     assert {"name", "applies", "agrees", "witness"} <= set(found["theorem"])
     assert found["certainty"] == "proved"
@@ -124,7 +126,7 @@ def test_unknown_analysis_is_refused(analysis: object) -> None:
         records.from_document(document(analysis=analysis))
 
 
-@pytest.mark.parametrize("version", [0, 1, 4, None, "1", 3.0, [3]])
+@pytest.mark.parametrize("version", [0, 1, 3, 5, None, "1", 4.0, [4]])
 def test_unknown_analysis_version_is_refused(version: object) -> None:
     with pytest.raises(RecordError, match="of singular-locus; this m2bridge reads version"):
         records.from_document(document(analysis_version=version))

@@ -32,16 +32,16 @@ def own(tmp_path: Path) -> Path:
 
 def test_names_leave_partials_out() -> None:
     names = scripts.template_names()
-    assert "singular_locus" in names
+    assert "fiber_length" in names
     assert list(names) == sorted(names)
     assert not any(name.startswith("_") or "." in name for name in names)
 
 
 @pytest.mark.parametrize(
-    "name", ["no_such", "", "singular_locus.m2.j2", "../m2bridge/errors", "/etc/passwd", "."]
+    "name", ["no_such", "", "fiber_length.m2.j2", "../m2bridge/errors", "/etc/passwd", "."]
 )
 def test_unknown_template(name: str) -> None:
-    with pytest.raises(InputError, match=r"there is no template .*singular_locus"):
+    with pytest.raises(InputError, match=r"there is no template .*fiber_length"):
         render(name, {})
 
 
@@ -54,28 +54,26 @@ def test_unknown_template_path(tmp_path: Path) -> None:
 
 def test_unknown_partial() -> None:
     with pytest.raises(InputError, match="no template '_nothing'"):
-        render("singular_locus", {}, partial="_nothing")
+        render("fiber_length", {}, partial="_nothing")
 
 
 @pytest.mark.parametrize("name", ["q", "emitted", "rendered", "D", "_x", "run", "p;q"])
 def test_undeclared_parameter(name: str) -> None:
-    with pytest.raises(
-        InputError, match=r"singular_locus.m2.j2 does not declare .*; it declares .*dp.*strata"
-    ):
-        render("singular_locus", {name: 1}, partial="_lightning")
+    with pytest.raises(InputError, match=r"fiber_length.m2.j2 does not declare .*; it declares .*dp.*places"):
+        render("fiber_length", {name: 1}, partial="_lightning")
 
 
 def test_unsafe_values_never_reach_a_script() -> None:
     for value in (1.5, b"x", "a\nb", "é", {"a": 1}):
         with pytest.raises(InputError):
-            render("singular_locus", {"parametrization": value})
+            render("fiber_length", {"parametrization": value})
 
 
 def test_values_come_after_the_defaults_and_before_their_use() -> None:
-    text = render("singular_locus", {"d": 3, "strata": [[[1], [0]]]}, partial="_lightning").text
+    text = render("fiber_length", {"d": 3, "places": [[[1], [0]]]}, partial="_lightning").text
     default, given = text.index("\nd = 2;"), text.index("\nd = 3;")
     assert default < given < text.index("network = X ->")
-    assert "\nstrata = {{{1},{0}}};\n" in text
+    assert "\nplaces = {{{1},{0}}};\n" in text
     assert "rendered = true;" in text
     assert "@{" not in text
     assert "--%" not in text
@@ -137,16 +135,16 @@ def test_only_a_template_of_ones_own_gets_the_packages_of_the_prompt(own: Path) 
     own.write_text('--% include "_params.m2.j2"\n')
     assert render(own, {}).preload
     assert render(own, {}).packages == ()
-    assert not render("singular_locus", {}).preload
-    assert render("singular_locus", {}).packages == ("PrimaryDecomposition",)
+    assert not render("fiber_length", {}).preload
+    assert render("singular_strata", {}).packages == ("PrimaryDecomposition", "TangentCone")
 
 
 def test_sha256_is_of_the_text_and_stable() -> None:
     model = Lightning(d=2, dp=1, parametrization="attention")
-    first, again = (render("singular_locus", model.m2_parameters, partial="_lightning") for _ in range(2))
+    first, again = (render("fiber_length", model.m2_parameters, partial="_lightning") for _ in range(2))
     assert first == again
     assert first.sha256 == again.sha256 == hashlib.sha256(first.text.encode()).hexdigest()
-    other = render("singular_locus", {**model.m2_parameters, "d": 3}, partial="_lightning")
+    other = render("fiber_length", {**model.m2_parameters, "d": 3}, partial="_lightning")
     assert other.sha256 != first.sha256
     # sha256 of "abc" from FIPS 180-4's example
     expected = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"

@@ -8,23 +8,21 @@ import numpy as np
 import pytest
 import sympy
 
+from m2bridge.certainty import Certainty
 from m2bridge.errors import InputError
 from m2bridge.families import Attention, Lightning
+from m2bridge.families.attention_strata import LayerStrata, Orbit, all_orbits, orbit_dim
 from m2bridge.frontends.polynomials import parse_polynomial
-from m2bridge.limits import Clock
+from m2bridge.limits import Limits
 from m2bridge.questions.closure import Equation
+from m2bridge.questions.closure.low_degree import lift_to_integers, low_degree_equations
 from m2bridge.questions.closure.result import equation as equation_of
-from m2bridge.questions.dimension import dimension
-from m2bridge.questions.orbits import Orbit, all_orbits, orbit_dim
-from m2bridge.questions.singular_locus import check_model, tangents
-from m2bridge.questions.singular_locus import strata as strata_of
-from m2bridge.questions.singular_locus.layer import (
-    decisive,
-    degree_counts,
-    interpolated,
-    lifted,
-)
-from m2bridge.questions.singular_locus.strata import examine
+from m2bridge.questions.dimension import Dimension, dimension
+from m2bridge.questions.kernel import Context
+from m2bridge.questions.singular_locus import singular_locus
+from m2bridge.questions.singular_locus.equations import TangentBounds, decisive
+from m2bridge.questions.singular_locus.result import Stratum
+from m2bridge.questions.singular_locus.strata import CurvesAt, curves_at_strata, verdicts
 from m2bridge.questions.singular_locus.tangents import exact_span
 
 P = 32003
@@ -36,19 +34,17 @@ def layer(d: int, dp: int, a: int) -> Attention:
     return Lightning(d=d, dp=dp, a=a, t=2, parametrization="attention")
 
 
-def span(model: Attention, A: np.ndarray, V: np.ndarray, seed: int = 0) -> int:
-    free = replace(model, parametrization="weights")
-    return exact_span(free, strata_of.fiber_points(model, A, V), np.random.default_rng(seed))
+def span(model: Attention, orbit: Orbit, seed: int = 0) -> int:
+    return exact_span(model.free, LayerStrata(model).fiber(orbit), np.random.default_rng(seed))
 
 
 @pytest.mark.parametrize(("d", "dp", "a"), [(1, 1, 1), (2, 1, 1), (2, 1, 2), (2, 2, 1), (2, 2, 2), (3, 1, 2)])
 def test_span_lies_between_the_orbit_and_the_coordinates(d: int, dp: int, a: int) -> None:
     model = layer(d, dp, a)
     for orbit in all_orbits(d, dp, a):
-        A, V = orbit.representative(d, dp)
-        found = span(model, A, V)
-        assert orbit_dim(model, A, V) <= found <= model.coordinate_count
-        assert found == span(model, A, V)  # the seed decides
+        found = span(model, orbit)
+        assert orbit_dim(model, *orbit.representative(d, dp)) <= found <= model.coordinate_count
+        assert found == span(model, orbit)  # the seed decides
 
 
 @pytest.mark.parametrize(
@@ -76,17 +72,16 @@ def test_span_at_generic_points_is_the_dimension(d: int, dp: int, a: int, image_
 
 def test_more_points_of_the_fiber_never_lower_the_span() -> None:
     model = layer(2, 1, 2)
-    free = replace(model, parametrization="weights")
-    fiber = strata_of.fiber_points(model, *Orbit(1, 1, 0).representative(2, 1))
+    fiber = LayerStrata(model).fiber(Orbit(1, 1, 0))
     assert len(fiber) == 2
-    one, both = (exact_span(free, fiber[:n], np.random.default_rng(0)) for n in (1, 2))
+    one, both = (exact_span(model.free, fiber[:n], np.random.default_rng(0)) for n in (1, 2))
     assert one <= both <= model.coordinate_count
 
 
 def test_span_at_the_resultant_hypersurface() -> None:
     """(2,1,2): smooth exactly where the two quadrics are not proportional, and there the tangent dimension is 5."""
     model = layer(2, 1, 2)
-    found = {orbit: span(model, *orbit.representative(2, 1)) for orbit in all_orbits(2, 1, 2)}
+    found = {orbit: span(model, orbit) for orbit in all_orbits(2, 1, 2)}
     assert found[Orbit(2, 1, 1)] == 5
     assert found[Orbit(1, 1, 0)] == 6
     assert found[Orbit(0, 0, 0)] == 6
@@ -95,52 +90,40 @@ def test_span_at_the_resultant_hypersurface() -> None:
 @pytest.mark.parametrize(("d", "dp", "a"), [(2, 1, 1), (2, 2, 2), (3, 1, 3), (3, 2, 2)])
 def test_points_of_a_fiber_have_the_same_image(d: int, dp: int, a: int) -> None:
     model = layer(d, dp, a)
-    free = replace(model, parametrization="weights")
+    strata = LayerStrata(model)
     for orbit in all_orbits(d, dp, a):
-        A, V = orbit.representative(d, dp)
-        fiber = strata_of.fiber_points(model, A, V)
+        fiber = strata.fiber(orbit)
         assert len(fiber) == (2 if orbit == Orbit(1, 1, 0) else 1)
         for weights in fiber:
-            assert np.array_equal(free.coordinates(weights), model.coordinates({"A": A, "V": V}))
+            image = model.free.coordinates(weights)
+            assert np.array_equal(image, model.coordinates(strata.representative(orbit)))
 
 
-def test_moving_a_fiber_moves_its_image_once() -> None:
-    """Both points of a fiber, moved by the same group element, still have one image."""
-    model = layer(3, 2, 3)
-    free = replace(model, parametrization="weights")
-    fiber = strata_of.fiber_points(model, *Orbit(1, 1, 0).representative(3, 2))
-    images = [free.coordinates(strata_of.moved(w, np.random.default_rng(1))) for w in fiber]
-    assert np.allclose(images[0], images[1])
-    assert not np.allclose(images[0], free.coordinates(fiber[0]))
+@pytest.mark.parametrize(("d", "dp", "a"), [(2, 1, 1), (2, 2, 2), (3, 1, 2), (3, 2, 2), (3, 2, 3)])
+def test_directions_of_an_orbit_give_its_dimension(d: int, dp: int, a: int) -> None:
+    """In (Q, K, V) and in (A, V): the rank of the Lie algebra's action on the image point."""
+    model = layer(d, dp, a)
+    strata = LayerStrata(model)
+    for orbit in all_orbits(d, dp, a):
+        exact = {name: value.astype(object) for name, value in strata.fiber(orbit)[0].items()}
+        moved = strata.directions(orbit) @ np.asarray(model.free.coordinate_jacobian(exact)).T
+        assert np.linalg.matrix_rank(moved.astype(float)) == orbit_dim(model, *orbit.representative(d, dp))
 
 
-def test_float_and_exact_spans_agree() -> None:
-    model = layer(2, 2, 2)
-    for index, orbit in enumerate(all_orbits(2, 2, 2)):
-        A, V = orbit.representative(2, 2)
-        numeric = strata_of.numeric_tangent(model, strata_of.fiber_points(model, A, V), (0, 5, index))
-        assert numeric.rank == span(model, A, V)
+def test_spans_of_curves_are_lower_bounds() -> None:
+    """Searches that stop at different counts do not contradict each other: no evidence of curves is an equality."""
+    context, strata = context_without_engine(), LayerStrata(layer(2, 2, 2))
+    strata.finite_map = lambda stratum: None  # type: ignore[method-assign]
+    size = dimension(strata.model, engine=False)
+    verdicts(context, strata, size, curves_at_strata(context, strata, size), None, P)
+    of_curves = [item for item in context.evidence if item.witness == "curves"]
+    assert len(of_curves) == len(strata.strata())
+    assert {item.relation for item in of_curves} == {">="}
 
 
-def test_the_search_for_curves_goes_on_below_what_floats_suggest(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A search that gives up at once finds less than the span; the expected dimension makes it try again."""
-    monkeypatch.setattr(tangents, "_IDLE_CURVES", 0)
-    model = layer(3, 3, 3)
-    A, V = Orbit(1, 2, 1).representative(3, 3)
-    fiber = strata_of.fiber_points(model, A, V)
-    expected = strata_of.numeric_tangent(model, fiber, (0, 5, 0)).rank
-    free = replace(model, parametrization="weights")
-    early = tangents.spanning_lines(free, fiber, np.random.default_rng(0))
-    whole = tangents.spanning_lines(free, fiber, np.random.default_rng(0), expected=expected)
-    assert len(early) < len(whole) == expected
-
-
-def test_counts_of_random_curves_are_lower_bounds() -> None:
-    """Two searches that stop at different counts do not contradict each other."""
-    orbits = all_orbits(2, 2, 2)
-    points = [orbit.representative(2, 2) for orbit in orbits]
-    _, evidence = strata_of._curves(layer(2, 2, 2), orbits, points, 0, Clock())
-    assert {item.relation for item in evidence} == {">="}
+def context_without_engine(seconds: float | None = None) -> Context:
+    limits = Limits(wall_seconds=seconds)
+    return Context(engine=False, prime=None, seed=0, limits=limits, keep=None, progress=None)
 
 
 def read(texts: list[str], prime: int) -> tuple[Equation, ...]:
@@ -156,7 +139,6 @@ def test_reading_and_writing_an_equation() -> None:
     (equation,) = read([RESULTANT], P)
     assert equation.degree == 4
     assert sympy.expand(as_sympy(equation.text()) - as_sympy(RESULTANT)) == 0
-    assert degree_counts([equation]) == {"4": 1}
 
 
 @pytest.mark.parametrize(
@@ -175,7 +157,8 @@ def test_values_and_gradients_are_those_of_sympy(point: list[int]) -> None:
 
 
 def test_interpolated_equation_is_the_resultant() -> None:
-    (found,) = interpolated(layer(2, 1, 2), P, 0, 4)
+    (found,), verified = low_degree_equations(layer(2, 1, 2), 4, list, prime=P, seed=0)
+    assert verified
     ratio = sympy.Poly(as_sympy(found.text()), modulus=P).monic()
     assert ratio == sympy.Poly(as_sympy(RESULTANT), modulus=P).monic()
 
@@ -183,29 +166,29 @@ def test_interpolated_equation_is_the_resultant() -> None:
 def test_lifting_proves_the_true_equation_and_refuses_a_false_one() -> None:
     model = layer(2, 1, 2)
     (true,) = read([RESULTANT], P)
-    result = lifted(model, [true], P)
+    result = lift_to_integers(model, [true], P)
     assert result is not None
     assert sympy.expand(as_sympy(result[0].text()) - as_sympy(RESULTANT)) == 0
     false = read([RESULTANT.replace("-2*z0*z2*z3*z5", "+2*z0*z2*z3*z5")], P)
-    assert lifted(model, false, P) is None
-    assert lifted(model, [true, *false], P) is None
-    assert lifted(model, [], P) == ()
+    assert lift_to_integers(model, false, P) is None
+    assert lift_to_integers(model, [true, *false], P) is None
+    assert lift_to_integers(model, [], P) == ()
 
 
 @pytest.mark.parametrize("prime", [3, 5, 7, 11, 13, 101])
 def test_a_prime_too_small_to_guess_from_gives_no_false_lift(prime: int) -> None:
     """Mod 3 the coefficient -2 looks like 1: the guess is wrong there, and substitution must notice."""
     model = layer(2, 1, 2)
-    result = lifted(model, read([RESULTANT], prime), prime)
+    result = lift_to_integers(model, read([RESULTANT], prime), prime)
     if result is not None:
         assert sympy.expand(as_sympy(result[0].text()) - as_sympy(RESULTANT)) == 0
     assert result is not None or prime < 9  # |numerator|, |denominator| <= 2 needs 2 * 2^2 < p
-    assert lifted(model, read(["z0"], prime), prime) is None
+    assert lift_to_integers(model, read(["z0"], prime), prime) is None
 
 
 def test_a_few_equations_decide_what_all_decide() -> None:
     model = layer(2, 2, 2)
-    found = interpolated(model, P, 0, 4)
+    found, _ = low_degree_equations(model, 4, list, prime=P, seed=0)
     points = [
         model.coordinates(dict(zip("AV", o.representative(2, 2), strict=True))).tolist()
         for o in all_orbits(2, 2, 2)
@@ -221,36 +204,47 @@ def test_a_few_equations_decide_what_all_decide() -> None:
         assert rank(few, point) == rank(found, point)
 
 
-@pytest.mark.parametrize("prime", [101, 103, 32003, 32749])
-def test_primes_that_macaulay2_takes(prime: int) -> None:
-    check_model(Lightning(d=2, dp=1), prime)
-
-
 @pytest.mark.parametrize("prime", [-3, 0, 1, 2, 3, 4, 97, 105, 32001, 32751, 32771, 2**31 - 1, 10**30])
 def test_other_primes_are_refused(prime: int) -> None:
     with pytest.raises(InputError, match=f"--prime {prime}: give a prime number from 101 to 32749"):
-        check_model(Lightning(d=2, dp=1), prime)
+        singular_locus(Lightning(d=2, dp=1), prime=prime, engine=False)
 
 
 # -- verdicts from bounds ------------------------------------------------------------------------------------------------------
 
 
-def verdicts(lower: int, upper: int) -> dict[tuple[int, int, int], str]:
-    model = Lightning(d=3, dp=1, a=3, t=2, parametrization="attention", coordinate_system="segre")
-    orbits = all_orbits(3, 1, 3)
-    strata, *_ = examine(model, orbits, (lower, upper), (), None, None, prime=32003, seed=0)
-    return {(s.rank_a, s.rank_v, s.meet): s.verdict for s in strata}
+def by_curves(strata: LayerStrata, size: Dimension, seconds: float | None = None) -> list[Stratum]:
+    """The strata as curves and the dense orbit alone decide them, without a finite map."""
+    context = context_without_engine(seconds)
+    curves: list[CurvesAt] = curves_at_strata(context, strata, size)
+    strata.finite_map = lambda stratum: None  # type: ignore[method-assign]
+    return verdicts(context, strata, size, curves, None, P)
+
+
+def bounded(lower: int, upper: int) -> dict[str, str]:
+    strata = LayerStrata(Lightning(d=3, dp=1, a=3))
+    size = replace(dimension(strata.model, engine=False), lower_bound=lower, upper_bound=upper)
+    return {s.name: s.verdict for s in by_curves(strata, size)}
 
 
 def test_a_lower_bound_of_the_dimension_shows_no_singular_point():
-    """M(3,1,3) has dimension 11, and curves span 11 at (2,1,0). With 9 as the lower bound that says nothing."""
-    known = verdicts(11, 11)
-    assert known[1, 1, 0] == "singular"
-    assert known[3, 1, 1] == "smooth"  # the dense orbit
-    loose = verdicts(9, 11)
-    assert {loose[r, 1, c] for r, c in ((2, 0), (2, 1))} == {"undecided"}
-    assert loose[1, 1, 0] == "singular"  # 15 > 11, the upper bound
-    assert set(verdicts(9, 18).values()) == {"undecided"}
+    """M(3,1,3) has dimension 11, and curves span 11 at (2,1,0). With 9 as the lower bound that shows nothing."""
+    known = bounded(11, 11)
+    assert known["(1,1,0)"] == "singular"
+    assert known["(3,1,1)"] == "smooth"  # the dense orbit
+    loose = bounded(9, 11)
+    assert {loose["(2,1,0)"], loose["(2,1,1)"]} == {"undecided"}
+    assert loose["(1,1,0)"] == "singular"  # 15 > 11, the upper bound
+    assert set(bounded(9, 18).values()) == {"undecided"}
+
+
+def test_complete_equations_are_as_sure_as_their_completeness() -> None:
+    size = replace(dimension(layer(2, 1, 2), engine=False), lower_bound=5, upper_bound=5)
+    bounds = TangentBounds(lower=5, upper=6, sure=Certainty.PROVED)
+    assert bounds.verdict(size)[0] == "undecided"  # equations up to a degree never make a point singular
+    assert replace(bounds, complete=Certainty.COMPUTED).verdict(size) == ("singular", Certainty.COMPUTED)
+    assert replace(bounds, upper=5).verdict(size) == ("smooth", Certainty.PROVED)
+    assert replace(bounds, lower=6).verdict(size) == ("singular", Certainty.PROVED)
 
 
 @pytest.mark.parametrize(("d", "dp", "a", "t"), [(2, 1, 2, 9), (3, 1, 3, 21), (3, 2, 2, 30), (4, 1, 4, 50)])
@@ -260,13 +254,10 @@ def test_more_tokens_than_entries_lose_no_rank(d, dp, a, t):
     assert many.lower_bound == many.upper_bound == two.lower_bound == two.upper_bound
 
 
-def test_no_curves_are_looked_for_when_the_time_is_over() -> None:
+def test_no_curves_are_sought_when_the_time_is_over() -> None:
     # M(3,2,3) in 36 coordinates: 9 + 6 - 1 = 14 dimensions
-    model = Lightning(d=3, dp=2, parametrization="attention")
-    orbits = all_orbits(3, 2, 3)
-    strata, _, lines = examine(
-        model, orbits, (14, 14), (), None, None, prime=32003, seed=0, clock=Clock(seconds=0.0)
-    )
-    assert lines == [[]] * len(orbits)
+    strata = LayerStrata(Lightning(d=3, dp=2))
+    found = by_curves(strata, dimension(strata.model, engine=False), seconds=0.0)
+    assert {s.tangent_lower for s in found} == {0}
     # the dense orbit of a reduced variety is smooth without curves, the others are left open
-    assert [s.verdict for s in strata] == ["undecided"] * (len(orbits) - 1) + ["smooth"]
+    assert [s.verdict for s in found] == ["undecided"] * (len(found) - 1) + ["smooth"]

@@ -27,6 +27,7 @@ from m2bridge.families import (
     self_attention,
     virtual,
 )
+from m2bridge.families.attention_strata import LayerStrata
 from m2bridge.papers import all_claims, claim
 from m2bridge.papers.base import CheckContext, Status, Verdict
 from m2bridge.papers.lightning_attention import dimensions, fibers, singular
@@ -35,7 +36,7 @@ from m2bridge.programs import jacobians as reverse
 from m2bridge.questions.boundary import criterion
 from m2bridge.questions.critical_points import charts, counting, losses
 from m2bridge.questions.fiber import fiber
-from m2bridge.questions.singular_locus import layer, strata
+from m2bridge.questions.singular_locus.equations import Equations
 
 Patch = pytest.MonkeyPatch
 
@@ -280,16 +281,20 @@ def dropped_neuron(patch: Patch) -> None:
     _network(patch, ("mlp",), mutated)
 
 
-def half_of_the_fiber(patch: Patch) -> None:
-    """Curves through one of the two weights of a point only."""
-    original = strata.fiber_points
-    patch.setattr(strata, "fiber_points", lambda model, A, V: original(model, A, V)[:1])
+def no_closure_order(patch: Patch) -> None:
+    """An order of the orbits in which the closure of each contains every other one."""
+    patch.setattr(LayerStrata, "contains", lambda strata, larger, smaller: True)
 
 
-def dropped_generator(patch: Patch) -> None:
-    """One of Macaulay2's equations is lost on the way."""
-    original = layer.read
-    patch.setattr(layer, "read", lambda *arguments: original(*arguments)[1:])
+def smaller_tangent_spaces(patch: Patch) -> None:
+    """Tangent spaces by equations that have two dimensions too few."""
+    original = Equations.tangent_upper
+
+    def mutated(equations: Equations, point: Any) -> Any:
+        upper, sure = original(equations, point)
+        return (None if upper is None else upper - 2), sure
+
+    patch.setattr(Equations, "tangent_upper", mutated)
 
 
 def wrong_weights(patch: Patch) -> None:
@@ -432,8 +437,8 @@ MUTATIONS = {
     "theorem-3.2": _of(transposed_attention, DISAGREE, size=2),
     "theorem-3.4-boundary": _of(changed_sign_of_e2, DISAGREE),
     "theorem-3.4-closed": _of(forgotten_entry, DISAGREE),
-    "theorem-3.4-singular": _of(half_of_the_fiber, OUT),
-    "theorem-3.4-singular-repaired": _of(dropped_generator, DISAGREE, before=REPAIRED, size=1),
+    "theorem-3.4-singular": _of(no_closure_order, DISAGREE),
+    "theorem-3.4-singular-repaired": _of(smaller_tangent_spaces, DISAGREE, before=REPAIRED, size=1),
     "theorem-3.7": _of(exchanged_layers, DISAGREE),
     "theorem-3.7-generic": _of(no_second_layer, FAILS, size=1),
     "theorem-3.7-generic-outside": _of(identities_for_attention, TRUE, before=FALSE),

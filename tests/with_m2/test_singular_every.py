@@ -13,9 +13,10 @@ from m2bridge import from_callable, records, scripts
 from m2bridge.engine import Engine, find_engine
 from m2bridge.errors import NotPolynomialError
 from m2bridge.families import parse_spec
+from m2bridge.families.weight_strata import WeightStrata
 from m2bridge.questions.fiber.partners import partners
-from m2bridge.questions.singular_locus import general, singular_locus
-from m2bridge.questions.singular_locus.places import declared_strata
+from m2bridge.questions.point import Point, fractions_of
+from m2bridge.questions.singular_locus import singular_locus
 from m2bridge.questions.singular_locus.tangents import exact_span
 from tests.answering import Answers
 from tests.running import run_command
@@ -100,7 +101,7 @@ def test_strata_that_the_time_did_not_suffice_for_are_said(engine: Engine) -> No
     # thousands of coordinates, so that one stratum takes longer than the whole time; it went on for minutes without a word
     result = singular_locus("deep-lightning(d=[3,3,3],a=[2,2],t=2)", engine=engine, timeout=2)
     assert result.limit is not None
-    assert "before all strata of the weights were asked" in result.limit
+    assert "before all strata were examined" in result.limit
 
 
 def test_a_prime_of_bad_reduction_is_no_contradiction(answered: Answers) -> None:
@@ -122,7 +123,7 @@ def test_the_convolution_is_singular_along_a_line_of_its_middle_coefficient(answ
     assert (
         result.agreement is None
     )  # dimension and degree have one definition; a contradiction would be False
-    verdicts = {place.name: place.verdict for place in result.places}
+    verdicts = {place.name: place.verdict for place in result.strata}
     assert verdicts["random weights"] == "smooth"
     assert verdicts["w1 = 0"] == verdicts["all weights 0"] == "singular"
 
@@ -130,7 +131,7 @@ def test_the_convolution_is_singular_along_a_line_of_its_middle_coefficient(answ
 @pytest.mark.slow
 def test_strata_of_the_weights_say_which_ranks_map_into_the_singular_locus(answered: Answers) -> None:
     result = answered(singular_locus, "linear(widths=[3,2,3])")
-    places = {place.name: place for place in result.places}
+    places = {place.name: place for place in result.strata}
     assert places["rk W1 = 1"].verdict == places["rk W2 = 1"].verdict == "singular"
     assert places["rk W1 = 1"].components == (1,)
     # the image of {rk W1 = 1} is dense in the singular locus: both have dimension 5
@@ -230,15 +231,15 @@ def test_a_damaged_elimination_contradicts_the_tangent_spaces_in_the_weights(
 def test_without_equations_curves_show_singular_points_and_the_rest_is_undecided(
     engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(general, "_MOST_COORDINATES", 8)
+    monkeypatch.setattr(WeightStrata, "closure_coordinates", 8)
     result = singular_locus("linear(widths=[3,2,3])", engine=engine)
-    verdicts = {place.name: (place.verdict, place.tangent_upper) for place in result.places}
+    verdicts = {place.name: (place.verdict, place.tangent_upper) for place in result.strata}
     # every matrix is a sum of matrices of rank <= 2 and these lie on lines through 0: the tangent space at 0 is everything
     assert verdicts["all weights 0"] == ("singular", None)
     assert verdicts["random weights"] == ("undecided", None)
     assert result.components is result.span_dim is None
     # each singular place is proved by curves, the whole locus is not
-    assert {p.certainty.value for p in result.places if p.verdict == "singular"} == {"computed"}
+    assert {p.certainty.value for p in result.strata if p.verdict == "singular"} == {"computed"}
     assert result.certainty.value == "probable"
     assert result.view().answer.startswith("not known as a whole; singular at the images of")
     assert any("--force" in sentence for sentence in result.undecided)
@@ -249,9 +250,10 @@ def test_two_layers_of_attention_are_singular_where_the_first_is_skew() -> None:
     # (J, N, L) and (N, J, L / det N) are one function for J skew: the images of both differentials lie in the tangent space
     # there, and together they have more than the 10 dimensions of the image (12 weights, two scalings)
     model = parse_spec("deep-lightning(d=[2,2,2],t=2,parametrization=virtual)")
-    (skew,) = [s for s in declared_strata(model, 0) if s.name == "M1 skew-symmetric"]
-    ((_, other),) = partners(skew.point)
-    fiber = [skew.point.weights, model.unflatten(other)]
+    (skew,) = [s for s in WeightStrata(model, 0).strata() if s.name == "M1 skew-symmetric"]
+    weights = {name: fractions_of(w) for name, w in skew.weights.items()}
+    ((_, other),) = partners(Point(model=model, kind="stratum", weights=weights))
+    fiber = [weights, model.unflatten(other)]
     assert exact_span(model, fiber[:1], np.random.default_rng(0), enough=10) == 10
     assert exact_span(model, fiber, np.random.default_rng(0), enough=10) > 10
 
@@ -268,8 +270,8 @@ def test_what_has_no_closure_is_refused_with_advice(answered: Answers) -> None:
 def test_random_weights_are_not_special(spec: str, seed: int, answered: Answers) -> None:
     """Singular points of these curves have small integers as parameters; a random point is smooth."""
     found = answered(singular_locus, spec, seed=seed)
-    assert found.places[0].name == "random weights"
-    assert (found.places[0].verdict, found.places[0].critical) == ("smooth", False)
+    assert found.strata[0].name == "random weights"
+    assert (found.strata[0].verdict, found.strata[0].critical) == ("smooth", False)
 
 
 def test_weights_that_are_single_numbers(engine):

@@ -16,7 +16,7 @@ from m2bridge.errors import InputError, NotPolynomialError
 from m2bridge.families import parse_spec
 from m2bridge.questions.closure import closure
 from m2bridge.questions.point import resolve
-from m2bridge.questions.singular_locus.tangents import check_on
+from m2bridge.questions.singular_locus.equations import equations_of, refuse_outside
 from m2bridge.questions.singular_point import singular_point
 from tests.answering import Answers
 
@@ -69,9 +69,11 @@ def test_equations_up_to_a_degree_never_make_a_point_singular(engine: Engine) ->
 def test_a_point_that_is_not_on_the_variety_is_named(engine: Engine) -> None:
     cubic = parse_spec("map:s,t->s^3;s^2*t;s*t^2;t^3")
     found = closure(cubic, field="QQ", equations=True, engine=engine)
+    equations = equations_of(found)
+    assert equations is not None
     other = parse_spec("map:s,t->s^3;s^2*t;s*t^2;s*t^2")
     with pytest.raises(InputError, match="not on the variety: equation"):
-        check_on(found, resolve(other, {"x": [2, 3]}, 0))
+        refuse_outside(equations, resolve(other, {"x": [2, 3]}, 0))
 
 
 def test_what_has_no_zariski_tangent_space(answered: Answers) -> None:

@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from m2bridge import protocol, scripts
 from m2bridge.certainty import Certainty
 from m2bridge.engine import Engine
-from m2bridge.families import Lightning
+from m2bridge.families import Attention, Lightning
+from m2bridge.families.attention_strata import LayerStrata, Orbit
 from m2bridge.limits import Limits
 from m2bridge.questions import find
+from m2bridge.questions.dimension import dimension
 from m2bridge.questions.kernel import Context
-from m2bridge.questions.orbits import Orbit
-from m2bridge.questions.singular_locus import Stratum
-from m2bridge.questions.singular_locus.strata import decided_by_fibers
+from m2bridge.questions.singular_locus.strata import curves_at_strata, verdicts
 
 
-def undecided(orbit: Orbit) -> Stratum:
-    return Stratum(
-        rank_a=orbit.rank_a, rank_v=orbit.rank_v, meet=orbit.meet, orbit_dim=0, tangent_lower=0, tangent_upper=None,
-        verdict="undecided", certainty=Certainty.PROBABLE, representative={}, closure_contains=(),
-    )  # fmt: skip
+class OneOrbit(LayerStrata):
+    """One orbit of a layer, as if it were all strata."""
+
+    def __init__(self, layer: Attention, orbit: Orbit) -> None:
+        super().__init__(layer)
+        self.orbit = orbit
+
+    def strata(self) -> tuple[Orbit, ...]:
+        return (self.orbit,)
 
 
 @pytest.mark.parametrize(
@@ -45,9 +51,11 @@ def test_only_one_reduced_point_where_the_source_is_smooth_decides(
     engine: Engine, sizes: tuple[int, int, int], orbit: tuple[int, int, int], verdict: str
 ) -> None:
     d, dp, a = sizes
-    model = Lightning(d=d, dp=dp, a=a, parametrization="attention", coordinate_system="segre")
+    strata = OneOrbit(Lightning(d=d, dp=dp, a=a), Orbit(*orbit))
     context = Context(engine=engine, prime=None, seed=0, limits=Limits(), keep=None, progress=None)
-    (found,) = decided_by_fibers(context, model, [Orbit(*orbit)], [undecided(Orbit(*orbit))], 32003)
+    size = dimension(strata.model, engine=False)
+    (curves,) = curves_at_strata(context, strata, size)
+    (found,) = verdicts(context, strata, size, [replace(curves, lines=(), image_dim=0)], None, 32003)
     assert found.verdict == verdict
     if verdict == "smooth":
         dim = a * (2 * d - a) + d * dp - 1  # of {rk A <= a} x V, projectivised twice, and of the cone over it
@@ -61,8 +69,7 @@ def test_lengths_of_fibers_by_theorem_3_2(engine: Engine) -> None:
     places = [[M.ravel() for M in orbit.representative(2, 2)] for orbit in orbits]
     sent = {**model.m2_parameters, "p": 32003, "places": places}
     values = protocol.read(engine.run(scripts.render("fiber_length", sent, partial=model.m2_partial)))
-    assert values["fiber_dims"] == [1, 1, 1, 1]
-    assert values["fiber_degrees"] == [2, 2, 4, 4]
+    assert [values[f"fiber_{i}"] for i in range(4)] == [[1, 2], [1, 2], [1, 4], [1, 4]]
 
 
 @pytest.mark.slow
@@ -70,4 +77,7 @@ def test_every_orbit_at_4_2_2_is_decided(engine: Engine) -> None:
     result = find("singular-locus")("lightning(d=4,dp=2,a=2)", engine=engine)
     assert all(s.verdict != "undecided" and s.certainty.exact for s in result.strata)
     # repaired Theorem 3.4: singular exactly when rk A rk V <= 1, or a < d and rk A < a
-    assert all((s.verdict == "singular") == (s.rank_a * s.rank_v <= 1 or s.rank_a < 2) for s in result.strata)
+    assert all(
+        (s.verdict == "singular") == (s.ranks["A"] * s.ranks["V"] <= 1 or s.ranks["A"] < 2)
+        for s in result.strata
+    )

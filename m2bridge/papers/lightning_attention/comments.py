@@ -7,15 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
+from math import isqrt
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from m2bridge.families import Attention, Model
 from m2bridge.families.attention import AttentionNetwork
+from m2bridge.families.attention_strata import Orbit
 from m2bridge.programs.arithmetics import elementwise
 from m2bridge.questions import over_q
-from m2bridge.questions.orbits import Orbit, orbit_of
+from m2bridge.questions.orbits import orbit_of
 from m2bridge.questions.over_q import is_skew
 from m2bridge.results import TheoremCheck
 
@@ -43,12 +45,12 @@ def applies(model: Attention) -> bool:
 
 def predicts_singular(orbit: Stratum) -> bool:
     """What Theorem 3.4 as printed says about an orbit."""
-    return orbit.rank_a * orbit.rank_v <= 1
+    return orbit.ranks["A"] * orbit.ranks["V"] <= 1
 
 
 def singular_points(model: Model, answer: SingularLocus) -> dict[str, Any]:
     """Theorem 3.4 on singular points beside the verdicts that were decided."""
-    if model.knowledge.layer is None:
+    if model.knowledge.layer is None or not answer.exhaustive:
         return {}
     decided = [s for s in answer.strata if s.verdict != "undecided"]
     failure = next((s for s in decided if (s.verdict == "singular") != predicts_singular(s)), None)
@@ -77,12 +79,14 @@ def _singular_witness(stratum: Stratum, image_dim: int) -> dict[str, Any]:
 
 def written_stratum(stratum: Stratum, image_dim: int) -> dict[str, Any]:
     """An orbit with its representative and the bounds of its tangent spaces, as JSON."""
-    copied = ("rank_a", "rank_v", "meet", "tangent_lower", "tangent_upper")
-    return {
-        **{name: getattr(stratum, name) for name in copied},
-        **{name: [list(row) for row in rows] for name, rows in stratum.representative.items()},
-        "image_dim": image_dim,
+    ranks = {"rank_a": stratum.ranks["A"], "rank_v": stratum.ranks["V"], "meet": stratum.ranks["meet"]}
+    width = isqrt(len(stratum.representative["A"]))
+    matrices = {
+        name: np.array(list(map(int, entries))).reshape(-1, width).tolist()
+        for name, entries in stratum.representative.items()
     }
+    bounds = {"tangent_lower": stratum.tangent_lower, "tangent_upper": stratum.tangent_upper}
+    return {**ranks, **bounds, **matrices, "image_dim": image_dim}
 
 
 def boundary_points(model: Model, answer: Boundary) -> dict[str, Any]:

@@ -9,6 +9,7 @@ import numpy as np
 
 from m2bridge.certainty import Certainty
 from m2bridge.families import Attention, DeepLightning, Lightning
+from m2bridge.families.attention_strata import all_orbits
 from m2bridge.families.virtual import virtual_weights
 from m2bridge.linear.modular import rank_over_q
 from m2bridge.papers.base import (
@@ -28,7 +29,6 @@ from m2bridge.papers.base import (
 )
 from m2bridge.papers.lightning_attention.comments import macaulay2_orbits
 from m2bridge.questions.fiber import Fiber, fiber
-from m2bridge.questions.orbits import all_orbits
 
 ABOUT = ("components", "fiber_dim", "orbits", "tangent_dim", "independent equations", "outputs at the point")
 """What is said about a fiber: its components and orbits, its tangent space, and the equations that define it."""

@@ -51,10 +51,11 @@ def nodes(locus: SingularLocus, boundary: Boundary | None) -> tuple[OrbitNode, .
         printed = "singular" if predicts_singular(s) else "smooth"
         upper = "?" if s.tangent_upper is None else str(s.tangent_upper)
         tangent = upper if upper == str(s.tangent_lower) else f"{s.tangent_lower}–{upper}"
+        ranks = s.ranks["A"], s.ranks["V"], s.ranks["meet"]
         orbit_nodes.append(
             OrbitNode(
-                rank_a=s.rank_a, rank_v=s.rank_v, meet=s.meet, orbit_dim=s.orbit_dim, tangent=tangent, verdict=s.verdict,
-                boundary=positions.get((s.rank_a, s.rank_v, s.meet)) == "boundary", printed=printed,
+                rank_a=ranks[0], rank_v=ranks[1], meet=ranks[2], orbit_dim=s.image_dim, tangent=tangent, verdict=s.verdict,
+                boundary=positions.get(ranks) == "boundary", printed=printed,
                 fails=applies and s.verdict not in ("undecided", printed), covers=tuple(sorted(covers)),
             )
         )  # fmt: skip

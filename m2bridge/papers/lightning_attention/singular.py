@@ -116,7 +116,7 @@ def check_critical(predicts: Callable[[Ranks], bool]) -> Check:
 
 def repaired(model: Attention, stratum: Stratum) -> bool:
     """Singular exactly when rk A * rk V <= 1, or a < d and rk A < a."""
-    return predicts_singular(stratum) or (stratum.rank_a < model.a < model.d)
+    return predicts_singular(stratum) or (stratum.ranks["A"] < model.a < model.d)
 
 
 def check_singular(predicts: Callable[[Attention, Stratum], bool]) -> Check:
@@ -125,15 +125,15 @@ def check_singular(predicts: Callable[[Attention, Stratum], bool]) -> Check:
     def check(size: Size, context: CheckContext) -> Verdict:
         model = Lightning(**size)
         result = context.once(singular_locus, model)
-        computed: dict[str, Any] = {
-            "strata": [[s.rank_a, s.rank_v, s.meet, s.verdict] for s in result.strata]
-        }
+        computed: dict[str, Any] = {"strata": [[*s.ranks.values(), s.verdict] for s in result.strata]}
         for stratum in result.strata:
             if stratum.verdict != "undecided" and (stratum.verdict == "singular") != predicts(model, stratum):
                 witness = written_stratum(stratum, result.image_dim)
-                reason = f"computed {stratum.verdict} at rk A = {stratum.rank_a}, rk V = {stratum.rank_v}"
+                reason = (
+                    f"computed {stratum.verdict} at rk A = {stratum.ranks['A']}, rk V = {stratum.ranks['V']}"
+                )
                 return fails(stratum.certainty, witness, reason, **computed)
-        if left := [(s.rank_a, s.rank_v, s.meet) for s in result.strata if s.verdict == "undecided"]:
+        if left := [tuple(s.ranks.values()) for s in result.strata if s.verdict == "undecided"]:
             return out_of_reach(
                 f"undecided at (rk A, rk V, meet) = {left}; no other orbit contradicts the statement"
             )

@@ -13,8 +13,10 @@ from typing import Annotated, Any
 import numpy as np
 
 from m2bridge.certainty import Certainty
+from m2bridge.errors import InputError, OutOfReachError
 from m2bridge.evidence import Evidence, labelled, settle
 from m2bridge.families import Attention, Model
+from m2bridge.families.attention_strata import LayerStrata
 from m2bridge.limits import LimitReached
 from m2bridge.programs.arithmetics import elementwise
 from m2bridge.questions.boundary import parts as parts_of
@@ -22,11 +24,11 @@ from m2bridge.questions.boundary.criterion import Criterion, Where, decide
 from m2bridge.questions.boundary.points import Coordinates, as_point, draw_examples
 from m2bridge.questions.boundary.result import Boundary, Matrix, OrbitPlace, PlacedPoint, Region
 from m2bridge.questions.closure import closure
+from m2bridge.questions.dimension import dimension
 from m2bridge.questions.kernel import Context, ForceOption, Option, question
 from m2bridge.questions.membership import ImageMembership, KnownFiber, known_fibers, membership
 from m2bridge.questions.membership.points import AlgebraicPoint
 from m2bridge.questions.orbits import exchanged
-from m2bridge.questions.singular_locus.layer import ask_dimension, layer_of
 
 __all__ = ["Boundary", "OrbitPlace", "PlacedPoint", "Region", "boundary", "decide"]
 
@@ -46,8 +48,20 @@ _REPORTED = ("image_dim", "boundary_dim", "closure_only_dim", "where: point")
 
 
 def check_model(model: Model, *, force: bool = False) -> Attention:
-    """The one-layer model in the coordinates this question uses, or a clear refusal."""
-    return layer_of(model, "boundary", _MOST_COORDINATES, "the fibers take Macaulay2 hours", force=force)
+    """Return the one-layer model in the coordinates that this question uses, or refuse it."""
+    if model.knowledge.layer is None:
+        raise InputError(
+            f"boundary is about one layer of lightning attention; {model} is not: `m2bridge membership` places a point of "
+            "any polynomial model in the closure, the complex image and the real image"
+        )
+    layer = LayerStrata(model.knowledge.layer).model
+    if layer.coordinate_count > _MOST_COORDINATES and not force:
+        raise OutOfReachError(
+            f"{layer} has {layer.coordinate_count} coordinates; beyond {_MOST_COORDINATES} the fibers take Macaulay2 hours; "
+            "--force tries anyway",
+            estimate=layer.coordinate_count,
+        )
+    return layer
 
 
 @question(
@@ -85,7 +99,10 @@ def boundary(
     given = None if point is None else as_point(checked, point)
     context.require_engine()
     examples = draw_examples(checked, context.seed)
-    image_dim = ask_dimension(context, checked).lower_bound
+    context.report_progress("dimension")
+    size = context.ask_question(dimension, checked, engine=False, certify=False)
+    context.add_evidence(*(e for e in size.evidence if e.quantity == "image_dim" and e.value is not None))
+    image_dim = size.lower_bound
     asked = {example.name: example.coordinates for example in examples}
     if given is not None:
         asked["point"] = given

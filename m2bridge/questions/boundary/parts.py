@@ -17,6 +17,7 @@ import numpy as np
 from m2bridge.certainty import Certainty
 from m2bridge.evidence import Evidence
 from m2bridge.families import Attention
+from m2bridge.families.attention_strata import Orbit, all_orbits, differential, orbit_closure
 from m2bridge.linear.modular import rank_over_q
 from m2bridge.linear.primes import LARGE_PRIME
 from m2bridge.programs.ranks import generic_rank
@@ -24,8 +25,6 @@ from m2bridge.questions import over_q
 from m2bridge.questions.boundary.criterion import decide, quadric_matrix, table_of
 from m2bridge.questions.boundary.points import separated
 from m2bridge.questions.boundary.result import OrbitPlace, Region
-from m2bridge.questions.orbits import Orbit, all_orbits, differential
-from m2bridge.questions.singular_locus.strata import orbit_closure
 
 _MOST_LISTED = 60
 

@@ -21,13 +21,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from m2bridge.families import Attention, Linear, Model
+from m2bridge.families.attention_strata import all_orbits, group_moves
 from m2bridge.families.evaluation import random_image_points
 from m2bridge.families.polynomial_map import PolynomialMap
 from m2bridge.families.symbolic import rational_variables, sparse, symbolic_map, variable_array
 from m2bridge.frontends.polynomials import terms_of
 from m2bridge.linear.modular import kernel_mod, rank_mod
 from m2bridge.linear.residues import Mod
-from m2bridge.questions.orbits import all_orbits, group_moves
 from m2bridge.questions.over_q import kernel
 
 Matrix = NDArray[np.int64]

@@ -1,47 +1,55 @@
-"""Where is the closure of a network's functions singular? One layer of attention orbit by orbit, other models by equations.
+"""Where is the closure of a network's functions singular? From its strata, its equations and its singular scheme.
 
-Equations bound tangent spaces from above and show smoothness; curves bound them from below and show singularity. The group of
-one layer makes one point an orbit enough. Macaulay2 gives the equations and, where it is small, the singular scheme itself;
-everything else is computed here from the network's own definition.
+The model provides strata (:mod:`m2bridge.families.strata`). At a point of each, curves bound the tangent space from below and
+show singularity; equations, or a finite map, bound it from above and show smoothness. Exhaustive strata determine the singular
+locus. Where the equations of the closure are complete, Macaulay2 computes the components of the singular scheme; these and the
+verdicts at strata can contradict each other. Where equations are out of reach, curves alone show singular points.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
 
 from m2bridge.certainty import Certainty
+from m2bridge.errors import NotPolynomialError, OutOfReachError
 from m2bridge.evidence import Evidence, labelled, settle
-from m2bridge.families import Attention, Model
-from m2bridge.linear.primes import LARGEST_MACAULAY2_PRIME, MACAULAY2_PRIME
-from m2bridge.protocol import Values
+from m2bridge.families import Model
+from m2bridge.families.rational_cone import is_rational_map
+from m2bridge.families.strata import Strata, strata_of
+from m2bridge.linear.primes import (
+    LARGEST_MACAULAY2_PRIME,
+    MACAULAY2_PRIME,
+    check_prime,
+    given_numbers,
+    prime_for,
+)
 from m2bridge.questions.closure import closure
-from m2bridge.questions.context import prime_between
-from m2bridge.questions.dimension import dimension
+from m2bridge.questions.closure.image import image_of
+from m2bridge.questions.dimension import Dimension, dimension
 from m2bridge.questions.kernel import Context, ForceOption, question
-from m2bridge.questions.singular_locus import layer, strata
-from m2bridge.questions.singular_locus.general import general_locus
-from m2bridge.questions.singular_locus.layer import Sent, layer_of
-from m2bridge.questions.singular_locus.result import Component, Place, SingularLocus, Stratum
+from m2bridge.questions.singular_locus.components import (
+    compare_with_components,
+    maximal_singular,
+    say_sizes,
+    stratum_components,
+)
+from m2bridge.questions.singular_locus.equations import Equations, ask_closure, ask_equations
+from m2bridge.questions.singular_locus.result import Component, SingularLocus, Stratum
+from m2bridge.questions.singular_locus.scheme import InSpan, Scheme, in_span, singular_scheme
+from m2bridge.questions.singular_locus.strata import CurvesAt, curves_at_strata, verdicts, with_certificates
 
-__all__ = ["Component", "Place", "SingularLocus", "Stratum", "check_model", "singular_locus"]
+__all__ = ["Component", "SingularLocus", "Stratum", "singular_locus"]
 
-TEMPLATE = "singular_locus"
-DEFAULT_PRIME = MACAULAY2_PRIME
-PRIMES = (101, LARGEST_MACAULAY2_PRIME)
 _MOST_COORDINATES = 2500
-_REPORTED = ("image_dim", "span_dim", "codim", "degree", "generators", "singular_dim", "singular_degree")
-
-
-def check_model(model: Model, prime: int, *, force: bool = False) -> Attention:
-    """The one-layer model as this question uses it, and a prime that it can compute with, or a clear refusal."""
-    checked = layer_of(model, "singular-locus", _MOST_COORDINATES, "the exact ranks take hours", force=force)
-    prime_between(prime, *PRIMES)
-    return checked
+_AT_POINT = ("tangent", "singular at", "rank at", "one reduced point")
 
 
 @question(
     asks="Where the closure of a network's functions is singular: components, equations, strata of the weights or orbits.",
-    templates=("singular_locus", "singular_strata", "fiber_length", *closure.templates),
+    templates=("singular_strata", "fiber_length", *closure.templates),
     quantities={
         "image_dim": "the dimension of the image, affine",
         "singular_dim": "the dimension of the singular locus",
@@ -49,120 +57,168 @@ def check_model(model: Model, prime: int, *, force: bool = False) -> Attention:
         "codim": "the codimension of the closure in its span",
         "degree": "the degree of the closure",
     },
-    primes=PRIMES,
+    primes=(101, LARGEST_MACAULAY2_PRIME),
     example="m2bridge singular-locus --d 2 --dp 1",
+    warm=True,
 )
 def singular_locus(context: Context, model: Model, *, force: ForceOption = False) -> SingularLocus:
     """The singular points of the closure of the image of a polynomial model.
 
     For one layer of lightning attention with t >= 2 every orbit of its group is decided; parametrization and coordinates do not
-    matter then. For every other model see :mod:`m2bridge.questions.singular_locus.general`.
+    matter then.
     """
-    if model.knowledge.layer is None:
-        return general_locus(context, model, force=force)
-    prime, seed = DEFAULT_PRIME if context.prime is None else context.prime, context.seed
-    checked = check_model(model, prime, force=force)
+    strata = checked_strata(model, context.seed, force=force)
+    subject = strata.model
+    chosen = None if context.prime is None else check_prime(context.prime)
+    prime = prime_for(given_numbers(subject), chosen=chosen, default=MACAULAY2_PRIME)
     context.require_engine()
-    sent = Sent.draw(checked, prime, seed)
-    size = layer.ask_dimension(context, checked)
-    image_dim = size.lower_bound, size.upper_bound
-    given = sent.given_equations()
-    values, limit = context.run_template(TEMPLATE, sent.parameters(given), checked)
-    context.add_evidence(*layer.network_evidence(sent, values, context.last_seconds))
-    found = layer.read(values, checked.coordinate_count, sent.p) or given
-    context.report_progress("witnesses")
-    context.add_evidence(*layer.closure_evidence(sent, found, values, image_dim))
-    context.report_progress("tangent spaces")
-    lifted = layer.lifted(checked, found, sent.p)
-    tangents = values.integers("tangent_dims") if "tangent_dims" in values else None
-    orbits, more, lines = strata.examine(
-        checked, sent.orbits, image_dim, found, lifted, tangents, prime=prime, seed=seed, clock=context.clock
-    )
-    context.add_evidence(*more)
-    if context.clock.remaining is None or context.clock.remaining > 0:
-        orbits = strata.decided_by_fibers(context, checked, sent.orbits, orbits, prime)
-    elif any(s.verdict == "undecided" for s in orbits):
-        limit = limit or f"{context.clock.limit_text} was reached before all orbits were decided"
-    singular_dim = _singular_dim(context, sent, orbits, values)
-    certainty = _certainty(context, orbits)
-    components, singular_degree = _components(context, sent, orbits, values, equations=limit is None)
-    whole = sent.whole_ideal and "equations" in values
-    at_point = ("tangent", "curves at", "Jacobian rank at", "ranks", "singular ")
-    certificate = size.certificate
-    if size.model != checked.spec:
-        certificate = context.ask_question(dimension, checked, engine=False).certificate
-    certificates, named = strata.certificates(checked, orbits, lines, lifted, certificate, seed=seed)
+    context.report_progress("dimension")
+    size = context.ask_question(dimension, subject, engine=False, certify=strata.exhaustive)
+    context.add_evidence(*(e for e in size.evidence if e.quantity == "image_dim" and e.value is not None))
+    # curves of weights are those of a polynomial map
+    curves = curves_at_strata(context, strata, size) if subject.polynomial else []
+    found = ask_closure(context, strata, force=force)
+    span = None if found is None else in_span(found)
+    equations = ask_equations(context, strata, [at.point for at in curves], found, prime)
+    scheme = singular_scheme(context, strata, span, prime)
+    decided = verdicts(context, strata, size, curves, equations, prime)
+    if scheme.components is not None and found is not None:
+        decided = compare_with_components(context, curves, decided, found, scheme.components)
+    components = _components(context, strata, scheme, curves, decided, prime)
+    certificates, named = with_certificates(context, strata, size, curves, decided, equations)
+    singular_dim, singular_degree = _sizes(components)
+    undecided = _undecided(strata, span, equations, components, named)
+    if strata.exhaustive and undecided:
+        context.note_limit(f"not decided: {undecided[0]}")
     return context.build_result(
-        SingularLocus, model=checked.spec, options={"prime": prime},
-        image_dim=image_dim[0], ambient_dim=checked.ambient_dim,
-        span_dim=values.get("span_dim", checked.coordinate_count), codim=values.get("codim"), degree=values.get("degree"),
-        generators=layer.degree_counts(found) if whole else None,
-        equations=tuple(e.text() for e in found) if whole else (),
-        singular_dim=singular_dim, singular_degree=singular_degree,
-        singular_equations=values.strings("singular_equations") if "singular_equations" in values else None,
-        components=components, embedded=_scheme_components(values, "embedded"), strata=named,
-        certainty=certainty, evidence=labelled(context.evidence, at_point), limit=limit,
+        SingularLocus, model=subject.spec, options={"prime": prime}, image_dim=size.image_dim,
+        ambient_dim=subject.ambient_dim, **_closure_fields(context, strata, span, prime),
+        singular_dim=singular_dim, singular_degree=singular_degree, singular_equations=scheme.radical, components=components,
+        embedded=scheme.embedded, strata=named, exhaustive=strata.exhaustive, undecided=undecided,
+        certainty=_certainty(context, strata, size, scheme, components, named), evidence=labelled(context.evidence, _AT_POINT),
         certificate=certificates,
     )  # fmt: skip
 
 
-def _certainty(context: Context, orbits: Sequence[Stratum]) -> Certainty:
-    """The weakest of what is reported: every verdict and every quantity that has evidence."""
-    settled = settle(context.evidence)
-    quantities = [settled[name].certainty for name in _REPORTED if name in settled]
-    return Certainty.weakest([s.certainty for s in orbits] + quantities)
-
-
-def _singular_dim(context: Context, sent: Sent, orbits: Sequence[Stratum], values: Values) -> int | None:
-    """Dimension of the singular locus: of the largest singular orbit, and of Macaulay2's singular scheme."""
-    decided = all(s.verdict != "undecided" for s in orbits)
-    largest = max((s.orbit_dim for s in orbits if s.verdict == "singular"), default=-1) if decided else None
-    sure = Certainty.weakest(s.certainty for s in orbits)
-    context.add_evidence(
-        Evidence("singular_dim", largest, "orbits", "largest singular orbit", certainty=sure)
-    )
-    for name in ("singular_dim", "singular_degree"):
-        if name in values:
-            context.add_evidence(sent.said(name, values.integer(name), "radical of the Jacobian minors"))
-    listed = values.get("singular_at")
-    for s, theirs in zip(orbits, listed, strict=True) if listed else ():
-        ours = None if s.verdict == "undecided" else s.verdict == "singular"
-        context.add_evidence(
-            Evidence(
-                f"singular {s.rank_a},{s.rank_v},{s.meet}",
-                theirs,
-                "macaulay2",
-                "in the radical of the singular scheme",
-            ),
-            Evidence(f"singular {s.rank_a},{s.rank_v},{s.meet}", ours, "orbits", "tangent bounds"),
+def checked_strata(model: Model, seed: int, *, force: bool = False) -> Strata:
+    """Return the strata of a model that this question can examine, or refuse it."""
+    strata = strata_of(model, seed)
+    if strata.exhaustive and not force and (count := strata.model.coordinate_count) > _MOST_COORDINATES:
+        raise OutOfReachError(
+            f"{strata.model} has {count} coordinates; beyond {_MOST_COORDINATES} the exact ranks take hours; "
+            "--force tries anyway",
+            estimate=count,
         )
-    return values.get("singular_dim") if largest is None else largest
+    if not (model.polynomial or is_rational_map(model)):
+        raise NotPolynomialError(
+            f"{model} is not polynomial: its image has no Zariski closure with equations; ask for its dimension, or for the "
+            "polynomial (lightning) network of the same sizes"
+        )
+    return strata
 
 
 def _components(
-    context: Context, sent: Sent, orbits: Sequence[Stratum], values: Values, *, equations: bool
-) -> tuple[tuple[Component, ...] | None, int | None]:
-    """The components and the degree: those of the singular scheme, or of the closures of the maximal singular orbits."""
-    components = _scheme_components(values, "components")
-    if components is not None:
-        return components, values.get("singular_degree")
-    context.report_progress("components")
-    wanted = equations and sent.whole_ideal
-    components = strata.orbit_components(
-        context, sent.model, sent.orbits, orbits, sent.prime, equations=wanted
-    )
-    if not components:
-        return components, None
-    largest = max(component.dim for component in components)
-    degrees = [component.degree for component in components if component.dim == largest]
-    degree = None if None in degrees else sum(degree or 0 for degree in degrees)
+    context: Context, strata: Strata, scheme: Scheme, curves: Sequence[CurvesAt], decided: Sequence[Stratum], prime: int
+) -> tuple[Component, ...] | None:  # fmt: skip
+    """Return the components of the singular scheme, or the closures of the maximal singular strata; None if unknown."""
+    maximal = maximal_singular(strata, curves, decided)
+    if maximal is not None:
+        say_sizes(context, strata, maximal, decided)
+    if scheme.components is not None or maximal is None:
+        return scheme.components
+    return stratum_components(context, strata, maximal, prime)
+
+
+def _sizes(components: Sequence[Component] | None) -> tuple[int | None, int | None]:
+    """Return dimension and degree of the union of the components: -1 and 0 when there are none, None where unknown."""
+    if components is None:
+        return None, None
+    dim = max((c.dim for c in components), default=-1)
+    degrees = [c.degree for c in components if c.dim == dim]
+    return dim, None if None in degrees else sum(degree or 0 for degree in degrees)
+
+
+def _closure_fields(context: Context, strata: Strata, span: InSpan | None, prime: int) -> dict[str, Any]:
+    """Return the fields of the answer about the closure; without it, the span where it is the whole space."""
+    if span is not None:
+        _say_closure(context, strata, span)
+        closed = span.found
+        fields = {name: getattr(closed, name) for name in ("span_dim", "codim", "degree", "completeness")}
+        counts = {str(k): n for k, n in closed.generator_counts.items()}
+        return {**fields, "generators": counts, "equations": tuple(f.text() for f in span.equations)}
+    nothing: dict[str, Any] = dict.fromkeys(("span_dim", "codim", "degree", "completeness", "generators"))
+    if strata.exhaustive:
+        count = strata.model.coordinate_count
+        spanned = image_of(strata.model).span(np.random.default_rng(context.seed), prime).dim
+        nothing["span_dim"] = count if spanned == count else None
+    return {**nothing, "equations": ()}
+
+
+def _say_closure(context: Context, strata: Strata, span: InSpan) -> None:
+    """Add the degree of the closure by its equations and, of exhaustive strata, as that of the dense one."""
+    closed = span.found
+    if not strata.exhaustive or closed.degree is None or closed.completeness != "complete":
+        return
+    over: dict[str, Any] = {"certainty": closed.certainty, "prime": closed.characteristic or None}
+    context.add_evidence(Evidence("degree", closed.degree, "macaulay2", "equations of the closure", **over))
+    degree = strata.degree(strata.strata()[-1])
     if degree is not None:
-        method = "degrees of the closures of the maximal singular orbits"
-        context.add_evidence(Evidence("singular_degree", degree, "orbits", method, prime=sent.prime))
-    return components, degree
+        more: dict[str, Any] = {"certainty": Certainty.THEOREM, "detail": {"theorem": degree.argument}}
+        context.add_evidence(
+            Evidence(
+                "degree", degree.value, "orbits", "intersection number on the source of a finite map", **more
+            )
+        )
 
 
-def _scheme_components(values: Values, tag: str) -> tuple[Component, ...] | None:
-    if tag not in values:
-        return None
-    return tuple(Component(dim=c[0], degree=c[1], equations=tuple(c[2])) for c in values[tag])
+def _certainty(
+    context: Context, strata: Strata, size: Dimension, scheme: Scheme, components: Sequence[Component] | None,
+    named: Sequence[Stratum],
+) -> Certainty:  # fmt: skip
+    """Return the certainty of the answer as a whole: that of the weakest statement it needs."""
+    if components is None:
+        # without components the answer as a whole is not proved, even where each singular stratum is
+        return Certainty.PROBABLE
+    if not strata.exhaustive:
+        return Certainty.weakest([size.certainty, scheme.certainty])
+    settled = settle(context.evidence)
+    reported = ("image_dim", "degree", "singular_dim", "singular_degree")
+    quantities = [settled[name].certainty for name in reported if name in settled]
+    return Certainty.weakest([*(s.certainty for s in named), *quantities])
+
+
+def _undecided(
+    strata: Strata, span: InSpan | None, equations: Equations | None, components: Sequence[Component] | None,
+    named: Sequence[Stratum],
+) -> tuple[str, ...]:  # fmt: skip
+    """Return what this answer leaves open, in sentences that say what would settle it."""
+    extent = "no equations" if equations is None else f"equations {equations.extent}"
+    left = [
+        f"{s.name}: the bounds of the tangent space do not decide ({extent})"
+        for s in named
+        if s.verdict == "undecided"
+    ]
+    if strata.exhaustive:
+        if not left and any(c.degree is None for c in components or ()):
+            left.append(
+                "the degree of the singular locus: the equations of a stratum's closure were not found"
+            )
+        return tuple(left)
+    if span is None:
+        count = strata.model.coordinate_count
+        left.insert(
+            0,
+            f"all points outside the listed strata: no equations of the closure in {count} coordinates were sought or found; "
+            "--force tries, or `singular-point` at given weights",
+        )
+    elif not span.complete:
+        left.insert(
+            0,
+            f"all points outside the listed strata: the equations are {span.found.completeness}; a longer --timeout, or "
+            "`closure --max-degree`",
+        )
+    elif components is None:
+        left.insert(
+            0, "the components of the singular locus: Macaulay2 reached its limit; a longer --timeout"
+        )
+    return tuple(left)

@@ -16,38 +16,42 @@ Singularity = Literal["singular", "smooth", "undecided"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stratum:
-    """One orbit of the symmetry group of the variety and what is known of the points of its image.
+    """A set of weights, examined at one point: an orbit of a group, matrices of one rank, or special weights.
 
     Attributes
     ----------
-    rank_a, rank_v, meet: rk A, rk V and dim(col A ∩ row V); all zero for the zero function.
-    orbit_dim: affine dimension of the image of the orbit, over QQ.
-    tangent_lower: from curves in the image, over QQ: their span at this point or, by semicontinuity, at an orbit whose closure
+    name: of the stratum. ranks: the ranks that define it (A, V and meet, the dimension of col A ∩ row V, for one layer of
+        attention); empty where it is defined otherwise.
+    image_dim: affine dimension of the stratum's image. critical: whether the differential of the whole model loses rank at the
+        point; None where the time was over before.
+    tangent_lower: from curves in the image, over QQ: their span at this point or, by semicontinuity, at a stratum whose closure
         contains it.
-    tangent_upper: coordinates minus the rank of the equations' Jacobian there; None without equations.
-    verdict: singular (tangent_lower > image_dim), smooth (tangent_upper = image_dim) or undecided.
+    tangent_upper: from equations or a finite map; None without.
+    verdict: singular (tangent_lower > image_dim of the model), smooth (tangent_upper = image_dim of the model) or undecided.
     certainty: of the verdict.
-    representative: one pair (A, V) of the orbit, row by row.
+    representative: the point: exact weights, each array row by row.
     closure_contains: indices in the list of strata of those in this one's closure, itself left out.
+    components: the numbers, from 1, of the components of the singular scheme that contain the point; None when not computed.
     """
 
-    rank_a: int
-    rank_v: int
-    meet: int
-    orbit_dim: int
+    name: str
+    ranks: Mapping[str, int]
+    image_dim: int
+    critical: bool | None
     tangent_lower: int
     tangent_upper: int | None
     verdict: Singularity
     certainty: Certainty
-    representative: Mapping[str, tuple[tuple[int, ...], ...]]
+    representative: Mapping[str, tuple[str, ...]]
     closure_contains: tuple[int, ...]
+    components: tuple[int, ...] | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Component:
     """A component of the singular locus: affine dimension, degree, equations (over QQ, or F_p where that was not reached).
 
-    `orbit` is (rk A, rk V, meet) when the component is known as the closure of that orbit; degree and equations are None when
+    `stratum` is the name of the stratum whose closure the component is, where that is known; degree and equations are None when
     they were not computed. `tangent_dim` is that of the Zariski tangent space at a generic point of it; `multiplicity` that of
     the closure at a random point of it over F_p; `milnor_number` that of an isolated singular point of a hypersurface there, and
     `delta_invariant` that of a singular point of a curve, the length of the normalization modulo the ring.
@@ -56,33 +60,11 @@ class Component:
     dim: int
     degree: int | None
     equations: tuple[str, ...] | None
-    orbit: tuple[int, int, int] | None = None
+    stratum: str | None = None
     tangent_dim: int | None = None
     multiplicity: int | None = None
     milnor_number: int | None = None
     delta_invariant: int | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
-    """A declared stratum of the weights, asked at one random point of it.
-
-    Attributes
-    ----------
-    image_dim: dimension of the stratum's image at that point. critical: whether the differential of the whole model loses rank.
-    tangent_lower, tangent_upper: bounds of the Zariski tangent space at the image, by curves and by equations.
-    components: the numbers, from 1, of the components of the singular locus that contain the image; None when not computed.
-    """
-
-    name: str
-    verdict: Singularity
-    certainty: Certainty
-    image_dim: int
-    critical: bool
-    tangent_lower: int
-    tangent_upper: int | None
-    components: tuple[int, ...] | None
-    weights: Mapping[str, tuple[str, ...]]
 
 
 _LONGEST, _MOST_SHOWN = 160, 6
@@ -104,16 +86,17 @@ class SingularLocus(Result):
     singular_dim, singular_degree: of the singular locus as a reduced set, -1 and 0 when it is empty; degree is None when not
         computed.
     singular_equations, embedded: of the singular scheme, when it was computed. components: of its radical, or closures of the
-        maximal singular orbits.
-    strata: every orbit with its tangent bounds and verdict.
+        maximal singular strata.
+    strata: each with its tangent bounds and verdict. exhaustive: whether they cover the closure, and a verdict holds on all of a
+        stratum.
     theorem: what a paper prints about these orbits, and whether it is so (:mod:`m2bridge.questions.comments`).
-    places: declared strata of the weights, for every model but one layer of attention; completeness: of the equations used there.
+    completeness: of the equations of the closure; None where they were not sought.
     undecided: what was not decided, in sentences.
     certificate: what `m2bridge check` verifies: the dimension, and proved verdicts at representatives of strata.
     """
 
     ANALYSIS: ClassVar[str] = "singular-locus"
-    VERSION: ClassVar[int] = 3
+    VERSION: ClassVar[int] = 4
     COMMENT_FIELDS: ClassVar[tuple[str, ...]] = ("theorem",)
     HEADLINE: ClassVar[tuple[str, ...]] = ("singular_dim", "singular_degree")
 
@@ -130,8 +113,8 @@ class SingularLocus(Result):
     components: tuple[Component, ...] | None
     embedded: tuple[Component, ...] | None
     strata: tuple[Stratum, ...]
+    exhaustive: bool
     theorem: TheoremCheck | None = None
-    places: tuple[Place, ...] = ()
     completeness: str | None = None
     undecided: tuple[str, ...] = ()
     certificate: tuple[Mapping[str, Value], ...] = ()
@@ -164,7 +147,7 @@ class SingularLocus(Result):
                 facts += [("", f"{text} = 0") for text in self.equations if len(text) <= _LONGEST]
         elif self.codim is None:
             partial = "not computed whole at this size; those equations that were found serve as upper bounds"
-            facts.append(("closure", partial if self.strata else "no equations"))
+            facts.append(("closure", partial if self.exhaustive else "no equations"))
         for name, components in (("components", self.components), ("embedded", self.embedded)):
             if components is not None:
                 facts.append((name, "; ".join(map(_component, components)) or "none"))
@@ -172,8 +155,8 @@ class SingularLocus(Result):
         answer = f"singular locus of affine dimension {known(self.singular_dim)}{degree}"
         if self.singular_dim is not None and self.singular_dim < 0:
             answer = "smooth: no singular points"
-        if self.singular_dim is None and (shown := [p for p in self.places if p.verdict == "singular"]):
-            exact = sum(p.certainty.exact for p in shown)
+        if self.singular_dim is None and (shown := [s for s in self.strata if s.verdict == "singular"]):
+            exact = sum(s.certainty.exact for s in shown)
             answer = f"not known as a whole; singular at the images of {len(shown)} strata of the weights, {exact} exactly"
         notes = [] if self.theorem is None else [self.theorem.sentence()]
         if self.theorem is not None and self.theorem.witness is not None:
@@ -183,51 +166,42 @@ class SingularLocus(Result):
         if self.undecided or any(s.verdict == "undecided" for s in self.strata):
             to_prove = "undecided strata need more equations or curves; a longer --timeout"
         return View(
-            answer=answer, facts=tuple(facts), tables=(self._rows() if self.strata else self._place_rows(),), notes=tuple(notes),
+            answer=answer, facts=tuple(facts), tables=(self._rows(),), notes=tuple(notes),
             details=tuple(map(self._reason, self.strata)),
             to_prove=to_prove,
         )  # fmt: skip
 
     def _reason(self, s: Stratum) -> str:
-        """Why an orbit is singular or smooth, and at which point."""
-        if s.verdict == "undecided":
+        """Return why a stratum is singular or smooth, and at which point."""
+        if s.verdict == "undecided" or not self.exhaustive:
             return ""
         above = f"at least {s.tangent_lower} > {self.image_dim}"
         why = above if s.verdict == "singular" else f"at most {s.tangent_upper} = {self.image_dim}"
-        point = ", ".join(f"{name} = {list(map(list, rows))}" for name, rows in s.representative.items())
-        return (
-            f"rk A = {s.rank_a}, rk V = {s.rank_v}, meet {s.meet}: {s.verdict} ({s.certainty.value}), because the tangent space "
-            f"has {why} dimensions, at {point}"
-        )
+        point = ", ".join(f"{name} = [{', '.join(entries)}]" for name, entries in s.representative.items())
+        return f"{_in_words(s)}: {s.verdict} ({s.certainty.value}), because the tangent space has {why} dimensions, at {point}"
 
     def _rows(self) -> Rows:
-        columns = ("rk A", "rk V", "meet", "orbit dim", "tangent ≥", "tangent ≤", "verdict", "certainty")
+        ranks = [
+            name if name == "meet" else f"rk {name}" for name in (self.strata[0].ranks if self.strata else ())
+        ]
+        numbered = any(s.components is not None for s in self.strata)
+        columns = (*ranks, *(() if ranks else ("weights",)), "image dim", "critical", "tangent ≥", "tangent ≤", "verdict",
+                   "certainty", *(("components",) if numbered else ()))  # fmt: skip
+        words = {True: "yes", False: "no", None: "?"}
         cells = []
         for s in self.strata:
-            meet = "" if s.rank_a * s.rank_v == 0 else s.meet
+            named = tuple(map(str, s.ranks.values())) if ranks else (s.name,)
             sure = s.certainty.value if s.verdict != "undecided" else ""
-            numbers = (s.rank_a, s.rank_v, meet, s.orbit_dim, s.tangent_lower, known(s.tangent_upper))
-            cells.append((*map(str, numbers), s.verdict, sure))
-        return Rows(title="Strata", columns=columns, cells=tuple(cells))
+            bounds = (str(s.image_dim), words[s.critical], str(s.tangent_lower), known(s.tangent_upper))
+            inside = (", ".join(map(str, s.components or ())),) if numbered else ()
+            cells.append((*named, *bounds, s.verdict, sure, *inside))
+        return Rows(title="Strata" if ranks else "Strata of the weights", columns=columns, cells=tuple(cells))
 
-    def _place_rows(self) -> Rows:
-        columns = (
-            "weights",
-            "image dim",
-            "critical",
-            "tangent ≥",
-            "tangent ≤",
-            "verdict",
-            "certainty",
-            "components",
-        )
-        cells = []
-        for p in self.places:
-            sure = p.certainty.value if p.verdict != "undecided" else ""
-            parts = "" if p.components is None else ", ".join(map(str, p.components))
-            bounds = ("yes" if p.critical else "no", str(p.tangent_lower), known(p.tangent_upper))
-            cells.append((p.name, str(p.image_dim), *bounds, p.verdict, sure, parts))
-        return Rows(title="Strata of the weights", columns=columns, cells=tuple(cells))
+
+def _in_words(stratum: Stratum) -> str:
+    """Return the ranks of a stratum in words, or its name."""
+    ranks = [f"meet {n}" if name == "meet" else f"rk {name} = {n}" for name, n in stratum.ranks.items()]
+    return ", ".join(ranks) or stratum.name
 
 
 def _component(component: Component) -> str:
@@ -235,7 +209,7 @@ def _component(component: Component) -> str:
     for name, value in (("tangent space", component.tangent_dim), ("multiplicity", component.multiplicity),
                         ("Milnor number", component.milnor_number), ("delta", component.delta_invariant)):  # fmt: skip
         text += "" if value is None else f", {name} {value}"
-    if component.orbit is not None:
-        text += f", closure of the orbit {component.orbit}"
+    if component.stratum is not None:
+        text += f", closure of the stratum {component.stratum}"
     equations = ", ".join(component.equations or ())
     return f"{text}: {equations}" if equations and len(equations) <= _LONGEST else text

@@ -1,9 +1,9 @@
-"""Bounds of Zariski tangent spaces of a closure at a point, and the verdict that they allow.
+"""Lower bounds of Zariski tangent spaces of a closure at a point, by curves in the image and without equations.
 
-From below by curves in the image, without equations: if W(s) = W + s B is a line of weights and the image point moves as
+Let if W(s) = W + s B is a line of weights and the image point moves as
 z + s^k w + ..., with w the first coefficient that does not vanish, then w lies in the tangent cone at z and hence in the Zariski
 tangent space. Spans of such w, over lines through every known weight of the fiber, are computed over ZZ, so the bound is a
-statement over QQ. From above by equations.
+statement over QQ. From above by equations (:mod:`m2bridge.questions.singular_locus.equations`).
 """
 
 from __future__ import annotations
@@ -15,22 +15,14 @@ from typing import Any
 import flint
 import numpy as np
 
-from m2bridge.certainty import Certainty
-from m2bridge.errors import InputError
 from m2bridge.families.base import Model, Weights
-from m2bridge.linear.modular import rank_mod
-from m2bridge.linear.primes import LARGE_PRIME, given_numbers
+from m2bridge.linear.primes import LARGE_PRIME
 from m2bridge.programs.arithmetics import elementwise, object_array
 from m2bridge.programs.instructions import flat_parts
 from m2bridge.questions import over_q
-from m2bridge.questions.closure import Closure
-from m2bridge.questions.point import Point
-from m2bridge.questions.singular_locus.result import Singularity
 
-_IDLE_CURVES = 4
+_IDLE_CURVES = 12
 """Stop after this many further curves that add nothing; stopping early only weakens the bound."""
-_IDLE_CURVES_BELOW_EXPECTED = 60
-"""The same while the span is smaller than floating point suggests: at M(6,6,6) most curves repeat known vectors."""
 _CHUNK = 4096
 _ORDERS = range(2, 64)
 """A curve's first coefficient that does not vanish is looked for among these: from 0 a deep network moves at a high order."""
@@ -38,88 +30,24 @@ Line = tuple[np.ndarray, np.ndarray, list[Fraction]]
 """Flat weights and a direction, and the tangent vector of the image of this line."""
 
 
-def verdict_of(
-    dim: tuple[int, int], lower: int, upper: int | None, sure: Certainty, *, complete: bool = False
-) -> tuple[Singularity, Certainty]:
-    """What bounds of a tangent space show, when `dim` are proved bounds of the variety's dimension, the lower one first.
-
-    A tangent space larger than the upper bound of the dimension shows a singular point, one that is not larger than the lower
-    bound a smooth one: the dimension itself, and that of every tangent space, lies in between. `upper` is as sure as `sure`, and
-    it is the tangent space itself where the equations are `complete`.
-    """
-    if lower > dim[1]:
-        return "singular", Certainty.PROVED
-    if upper is not None and upper <= dim[0]:
-        return "smooth", sure
-    if upper is not None and complete and upper > dim[1]:
-        return "singular", sure
-    return "undecided", Certainty.PROBABLE
-
-
-# -- from above ------------------------------------------------------------------------------------------------------------------
-
-
-def tangent_upper(found: Closure, point: Point) -> tuple[int | None, Certainty]:
-    """Coordinates minus the rank of the equations' Jacobian at the image of the point, and how sure that bound is."""
-    if found.equations is None:
-        return None, Certainty.PROBABLE
-    p = found.characteristic
-    if p and given_numbers(None, point.weights).divided_by(p) is not None:  # modulo p this is another point
-        return None, Certainty.PROBABLE
-    image = point.image(p)
-    rows = [equation.gradient(image) for equation in found.equations]
-    if not rows:
-        return len(image), Certainty.PROVED
-    if p:
-        return len(image) - rank_mod(np.array(rows, dtype=object), p), Certainty.PROBABLE
-    substituted = any(e.witness == "substitution" and e.value is True for e in found.evidence)
-    if not substituted and found.completeness == "complete" and found.certainty.exact:
-        return len(image) - over_q.rank(rows), found.certainty
-    return len(image) - over_q.rank(rows), Certainty.PROVED if substituted else Certainty.PROBABLE
-
-
-def check_on(found: Closure, point: Point) -> None:
-    """Refuse a point that is not on the variety, with the equation that it violates and its value there."""
-    p = found.characteristic
-    if found.equations is None or (p and given_numbers(None, point.weights).divided_by(p) is not None):
-        return
-    image = point.image(p)
-    for index, equation in enumerate(found.equations):
-        value = equation.at(image) % p if p else equation.at(image)
-        if value:
-            where = f"modulo {p}" if p else "exactly"
-            raise InputError(
-                f"the point is not on the variety: equation {index} ({equation.text()[:60]}) is {value} there, {where}"
-            )
-
-
-# -- from below ------------------------------------------------------------------------------------------------------------------
-
-
 def exact_span(
     model: Model, fiber: Sequence[Weights], rng: np.random.Generator, *, enough: int | None = None
 ) -> int:
-    """Dimension of the span, over QQ, of tangent vectors of curves through the common image point of `fiber`.
+    """Return the dimension of the span, over QQ, of tangent vectors of curves through the common image point of `fiber`.
 
-    That is a lower bound of the Zariski tangent dimension of the image closure at that point, proved over QQ. The model
-    has arbitrary weights (:attr:`~m2bridge.families.base.Model.free`); more weights of the fiber can only raise the bound.
-    Nothing more is looked for once the span has more than `enough` dimensions.
+    That is a lower bound of the Zariski tangent dimension of the image closure at that point, proved over QQ.
     """
     return len(spanning_lines(model, fiber, rng, enough=enough))
 
 
 def spanning_lines(
-    model: Model,
-    fiber: Sequence[Weights],
-    rng: np.random.Generator,
-    *,
-    enough: int | None = None,
-    expected: int | None = None,
+    model: Model, fiber: Sequence[Weights], rng: np.random.Generator, *, enough: int | None = None
 ) -> list[Line]:
     """Return lines through the weights of a fiber whose tangent vectors are independent over QQ.
 
-    The directions are random, so that the number of lines is a lower bound of the dimension of the span. `expected` is an
-    estimate of that dimension; the search tries harder below it.
+    The model has arbitrary weights (:attr:`~m2bridge.families.base.Model.free`). The directions are random, so that the number of
+    lines is a lower bound of the dimension of the span; more weights of the fiber can only raise it. The search ends once the
+    span has more than `enough` dimensions.
     """
     lines: list[Line] = []
     span = _Span(model.coordinate_count)
@@ -130,10 +58,7 @@ def spanning_lines(
         lines += [(base, unit, v) for unit, v in zip(units, first_order, strict=True) if span.add(v)]
         kernel = over_q.kernel(np.array(first_order, dtype=object).T)
         idle = 0
-        while len(kernel) and len(lines) < most:
-            below = expected is not None and len(lines) < expected
-            if idle >= (_IDLE_CURVES_BELOW_EXPECTED if below else _IDLE_CURVES):
-                break
+        while len(kernel) and len(lines) < most and idle < _IDLE_CURVES:
             direction = rng.integers(-3, 4, size=len(kernel)).astype(object) @ kernel
             vector = _leading(model, base, direction, orders=_ORDERS)
             idle += 1

@@ -1,111 +1,41 @@
-"""Where is the image of any polynomial model singular? From the equations of its closure, and in its weights.
+"""The singular scheme of a closure whose equations are complete: its components, by ranks of the equations' Jacobian.
 
-The equations come from the question about the closure. Macaulay2 finds the components of the singular locus by ranks of their
-Jacobian (``singular_strata``), over F_p and again over QQ or a second prime. Points of declared strata of the weights (smaller
-ranks, equal or zero neurons) are asked one by one from both sides, by curves and by equations; these verdicts never read what
-the template found, so the two can contradict each other. Where equations are out of reach, curves alone show singular points.
+Macaulay2 computes them (``singular_strata``) over F_p, and again over QQ or a second prime. The points of the components that it
+finds are examined once more here.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import comb
 from typing import Any
 
 import numpy as np
 
 from m2bridge.certainty import Certainty
-from m2bridge.errors import LimitError, NotPolynomialError
-from m2bridge.evidence import Evidence, labelled
+from m2bridge.evidence import Evidence
 from m2bridge.families import Model
-from m2bridge.families.rational_cone import is_rational_map
-from m2bridge.frontends.polynomials import parse_polynomial, polynomial_text
+from m2bridge.families.strata import Strata
+from m2bridge.families.symbolic import symbolic_map
+from m2bridge.frontends.polynomials import for_macaulay2, parse_polynomial, polynomial_text
 from m2bridge.linear.modular import eliminate, rank_mod
-from m2bridge.linear.primes import MACAULAY2_PRIME, check_prime, given_numbers, prime_for, primes_below
+from m2bridge.linear.primes import given_numbers, primes_below
 from m2bridge.protocol import Values
 from m2bridge.questions import over_q
-from m2bridge.questions.closure import Closure, Equation, closure, image_of
-from m2bridge.questions.dimension import dimension
+from m2bridge.questions.closure import Closure, Equation, image_of
 from m2bridge.questions.kernel import Context
-from m2bridge.questions.singular_locus.places import places_in_weights
-from m2bridge.questions.singular_locus.result import Component, Place, SingularLocus
+from m2bridge.questions.singular_locus.result import Component
 
 TEMPLATE = "singular_strata"
-_MOST_COORDINATES = 200
 _SHARE = 0.5
-"""Of the time left, for the closure, and for the components modulo p."""
+"""Of the time left, for the components modulo p."""
 _SHARE_AGAIN = 0.25
-"""Of the time left, for the kernel and the components over QQ, on which the certainty rests; then for a second prime."""
-_KERNEL_COORDINATES = 12
-"""The kernel over QQ is computed up to so many coordinates: the closure over QQ of lightning(d=2,dp=2), which has 12, takes
-11 s with everything."""
+"""Of the time left, for the components over QQ, on which the certainty rests; then for a second prime."""
 _STARTING_MINORS = 8
+_MOST_MINORS = 20_000
+"""Of the Jacobian, beyond which the scheme is not computed where strata decide without it."""
 _METHOD = "components by ranks of the equations' Jacobian"
-
-
-def general_locus(context: Context, model: Model, *, force: bool) -> SingularLocus:
-    """The singular locus of the closure of the image of any polynomial model."""
-    if not (model.polynomial or is_rational_map(model)):
-        raise NotPolynomialError(
-            f"{model} is not polynomial: its image has no Zariski closure with equations; ask for its dimension, or for the "
-            "polynomial (lightning) network of the same sizes"
-        )
-    chosen = None if context.prime is None else check_prime(context.prime)
-    prime = prime_for(given_numbers(model), chosen=chosen, default=MACAULAY2_PRIME)
-    context.require_engine()
-    context.report_progress("dimension")
-    size = context.ask_question(dimension, model, engine=False, certify=False)
-    found = _closure(context, model, force=force)
-    span = None if found is None else in_span(found)
-    parts = Parts()
-    if span is not None and span.complete:
-        parts = _components(context, model, span, span.found.characteristic or prime)
-    places: tuple[Place, ...] = ()
-    late = None
-    if model.polynomial:  # curves of weights are those of a polynomial map
-        places, late = places_in_weights(
-            context, model, size, None if span is None else span.found, parts.components
-        )
-    context.add_evidence(*(e for e in size.evidence if e.quantity == "image_dim" and e.value is not None))
-    singular_dim = singular_degree = None
-    # without components the answer as a whole is not proved, even where each singular place is
-    certainty = Certainty.PROBABLE
-    if parts.components is not None:
-        singular_dim = max((c.dim for c in parts.components), default=-1)
-        singular_degree = sum(c.degree or 0 for c in parts.components if c.dim == singular_dim)
-        certainty = Certainty.weakest([size.certainty, parts.certainty])
-    closed: dict[str, Any] = dict.fromkeys(("span_dim", "codim", "degree", "generators", "completeness"))
-    if span is not None:
-        closed = {name: getattr(span.found, name) for name in closed if name != "generators"}
-        closed["generators"] = {str(k): n for k, n in span.found.generator_counts.items()}
-    return context.build_result(
-        SingularLocus, model=model.spec, options={"prime": prime}, image_dim=size.image_dim, ambient_dim=model.ambient_dim,
-        **closed, equations=() if span is None else tuple(f.text() for f in span.equations),
-        singular_dim=singular_dim, singular_degree=singular_degree, singular_equations=parts.radical,
-        components=parts.components, embedded=None, strata=(), places=places,
-        undecided=_undecided(model, span, parts, places), certainty=certainty,
-        evidence=labelled(context.evidence, ("tangent", "singular at", "rank at")),
-        limit=parts.limit or (span.found.limit if span is not None else None) or late,
-    )  # fmt: skip
-
-
-def _closure(context: Context, model: Model, *, force: bool) -> Closure | None:
-    """The closure's equations over QQ where they are in reach."""
-    if model.coordinate_count > _MOST_COORDINATES and not force:
-        return None
-    context.report_progress("equations of the closure")
-    options: dict[str, Any] = {"field": "QQ"} if context.prime is None else {"prime": context.prime}
-    found = context.ask_question(closure, model, equations=True, share=_SHARE, **options)
-    wanted = found.completeness == "complete" and not found.certainty.exact and context.prime is None
-    if wanted and model.coordinate_count <= _KERNEL_COORDINATES:
-        try:  # the kernel over QQ, which is all of the ideal, where it takes seconds
-            options |= {"method": "kernel", "share": _SHARE_AGAIN}
-            kernel = context.ask_question(closure, model, equations=True, **options)
-            if kernel.completeness == "complete" and kernel.certainty.exact:
-                found = kernel
-        except LimitError:
-            pass
-    return found
 
 
 # -- equations in the span -------------------------------------------------------------------------------------------------------
@@ -123,8 +53,16 @@ class InSpan:
     def complete(self) -> bool:
         return self.found.completeness == "complete" and self.found.agreement is not False
 
-    def request(self, p: int, minors: Sequence[object], *, seed: int) -> dict[str, object]:
-        """Values for the template; over QQ (p = 0) only when the equations are."""
+    @property
+    def minor_count(self) -> int:
+        """The number of minors of the Jacobian that define the singular scheme."""
+        codim = self.found.codim or 0
+        return comb(len(self.equations), codim) * comb(len(self.basis), codim)
+
+    def request(
+        self, p: int, minors: Sequence[object], closures: Sequence[object], *, seed: int
+    ) -> dict[str, object]:
+        """Return the values for the template; over QQ (p = 0) only when the equations are."""
         place = {c: i for i, c in enumerate(self.basis)}
         polynomials = [
             [list(f.coefficients), [[place[i] for i in m] for m in f.monomials]] for f in self.equations
@@ -132,7 +70,7 @@ class InSpan:
         numbers = np.random.default_rng([seed, 33]).integers(1, 10_000, size=97).tolist()
         return {
             "p": p, "variableCount": len(self.basis), "polynomials": polynomials,
-            "chosenMinors": list(minors), "numbers": numbers, "wantPoints": p > 0,
+            "chosenMinors": list(minors), "closures": list(closures), "numbers": numbers, "wantPoints": p > 0,
             "wantNumbers": self.found.characteristic > 0,
         }  # fmt: skip
 
@@ -190,41 +128,82 @@ def in_span(found: Closure) -> InSpan | None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Parts:
-    """Components of the singular locus, generators of its radical, which limit was reached, and how sure they are."""
+class Scheme:
+    """Components of the singular locus, embedded ones, generators of the radical, and how sure they are.
+
+    `components` is None where they were not computed, and `embedded` unless strata determine the associated primes.
+    """
 
     components: tuple[Component, ...] | None = None
+    embedded: tuple[Component, ...] | None = None
     radical: tuple[str, ...] | None = None
-    limit: str | None = None
     certainty: Certainty = Certainty.PROBABLE
 
 
-def _components(context: Context, model: Model, span: InSpan, p: int) -> Parts:
-    """The components over F_p, and once more over QQ, or else over a second prime; over others where two of them differ."""
-    minors = span.minors(model, p, context.seed)
-    send = span.request(p, minors, seed=context.seed)
+def singular_scheme(context: Context, strata: Strata, span: InSpan | None, p: int) -> Scheme:
+    """Return the components of the singular locus over F_p, and once more over QQ, or else over a second prime.
+
+    Where two of these differ, a third prime decides. Where strata are exhaustive and minors many, the strata decide alone.
+    """
+    if span is None or not span.complete:
+        return Scheme()
+    if strata.exhaustive and span.minor_count > _MOST_MINORS:
+        return Scheme()
+    model = strata.model
+    p = span.found.characteristic or p
+    send = span.request(p, span.minors(model, p, context.seed), _closures(strata, span), seed=context.seed)
     context.report_progress("singular locus")
-    values, limit = context.run_template(TEMPLATE, send, share=_SHARE)
+    values, _ = context.run_template(TEMPLATE, send, share=_SHARE, decisive=not strata.exhaustive)
     if "singular_components" not in values:
-        return Parts(limit=limit)
+        return Scheme()
     runs, exact, certainty = {p: values}, None, Certainty.PROBABLE
     if not span.found.characteristic:
         over_q_values, _ = context.run_template(
-            TEMPLATE, {**send, "p": 0, "wantPoints": False, "wantNumbers": True}, share=_SHARE_AGAIN
-        )
+            TEMPLATE, {**send, "p": 0, "wantPoints": False, "wantNumbers": True}, share=_SHARE_AGAIN, decisive=False
+        )  # fmt: skip
         if "singular_components" in over_q_values:
             exact, certainty = over_q_values, span.found.certainty
         for other in primes_below(p - 1, count=2, numbers=given_numbers(model)):
             if _agreed(exact, runs) is None:
-                second, _ = context.run_template(TEMPLATE, {**send, "p": other}, share=_SHARE_AGAIN)
+                second, _ = context.run_template(
+                    TEMPLATE, {**send, "p": other}, share=_SHARE_AGAIN, decisive=False
+                )
                 runs |= {other: second} if "singular_components" in second else {}
     p = _agreed(exact, runs) or p
     values = runs[p]
     best = values if exact is None else exact
     _say_sizes(context, exact, runs, certainty)
     _witness_points(context, span, values, p)
-    radical = tuple(map(span.renamed, best.strings("radical"))) if "radical" in best else None
-    return Parts(components=_read(best, values, span), radical=radical, limit=limit, certainty=certainty)
+    return Scheme(
+        components=_read(best, values, span), embedded=_embedded(best, span), certainty=certainty,
+        radical=tuple(map(span.renamed, best.strings("radical"))) if "radical" in best else None,
+    )  # fmt: skip
+
+
+def _closures(strata: Strata, span: InSpan) -> list[object]:
+    """Return the closures of all strata but the dense one, as (number of variables, coordinates); a point has none.
+
+    The singular scheme is stable under a connected group with finitely many orbits, so that its associated primes are ideals of
+    closures of orbits.
+    """
+    closures: list[object] = []
+    for stratum in strata.strata()[:-1] if strata.exhaustive else ():
+        source = strata.parametrization(stratum)
+        if source is None:
+            closures.append([0, []])
+            continue
+        polynomials = symbolic_map(source)
+        closures.append([source.parameter_count, [for_macaulay2(polynomials[i]) for i in span.basis]])
+    return closures
+
+
+def _embedded(values: Values, span: InSpan) -> tuple[Component, ...] | None:
+    if "embedded" not in values:
+        return None
+    return tuple(
+        Component(dim=dim, degree=degree, equations=tuple(map(span.renamed, texts)))
+        for dim, degree, texts in values["embedded"]
+    )
 
 
 def _agreed(exact: Values | None, runs: Mapping[int, Values]) -> int | None:
@@ -335,26 +314,3 @@ def _witness_points(context: Context, span: InSpan, values: Values, p: int) -> N
                 prime=p,
             ),
         )
-
-
-def _undecided(model: Model, span: InSpan | None, parts: Parts, places: Sequence[Place]) -> tuple[str, ...]:
-    """What this answer leaves open, in sentences that say what would settle it."""
-    found = []
-    if span is None:
-        found.append(
-            f"all points outside the listed strata: no equations of the closure in {model.coordinate_count} coordinates were "
-            "looked for or found; --force tries, or ask `singular-point` at weights of your own"
-        )
-    elif not span.complete:
-        found.append(
-            f"all points outside the listed strata: the equations are {span.found.completeness}; a longer --timeout, or "
-            "`closure --max-degree`"
-        )
-    elif parts.components is None:
-        found.append("the components of the singular locus: Macaulay2 reached its limit; a longer --timeout")
-    found += [
-        f"{place.name}: the bounds of the tangent space do not decide"
-        for place in places
-        if place.verdict == "undecided"
-    ]
-    return tuple(found)
