@@ -23,8 +23,8 @@ CONIC = Equation(degree=2, coefficients=(1, -1), monomials=((0, 2), (1, 1)))
 
 def answer(field: str = "QQ", equations: tuple[Equation, ...] | None = (CONIC,)) -> Closure:
     return Closure(
-        model="map", certainty=Certainty.PROVED, agreement=True, evidence=(), seed=0, seconds=0.0, ambient_dim=3, coordinates="z",
-        coordinate_count=3, span_dim=3, linear_forms=0, image_dim=2, codim=1, degree=2, generator_counts={2: 1},
+        model="map", certainty=Certainty.COMPUTED, agreement=True, evidence=(), seed=0, seconds=0.0, ambient_dim=3,
+        coordinates="z", coordinate_count=3, span_dim=3, linear_forms=0, image_dim=2, codim=1, degree=2, generator_counts={2: 1},
         hilbert_function=(1, 3, 5), completeness="complete", degree_bound=2, method="interpolation", field=field,
         equations=equations, variables=("s^2", "s*t", "t^2"),
     )  # fmt: skip
