@@ -40,7 +40,7 @@ _STARTS = {2: 300, 3: 1500}
 _BISECTIONS = 12
 _CLOSE = 1e-3
 """Singular points closer than this, relative to the sides of the box, are identified."""
-_LONGEST = 90
+_LONGEST_CAPTION = 90
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -275,7 +275,7 @@ def draw(hypersurface: HypersurfaceSection, path: Path) -> None:
         text = text_of(hypersurface.polynomial)
         caption = (
             f"{hypersurface.affine_slice.title}: {text} = 0"
-            if len(text) <= _LONGEST
+            if len(text) <= _LONGEST_CAPTION
             else hypersurface.affine_slice.title
         )
         size = 6.5 if len(caption) < 75 else 5

@@ -28,8 +28,8 @@ from m2bridge.views import cut
 
 _AGREEMENT = {True: "agree", False: "disagree", None: "one"}
 _MOST_SHEETS = 12
-_MOST_COLUMNS = 3
-_LONGEST = 160
+_MOST_TABLE_COLUMNS = 3
+_LONGEST_TABLE_VALUE = 160
 _MANY = 1_000
 """With more records than this the page omits diagrams, tables and LaTeX sentences, so that it opens within seconds."""
 
@@ -107,7 +107,7 @@ def _groups(answered: Sequence[Answered]) -> list[dict[str, Any]]:
             quantity
             for quantity in _quantities(name)
             if any(whole_number(result, quantity) is not None for _, (_, result) in members)
-        ][:_MOST_COLUMNS]
+        ][:_MOST_TABLE_COLUMNS]
         rows = [
             _row(number, entry, result, columns, brief=len(answered) > _MANY)
             for number, (entry, result) in members
@@ -134,7 +134,7 @@ def _row(
     return {
         "number": number,
         "model": _called(result),
-        "answer": boxes.typeset(cut(view.answer, _LONGEST)),
+        "answer": boxes.typeset(cut(view.answer, _LONGEST_TABLE_VALUE)),
         "certainty": result.sure,
         "agreement": _AGREEMENT[result.agreement],
         "cells": ["" if value is None else str(value) for value in values],
@@ -152,9 +152,9 @@ def _row(
 
 def _called(result: Result) -> str:
     """Return the spec of the model where it is short and the model has no name, else its title."""
-    if len(result.model) <= _LONGEST // 2 and result.name is None:
+    if len(result.model) <= _LONGEST_TABLE_VALUE // 2 and result.name is None:
         return result.model
-    return cut(title_of(result), _LONGEST)
+    return cut(title_of(result), _LONGEST_TABLE_VALUE)
 
 
 def _evidence(result: Result) -> list[tuple[str, str, str, str]]:

@@ -150,10 +150,11 @@ def answer(findings: Findings, *, method: str, equations: bool, options: Mapping
     kept = equations or (len(curved) == 1 and len(curved[0].text()) <= _SHORT_EQUATION)
     series = _hilbert_series(findings)
     evidence = [*findings.report.evidence, *_dense_evidence(findings), *_series_evidence(findings)]
+    setting.context.add_evidence(*evidence, *_codim_evidence(findings, evidence))
     return setting.context.build_result(
         Closure, model=model.spec, options=dict(options),
         certainty=Certainty.COMPUTED if findings.exact else Certainty.PROBABLE,
-        evidence=[*evidence, *_codim_evidence(findings, evidence)], limit=findings.limit, certificate=certificate.documents,
+        limit=findings.limit, certificate=certificate.documents,
         ambient_dim=model.ambient_dim, coordinate_count=model.coordinate_count, coordinates=model.coordinate_description,
         span_dim=size.span.dim - image.homogenized, linear_forms=len(size.span.linear_forms),
         image_dim=findings.image_dim, codim=size.codim, degree=findings.degree,

@@ -27,7 +27,7 @@ from m2bridge.symmetry.finite import finite_group, permuted_axes, permuting_elem
 from m2bridge.symmetry.search import Search
 
 _MOST_PERMUTATIONS = 24
-_LARGEST_COEFFICIENT = 30_000
+_LARGEST_FORM_COEFFICIENT = 30_000
 """Coefficients of a slice's forms are below this: one of `n` orbits lies on a form's zeros with probability at most n / 30000."""
 _MOST_ELEMENTS = 200
 """So many elements of their finite group are used."""
@@ -156,9 +156,9 @@ def slice_of(model: Model, seed: int) -> TorusSlice | None:
     rng, forms = np.random.default_rng([seed, 97]), []
     for row in characters:
         form = np.array(
-            [int(rng.integers(1, _LARGEST_COEFFICIENT)) if k == 1 else 0 for k in row], dtype=object
+            [int(rng.integers(1, _LARGEST_FORM_COEFFICIENT)) if k == 1 else 0 for k in row], dtype=object
         )
-        forms.append((form, int(rng.integers(1, _LARGEST_COEFFICIENT))))
+        forms.append((form, int(rng.integers(1, _LARGEST_FORM_COEFFICIENT))))
     return TorusSlice(characters=characters, forms=tuple(forms))
 
 
