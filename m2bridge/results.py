@@ -87,6 +87,8 @@ class Result:
     VERSION: ClassVar[int]
     HEADLINE: ClassVar[tuple[str, ...]] = ()
     """The quantities that the first line states, by their names in the evidence."""
+    AT_POINT: ClassVar[tuple[str, ...] | None] = None
+    """How the quantities begin that are meant at a point, if the others are generic; None if evidence has its scope already."""
     COMMENT_FIELDS: ClassVar[tuple[str, ...]] = ()
     """Fields that comments fill: what papers print about the answer (:mod:`m2bridge.questions.comments`)."""
 

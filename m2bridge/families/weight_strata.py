@@ -14,7 +14,7 @@ import numpy as np
 from m2bridge.families.base import Model
 
 _MOST_STRATA = 24
-_SPREAD = 500
+_LARGEST_DRAWN_ENTRY = 500
 """Weights are drawn below this: among small integers special points, say the node of t^2-1, t^3-t, are not rare."""
 
 Move = Callable[[np.ndarray], np.ndarray]
@@ -123,7 +123,7 @@ def _equal(i: int, j: int | None = None) -> Move:
 def _stratum(
     model: Model, special: Sequence[str], name: str, how: Move | int, rng: np.random.Generator
 ) -> WeightStratum:
-    weights = {n: rng.integers(1, _SPREAD, size=shape) * rng.choice([-1, 1], size=shape)
+    weights = {n: rng.integers(1, _LARGEST_DRAWN_ENTRY, size=shape) * rng.choice([-1, 1], size=shape)
                for n, shape in model.parameters.items()}  # fmt: skip
     still = {n: np.zeros(shape, dtype=object) for n, shape in model.parameters.items()}
     directions = []
@@ -132,7 +132,10 @@ def _stratum(
         if n in special and not isinstance(how, int):
             weights[n], along = how(weights[n]), map(how, along)
         elif n in special and isinstance(how, int):  # a product of rank k
-            left, right = (rng.integers(1, _SPREAD, size=size) for size in ((shape[0], how), (how, shape[1])))
+            left, right = (
+                rng.integers(1, _LARGEST_DRAWN_ENTRY, size=size)
+                for size in ((shape[0], how), (how, shape[1]))
+            )
             lefts, rights = (np.eye(m.size, dtype=object).reshape(-1, *m.shape) for m in (left, right))
             weights[n], along = left @ right, [*(lefts @ right), *(left @ rights)]
         # a move of a single number gives a number, not an array

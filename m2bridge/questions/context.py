@@ -15,7 +15,7 @@ from m2bridge import protocol, scripts
 from m2bridge.alarm import suspended_alarm
 from m2bridge.engine import Engine, Run, open_engine
 from m2bridge.errors import InputError, LimitError, M2BridgeError, NoEngineError, TimeLimitError
-from m2bridge.evidence import Evidence
+from m2bridge.evidence import Evidence, labelled
 from m2bridge.families import Model
 from m2bridge.limits import Clock, LimitReached, Limits
 from m2bridge.linear.primes import check_prime, is_prime
@@ -217,11 +217,12 @@ class Context:
         return answer
 
     def build_result(self, kind: type[R], **fields: Any) -> R:
-        """Make the result from the question's fields and from what all results have."""
-        own = {"evidence": self.evidence, "agreement": None, "seed": self.seed, **fields}
-        own["evidence"] = tuple(own["evidence"])
+        """Make the result from the question's fields and from what all results have, the evidence that was added among them."""
+        evidence = self.evidence if kind.AT_POINT is None else labelled(self.evidence, kind.AT_POINT)
+        own = {"agreement": None, "seed": self.seed, **fields}
         own["limit"] = fields.get("limit") or self.limit
         common = {
+            "evidence": evidence,
             "engine": self.engine_use,
             "scripts": tuple(self.scripts),
             "seconds": self.clock.elapsed,

@@ -29,8 +29,8 @@ from m2bridge.questions.singular_locus.tangents import Line, first_order_images,
 from m2bridge.results import Result, register_result
 from m2bridge.views import View, known
 
-_MOST_COORDINATES = 200
-_SHARE = 0.5
+_MOST_POINT_COORDINATES = 200
+_SHARE_FOR_SECOND_PROOF = 0.5
 """Of the time left, for equations where curves alone have settled the verdict: they are a second witness then."""
 
 
@@ -124,9 +124,9 @@ def singular_point(
         raise NotPolynomialError(
             f"{model} is not polynomial: its image has no Zariski tangent spaces; `dimension --at` gives the rank there"
         )
-    if model.coordinate_count > _MOST_COORDINATES:
+    if model.coordinate_count > _MOST_POINT_COORDINATES:
         raise InputError(
-            f"{model} has {model.coordinate_count} coordinates; singular-point takes at most {_MOST_COORDINATES}; "
+            f"{model} has {model.coordinate_count} coordinates; singular-point takes at most {_MOST_POINT_COORDINATES}; "
             "`dimension --at` gives the rank there at any size"
         )
     point = resolve(model, one_of(at, stratum, rationalize), context.seed)
@@ -135,7 +135,7 @@ def singular_point(
     context.report_progress("curves")
     rank, lines = _rank_and_curves(_free_point(point), context.seed)
     lower = over_q.rank([vector for _, _, vector in lines]) if lines else rank
-    share = _SHARE if lower > size.upper_bound else None
+    share = _SHARE_FOR_SECOND_PROOF if lower > size.upper_bound else None
     found = context.ask_question(
         closure, model, field="QQ", max_degree=max_degree, equations=True, share=share
     )

@@ -14,7 +14,7 @@ import numpy as np
 
 from m2bridge.certainty import Certainty
 from m2bridge.errors import InputError, OutOfReachError
-from m2bridge.evidence import Evidence, labelled, settle
+from m2bridge.evidence import Evidence, settle
 from m2bridge.families import Attention, Model
 from m2bridge.families.attention_strata import LayerStrata
 from m2bridge.limits import LimitReached
@@ -33,11 +33,11 @@ from m2bridge.questions.orbits import exchanged
 __all__ = ["Boundary", "OrbitPlace", "PlacedPoint", "Region", "boundary", "decide"]
 
 TEMPLATE = "boundary"
-_MOST_COORDINATES = 400
+_MOST_BOUNDARY_COORDINATES = 400
 _IDEAL_COORDINATES = 60
-_KERNEL_COORDINATES = 12
+_MOST_CLOSURE_COORDINATES = 12
 """Up to so many, the closure's own equations take Macaulay2 a moment."""
-_SHARE = 0.25
+_SHARE_FOR_FIBERS = 0.25
 """Of the time left, for the fibers of all points at once; those that are not finished are asked again one by one."""
 CRITERION: dict[str, Any] = {
     "ancestry": "formula", "certainty": Certainty.THEOREM,
@@ -55,10 +55,10 @@ def check_model(model: Model, *, force: bool = False) -> Attention:
             "any polynomial model in the closure, the complex image and the real image"
         )
     layer = LayerStrata(model.knowledge.layer).model
-    if layer.coordinate_count > _MOST_COORDINATES and not force:
+    if layer.coordinate_count > _MOST_BOUNDARY_COORDINATES and not force:
         raise OutOfReachError(
-            f"{layer} has {layer.coordinate_count} coordinates; beyond {_MOST_COORDINATES} the fibers take Macaulay2 hours; "
-            "--force tries anyway",
+            f"{layer} has {layer.coordinate_count} coordinates; beyond {_MOST_BOUNDARY_COORDINATES} the fibers take "
+            "Macaulay2 hours; --force tries anyway",
             estimate=layer.coordinate_count,
         )
     return layer
@@ -111,7 +111,7 @@ def boundary(
     if checked.d >= 2 and checked.coordinate_count <= _IDEAL_COORDINATES:
         send = {"d": checked.d, "dp": checked.dp, "points": [list(z) for z in asked.values()]}
         values, limit = context.run_template(TEMPLATE, send)
-    if checked.coordinate_count <= _KERNEL_COORDINATES:
+    if checked.coordinate_count <= _MOST_CLOSURE_COORDINATES:
         values = {**values, **_closure_values(context, checked, list(asked.values()))}
     context.report_progress("witnesses")
     dims, more = parts_of.dimensions(checked, values, context.seed)
@@ -128,7 +128,7 @@ def boundary(
         )
     # one script for all fibers, among networks with any A: rk A is the rank of a flattening
     any_rank = checked.with_rank(checked.d)
-    known = known_fibers(context, any_rank, list(asked.values()), share=_SHARE)
+    known = known_fibers(context, any_rank, list(asked.values()), share=_SHARE_FOR_FIBERS)
     placed: dict[str, PlacedPoint] = {}
     try:
         # what was asked about comes first
@@ -145,7 +145,7 @@ def boundary(
         parts=parts_of.regions(checked, image_dim, dims, values), examples=tuple(placed.values()),
         orbits=parts_of.orbit_places(checked),
         certainty=Certainty.weakest(settled[name].certainty for name in _REPORTED if name in settled),
-        evidence=labelled(context.evidence, ("where", "real weights")), limit=limit,
+        limit=limit,
     )  # fmt: skip
 
 

@@ -11,7 +11,7 @@ from m2bridge.questions.boundary.criterion import Where
 from m2bridge.results import Result, TheoremCheck, register_result
 from m2bridge.views import Rows, View, cut
 
-_LONGEST = 320
+_LONGEST_SHOWN_POINT = 320
 Matrix = tuple[tuple[str, ...], ...]
 
 
@@ -90,6 +90,7 @@ class Boundary(Result):
     VERSION: ClassVar[int] = 2
     COMMENT_FIELDS: ClassVar[tuple[str, ...]] = ("theorem", "corollary")
     HEADLINE: ClassVar[tuple[str, ...]] = ("image_dim", "boundary_dim", "closure_only_dim")
+    AT_POINT: ClassVar[tuple[str, ...]] = ("where", "real weights")
 
     image_dim: int
     boundary_dim: int
@@ -120,7 +121,7 @@ class Boundary(Result):
         for part in self.parts:
             text = ", ".join(f"{equation} = 0" for equation in part.equations)
             inequality = "" if part.inequality is None else f"; {part.inequality}"
-            if part.equations and len(text + inequality) <= _LONGEST:
+            if part.equations and len(text + inequality) <= _LONGEST_SHOWN_POINT:
                 notes.append(f"  {part.name}: {text}{inequality}")
         notes += [check.sentence() for check in (self.theorem, self.corollary) if check is not None]
         sets = [

@@ -15,7 +15,7 @@ import numpy as np
 
 from m2bridge.certainty import Certainty
 from m2bridge.errors import NotPolynomialError, OutOfReachError
-from m2bridge.evidence import Evidence, labelled, settle
+from m2bridge.evidence import Evidence, settle
 from m2bridge.families import Model
 from m2bridge.families.rational_cone import is_rational_map
 from m2bridge.families.strata import Strata, strata_of
@@ -43,8 +43,7 @@ from m2bridge.questions.singular_locus.strata import CurvesAt, curves_at_strata,
 
 __all__ = ["Component", "SingularLocus", "Stratum", "singular_locus"]
 
-_MOST_COORDINATES = 2500
-_AT_POINT = ("tangent", "singular at", "rank at", "one reduced point")
+_MOST_STRATA_COORDINATES = 2500
 
 
 @question(
@@ -95,7 +94,7 @@ def singular_locus(context: Context, model: Model, *, force: ForceOption = False
         ambient_dim=subject.ambient_dim, **_closure_fields(context, strata, span, prime),
         singular_dim=singular_dim, singular_degree=singular_degree, singular_equations=scheme.radical, components=components,
         embedded=scheme.embedded, strata=named, exhaustive=strata.exhaustive, undecided=undecided,
-        certainty=_certainty(context, strata, size, scheme, components, named), evidence=labelled(context.evidence, _AT_POINT),
+        certainty=_certainty(context, strata, size, scheme, components, named),
         certificate=certificates,
     )  # fmt: skip
 
@@ -103,9 +102,13 @@ def singular_locus(context: Context, model: Model, *, force: ForceOption = False
 def checked_strata(model: Model, seed: int, *, force: bool = False) -> Strata:
     """Return the strata of a model that this question can examine, or refuse it."""
     strata = strata_of(model, seed)
-    if strata.exhaustive and not force and (count := strata.model.coordinate_count) > _MOST_COORDINATES:
+    if (
+        strata.exhaustive
+        and not force
+        and (count := strata.model.coordinate_count) > _MOST_STRATA_COORDINATES
+    ):
         raise OutOfReachError(
-            f"{strata.model} has {count} coordinates; beyond {_MOST_COORDINATES} the exact ranks take hours; "
+            f"{strata.model} has {count} coordinates; beyond {_MOST_STRATA_COORDINATES} the exact ranks take hours; "
             "--force tries anyway",
             estimate=count,
         )

@@ -21,11 +21,11 @@ from m2bridge.questions.kernel import Context
 from m2bridge.questions.point import Point
 from m2bridge.questions.singular_locus.result import Singularity
 
-_SHARE = 0.5
+_SHARE_FOR_CLOSURE = 0.5
 """Of the time left, for the closure."""
-_SHARE_AGAIN = 0.25
+_SHARE_FOR_KERNEL = 0.25
 """Of the time left, for the kernel over QQ, on which the certainty rests."""
-_KERNEL_COORDINATES = 12
+_MOST_KERNEL_COORDINATES = 12
 """The kernel over QQ is computed up to so many coordinates: the closure over QQ of lightning(d=2,dp=2), which has 12, takes
 11 s with everything."""
 _LOW_DEGREES = ((60, 4), (90, 3), (200, 2))
@@ -163,16 +163,18 @@ def ask_closure(context: Context, strata: Strata, *, force: bool) -> Closure | N
     context.report_progress("equations of the closure")
     options: dict[str, Any] = {"field": "QQ"} if context.prime is None else {"prime": context.prime}
     try:
-        found = context.ask_question(closure, model, equations=True, share=_SHARE, decisive=False, **options)
+        found = context.ask_question(
+            closure, model, equations=True, share=_SHARE_FOR_CLOSURE, decisive=False, **options
+        )
     except LimitError as error:
         context.note_limit(str(error))
         return None
     if found.limit is not None and found.completeness != "complete":
         context.note_limit(found.limit)
     wanted = found.completeness == "complete" and not found.certainty.exact and context.prime is None
-    if wanted and model.coordinate_count <= _KERNEL_COORDINATES:
+    if wanted and model.coordinate_count <= _MOST_KERNEL_COORDINATES:
         try:  # the kernel over QQ, which is all of the ideal, where it takes seconds
-            options |= {"method": "kernel", "share": _SHARE_AGAIN}
+            options |= {"method": "kernel", "share": _SHARE_FOR_KERNEL}
             kernel = context.ask_question(closure, model, equations=True, **options)
             if kernel.completeness == "complete" and kernel.certainty.exact:
                 found = kernel

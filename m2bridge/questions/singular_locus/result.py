@@ -67,7 +67,7 @@ class Component:
     delta_invariant: int | None = None
 
 
-_LONGEST, _MOST_SHOWN = 160, 6
+_LONGEST_SHOWN_EQUATION, _MOST_SHOWN_EQUATIONS = 160, 6
 """Equations are shown when they are not longer, and not more."""
 
 
@@ -99,6 +99,7 @@ class SingularLocus(Result):
     VERSION: ClassVar[int] = 4
     COMMENT_FIELDS: ClassVar[tuple[str, ...]] = ("theorem",)
     HEADLINE: ClassVar[tuple[str, ...]] = ("singular_dim", "singular_degree")
+    AT_POINT: ClassVar[tuple[str, ...]] = ("tangent", "singular at", "rank at", "one reduced point")
 
     image_dim: int
     ambient_dim: int
@@ -133,7 +134,8 @@ class SingularLocus(Result):
         kinds = {document["statement"]["kind"] for document in self.certificate}
         return frozenset({"image_dim"} if "dimension" in kinds else ())
 
-    def view(self) -> View:
+    def _facts(self) -> list[tuple[str, str]]:
+        """List what was computed about the closure and its singular scheme."""
         spans = f"affine dimension {self.ambient_dim}; the network spans {known(self.span_dim)} of them"
         facts = [("ambient space", spans), ("neuromanifold", f"affine dimension {self.image_dim}")]
         if self.codim is not None:
@@ -143,21 +145,30 @@ class SingularLocus(Result):
             facts.append(("equations", counts))
             if self.completeness is not None:
                 facts.append(("completeness", self.completeness))
-            if len(self.equations) <= _MOST_SHOWN:
-                facts += [("", f"{text} = 0") for text in self.equations if len(text) <= _LONGEST]
+            if len(self.equations) <= _MOST_SHOWN_EQUATIONS:
+                facts += [
+                    ("", f"{text} = 0") for text in self.equations if len(text) <= _LONGEST_SHOWN_EQUATION
+                ]
         elif self.codim is None:
             partial = "not computed whole at this size; those equations that were found serve as upper bounds"
             facts.append(("closure", partial if self.exhaustive else "no equations"))
         for name, components in (("components", self.components), ("embedded", self.embedded)):
             if components is not None:
                 facts.append((name, "; ".join(map(_component, components)) or "none"))
+        return facts
+
+    def _answer(self) -> str:
+        """State the singular locus as a whole or, if it is not known, the strata that are singular."""
         degree = "" if self.singular_degree is None else f", degree {self.singular_degree}"
-        answer = f"singular locus of affine dimension {known(self.singular_dim)}{degree}"
+        whole = f"singular locus of affine dimension {known(self.singular_dim)}{degree}"
         if self.singular_dim is not None and self.singular_dim < 0:
-            answer = "smooth: no singular points"
+            return "smooth: no singular points"
         if self.singular_dim is None and (shown := [s for s in self.strata if s.verdict == "singular"]):
             exact = sum(s.certainty.exact for s in shown)
-            answer = f"not known as a whole; singular at the images of {len(shown)} strata of the weights, {exact} exactly"
+            return f"not known as a whole; singular at the images of {len(shown)} strata of the weights, {exact} exactly"
+        return whole
+
+    def view(self) -> View:
         notes = [] if self.theorem is None else [self.theorem.sentence()]
         if self.theorem is not None and self.theorem.witness is not None:
             notes.append(f"Theorem as printed fails: {self.theorem.witness['reason']}.")
@@ -166,7 +177,7 @@ class SingularLocus(Result):
         if self.undecided or any(s.verdict == "undecided" for s in self.strata):
             to_prove = "undecided strata need more equations or curves; a longer --timeout"
         return View(
-            answer=answer, facts=tuple(facts), tables=(self._rows(),), notes=tuple(notes),
+            answer=self._answer(), facts=tuple(self._facts()), tables=(self._rows(),), notes=tuple(notes),
             details=tuple(map(self._reason, self.strata)),
             to_prove=to_prove,
         )  # fmt: skip
@@ -212,4 +223,4 @@ def _component(component: Component) -> str:
     if component.stratum is not None:
         text += f", closure of the stratum {component.stratum}"
     equations = ", ".join(component.equations or ())
-    return f"{text}: {equations}" if equations and len(equations) <= _LONGEST else text
+    return f"{text}: {equations}" if equations and len(equations) <= _LONGEST_SHOWN_EQUATION else text

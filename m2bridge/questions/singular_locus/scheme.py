@@ -28,9 +28,9 @@ from m2bridge.questions.kernel import Context
 from m2bridge.questions.singular_locus.result import Component
 
 TEMPLATE = "singular_strata"
-_SHARE = 0.5
+_SHARE_FOR_COMPONENTS = 0.5
 """Of the time left, for the components modulo p."""
-_SHARE_AGAIN = 0.25
+_SHARE_FOR_SECOND_FIELD = 0.25
 """Of the time left, for the components over QQ, on which the certainty rests; then for a second prime."""
 _STARTING_MINORS = 8
 _MOST_MINORS = 20_000
@@ -153,20 +153,22 @@ def singular_scheme(context: Context, strata: Strata, span: InSpan | None, p: in
     p = span.found.characteristic or p
     send = span.request(p, span.minors(model, p, context.seed), _closures(strata, span), seed=context.seed)
     context.report_progress("singular locus")
-    values, _ = context.run_template(TEMPLATE, send, share=_SHARE, decisive=not strata.exhaustive)
+    values, _ = context.run_template(
+        TEMPLATE, send, share=_SHARE_FOR_COMPONENTS, decisive=not strata.exhaustive
+    )
     if "singular_components" not in values:
         return Scheme()
     runs, exact, certainty = {p: values}, None, Certainty.PROBABLE
     if not span.found.characteristic:
         over_q_values, _ = context.run_template(
-            TEMPLATE, {**send, "p": 0, "wantPoints": False, "wantNumbers": True}, share=_SHARE_AGAIN, decisive=False
+            TEMPLATE, {**send, "p": 0, "wantPoints": False, "wantNumbers": True}, share=_SHARE_FOR_SECOND_FIELD, decisive=False
         )  # fmt: skip
         if "singular_components" in over_q_values:
             exact, certainty = over_q_values, span.found.certainty
         for other in primes_below(p - 1, count=2, numbers=given_numbers(model)):
             if _agreed(exact, runs) is None:
                 second, _ = context.run_template(
-                    TEMPLATE, {**send, "p": other}, share=_SHARE_AGAIN, decisive=False
+                    TEMPLATE, {**send, "p": other}, share=_SHARE_FOR_SECOND_FIELD, decisive=False
                 )
                 runs |= {other: second} if "singular_components" in second else {}
     p = _agreed(exact, runs) or p

@@ -1,0 +1,55 @@
+"""Constants: one name, one meaning."""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+import m2bridge
+
+PACKAGE = Path(m2bridge.__file__).parent
+
+
+def _is_number(node: ast.AST) -> bool:
+    if isinstance(node, ast.Constant):
+        return isinstance(node.value, (int, float)) and not isinstance(node.value, bool)
+    if isinstance(node, ast.UnaryOp):
+        return _is_number(node.operand)
+    return isinstance(node, ast.BinOp) and _is_number(node.left) and _is_number(node.right)
+
+
+def numeric_constants(source: str) -> Iterator[str]:
+    """Yield the names of module-level constants that are numbers."""
+    for statement in ast.parse(source).body:
+        if not isinstance(statement, (ast.Assign, ast.AnnAssign)) or statement.value is None:
+            continue
+        targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+        for target in targets:
+            several = isinstance(target, ast.Tuple) and isinstance(statement.value, ast.Tuple)
+            names = target.elts if isinstance(target, ast.Tuple) and several else [target]
+            values = (
+                statement.value.elts
+                if isinstance(statement.value, ast.Tuple) and several
+                else [statement.value]
+            )
+            for name, value in zip(names, values, strict=True):
+                if isinstance(name, ast.Name) and name.id.isupper() and _is_number(value):
+                    yield name.id
+
+
+def test_the_reader_sees_every_form() -> None:
+    source = "A = 1\n_B, C = 2**5, -0.5\nD: int = 1 << 3\nE = (1, 2)\nF = True\ng = 1\nH = A\ndef f():\n    I = 1\n"
+    assert list(numeric_constants(source)) == ["A", "_B", "C", "D"]
+
+
+def test_no_two_constants_have_one_name() -> None:
+    """The checker stands alone and has its own names."""
+    files = defaultdict(list)
+    for path in sorted(PACKAGE.rglob("*.py")):
+        if path.name != "checker.py":
+            for name in numeric_constants(path.read_text(encoding="utf-8")):
+                files[name.lstrip("_")].append(str(path.relative_to(PACKAGE)))
+    twice = {name: found for name, found in files.items() if len(found) > 1}
+    assert not twice, "\n".join(f"{name}: {', '.join(found)}" for name, found in twice.items())
