@@ -7,7 +7,7 @@ move a dense set of weights onto the slice of :func:`gauge_slice`.
 
 from __future__ import annotations
 
-from math import comb
+from math import comb, prod
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -171,17 +171,15 @@ def layers_bound(network: AttentionNetwork) -> Formula:
 # -- degrees ---------------------------------------------------------------------------------------------
 
 
-def determinantal_degree(d: int, a: int) -> int:
-    """The degree of the variety of d x d matrices of rank at most a (Harris, *Algebraic Geometry*, Example 19.10).
+def determinantal_degree(rows: int, columns: int, rank: int) -> int:
+    """Return the degree of the variety of matrices of rank at most `rank` (Harris, Algebraic Geometry, Example 19.10).
 
-    >>> determinantal_degree(3, 2), determinantal_degree(3, 1), determinantal_degree(4, 2)
-    (3, 6, 20)
+    >>> determinantal_degree(3, 3, 2), determinantal_degree(3, 4, 1), determinantal_degree(2, 2, 2)
+    (3, 10, 1)
     """
-    numerator = denominator = 1
-    for i in range(d - min(a, d)):
-        numerator *= comb(d + i, a)
-        denominator *= comb(a + i, a)
-    return numerator // denominator
+    least = range(columns - min(rank, columns))
+    numerator = prod(comb(rows + i, rank) for i in least)
+    return numerator // prod(comb(rank + i, rank) for i in least)
 
 
 def layer_degree(network: AttentionNetwork) -> Formula:
@@ -196,7 +194,7 @@ def layer_degree(network: AttentionNetwork) -> Formula:
     (d, dp), (rows,) = network.widths, network.ranks
     a = min(rows, d)
     n = a * (2 * d - a) - 1 + d * dp - 1
-    total = determinantal_degree(d, a) * comb(n, d * dp - 1)
+    total = determinantal_degree(d, d, a) * comb(n, d * dp - 1)
     value = total // 2 if a == 1 and dp == 1 and d >= 2 else total
     return cited(value, "intersection number of O(1,1) on PD_a x P^(dd'-1)", ("t >= 2", network.t >= 2))
 

@@ -17,6 +17,7 @@ from math import comb, factorial, prod
 import numpy as np
 
 from m2bridge.errors import InputError
+from m2bridge.families.attention_knowledge import determinantal_degree
 from m2bridge.families.polynomial_map import PolynomialMap
 from m2bridge.families.self_attention import Attention
 from m2bridge.families.strata import FiniteMap, ImageDegree
@@ -118,17 +119,6 @@ def orbit_closure(layer: Attention, orbit: Orbit) -> PolynomialMap:
 
 
 # -- degrees of orbit closures ---------------------------------------------------------------------------------------------------
-
-
-def determinantal_degree(rows: int, columns: int, rank: int) -> int:
-    """Return the degree of the variety of matrices of rank at most `rank` (Harris, Algebraic Geometry, Example 19.10).
-
-    >>> determinantal_degree(3, 3, 2), determinantal_degree(3, 4, 1), determinantal_degree(2, 2, 2)
-    (3, 10, 1)
-    """
-    least = range(columns - rank)
-    numerator = prod(comb(rows + i, rank) for i in least)
-    return numerator // prod(comb(rank + i, rank) for i in least)
 
 
 def matrix_dim(rows: int, columns: int, rank: int) -> int:

@@ -85,7 +85,7 @@ def _special_weights(model: Model) -> Iterator[tuple[tuple[str, ...], str, Move 
         if len(shape) == 2:
             yield from _special_matrices(name, *shape)
         elif len(shape) == 1:
-            names = getattr(model, "variables", [f"{name}[{i}]" for i in range(shape[0])])
+            names = model.user.variables or [f"{name}[{i}]" for i in range(shape[0])]
             for i in range(shape[0]) if shape[0] > 1 else ():
                 yield (name,), f"{names[i]} = 0", _equal(i)
             for i, j in combinations(range(min(shape[0], 4)), 2):

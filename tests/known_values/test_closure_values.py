@@ -99,6 +99,6 @@ def test_rational_normal_curves(n: int) -> None:
 def test_degrees_of_determinantal_varieties() -> None:
     """Harris, Example 19.10: rank <= 1 is the Segre variety of degree C(2d-2, d-1), rank <= d-1 has degree d."""
     for d in range(2, 6):
-        assert determinantal_degree(d, 1) == comb(2 * d - 2, d - 1)
-        assert determinantal_degree(d, d - 1) == d
-        assert determinantal_degree(d, d) == determinantal_degree(d, d + 1) == 1
+        assert determinantal_degree(d, d, 1) == comb(2 * d - 2, d - 1)
+        assert determinantal_degree(d, d, d - 1) == d
+        assert determinantal_degree(d, d, d) == determinantal_degree(d, d, d + 1) == 1
