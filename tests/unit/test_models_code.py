@@ -100,7 +100,7 @@ def test_a_job_file_names_only_files_beside_it(file, tmp_path):
     jobs.parent.mkdir()
     entry = {"analysis": "dimension", "spec": "python:../my_map.py:network"}
     jobs.write_text(json.dumps({"job": [entry]}), encoding="utf-8")
-    with allowing(True), pytest.raises(InputError, match="own directory"):
+    with allowing(True), pytest.raises(InputError, match="in the directory of the job file"):
         plan_of(jobs, workers=1)
 
 
