@@ -1,6 +1,6 @@
-"""What a person reads of an answer, as HTML: one box for notebooks and for reports, without scripts or outside resources.
+"""Format a result as an HTML box for notebooks and reports, without scripts or external resources.
 
-Text is escaped, always. Polynomials are typeset in MathML, which browsers draw themselves; what is not one stays text.
+All text is escaped. Polynomials are converted to MathML, which browsers display without help; other text is not changed.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ _LONGEST_ROW = 4000
 _CELL = 400
 """Characters of a title, or of a cell of a table with a heading."""
 _LONG = 24
-"""A formula with more symbols may be broken into lines."""
+"""A formula with more symbols can be broken into several lines."""
 _BETWEEN_TERMS = ("<mo>+</mo>", "<mo>\N{MINUS SIGN}</mo>", "<mo>=</mo>")
 WORDS = {
-    "proved": "it holds over QQ (or RR), and the record has a certificate of it",
-    "theorem": "it follows from exact computations and a named theorem whose hypotheses were checked",
+    "proved": "holds over QQ (or RR); the record contains a certificate",
+    "theorem": "follows from exact computations and a cited theorem whose hypotheses were checked",
     "computed": "computed exactly over QQ, without a certificate",
     "probable": "exact over a finite field, or at random points",
-    "numeric": "floating point with a visible gap",
+    "numeric": "floating point, with a gap in the singular values",
 }
-"""What each word of certainty means."""
+"""The meaning of each level of certainty."""
 
 STYLE = """
 .m2b{font:15px/1.5 system-ui,sans-serif;border:1px solid #8885;border-radius:8px;padding:.7em 1em;max-width:60em;overflow-x:auto}
@@ -49,35 +49,35 @@ STYLE = """
 
 
 def box(view: View, *, certainty: str, agreement: bool | None, ground: str, title: str) -> str:
-    """An answer as a box: the answer, how sure it is and what it was computed with first, then what was found."""
+    """Format an answer as a box: the answer, its certainty and what it was computed with, then the facts and tables."""
     parts = [f"<div class='m2b'><style>{STYLE}</style>", head(view.answer, certainty, agreement)]
     parts.append(f"<p class='ground'>{escape(cut(title, 90))}; {escape(ground)}</p>")
     return "".join([*parts, body(view), "</div>"])
 
 
 def card(title: str, pairs: Iterable[tuple[str, str]]) -> str:
-    """Something that is no answer, as a box: what it is, and what is known of it."""
+    """Format an object other than an answer as a box: its title and its facts."""
     name = f"<p><span class='answer'>{escape(cut(title, _CELL))}</span></p>"
     return f"<div class='m2b'><style>{STYLE}</style>{name}{facts(pairs)}</div>"
 
 
 def head(answer: str, certainty: str, agreement: bool | None) -> str:
-    """The line that answers: the answer, and how sure it is."""
-    sure = f"<span class='sure {certainty.replace(' ', '-')}' title='{WORDS.get(certainty, '')}'>{certainty}</span>"
+    """Format the first line: the answer and its certainty."""
+    badge = f"<span class='sure {certainty.replace(' ', '-')}' title='{WORDS.get(certainty, '')}'>{certainty}</span>"
     if agreement is False:
-        sure = "<span class='sure disagree'>witnesses disagree</span>"
-    return f"<p><span class='answer'>{typeset(answer)}</span>{sure}</p>"
+        badge = "<span class='sure disagree'>witnesses disagree</span>"
+    return f"<p><span class='answer'>{typeset(answer)}</span>{badge}</p>"
 
 
 def body(view: View) -> str:
-    """What was found: facts, tables, sentences."""
+    """Format the facts, tables and notes of a view."""
     parts = [facts(view.facts)] if view.facts else []
     parts += [table(rows) for rows in view.tables]
     return "".join([*parts, *(f"<p>{typeset(note)}</p>" for note in view.notes)])
 
 
 def facts(pairs: Iterable[tuple[str, str]]) -> str:
-    """Names and texts in two columns; a name without text of its own continues the one above."""
+    """Format pairs of name and text in two columns. A row with an empty name continues the row above."""
     cells = (
         f"<tr><th scope='row'>{escape(name)}</th><td>{typeset(cut(text, _LONGEST_ROW))}</td></tr>"
         for name, text in pairs
@@ -86,8 +86,8 @@ def facts(pairs: Iterable[tuple[str, str]]) -> str:
 
 
 def table(rows: Rows) -> str:
-    """A table with its title; columns of numbers stand to the right."""
-    marks = [" class=n" if rows.has_numbers(place) else "" for place in range(len(rows.columns))]
+    """Format a table with its title; columns of numbers are aligned to the right."""
+    marks = [" class=n" if rows.has_numbers(column) else "" for column in range(len(rows.columns))]
     lines = ["".join(f"<th scope='col'>{escape(name)}</th>" for name in rows.columns)]
     for row in rows.cells:
         cells = zip(marks, row, strict=True)
@@ -97,43 +97,50 @@ def table(rows: Rows) -> str:
 
 
 def typeset(text: str) -> str:
-    """Text for a page; where all of it, or what follows a colon, is polynomials or equations, these are typeset."""
+    """Escape a text; if the text, or the part after its last colon, is a list of polynomials or equations, convert it to
+    MathML.
+    """
     before, colon, after = text.rpartition(": ")
-    pieces = after.split(", ") if re.search(r"[\^*]", after) else []
-    shown = [_mathml(piece) for piece in pieces]
-    if not any(shown) or not all(shown):
+    items = after.split(", ") if re.search(r"[\^*]", after) else []
+    formulas = [_mathml(item) for item in items]
+    if not any(formulas) or not all(formulas):
         return escape(text)
-    return f"{escape(before + colon)}{', '.join(map(str, shown))}"
+    return f"{escape(before + colon)}{', '.join(map(str, formulas))}"
 
 
 def _mathml(text: str) -> str | None:
-    """A polynomial or an equation between polynomials in MathML; None when the text is neither.
+    """Convert a polynomial or an equation between polynomials to MathML; return None for any other text.
 
     >>> _mathml("z0^2 - 3*x")
     '<math><msubsup><mi>z</mi><mn>0</mn><mn>2</mn></msubsup><mo>−</mo><mn>3</mn><mi>x</mi></math>'
     >>> _mathml("two words") is None
     True
     """
-    text, pieces, place = text.strip(), list[str](), 0
-    after_operand = ended = False
-    while place < len(text):
-        token = _TOKEN.match(text, place)
+    text = text.strip()
+    elements: list[str] = []
+    position = 0
+    after_operand = False
+    is_complete = False
+    while position < len(text):
+        token = _TOKEN.match(text, position)
         if token is None:
             return None
-        operand = token["sign"] is None and token["close"] is None
-        if operand and after_operand:  # side by side, as in words
+        is_operand = token["sign"] is None and token["close"] is None
+        if is_operand and after_operand:  # two operands without an operator, as in a sentence
             return None
-        pieces.append(_piece(token))
-        place, after_operand, ended = token.end(), operand, token["sign"] is None
-    if not ended:  # nothing, or an open end
+        elements.append(_element(token))
+        position = token.end()
+        after_operand = is_operand
+        is_complete = token["sign"] is None
+    if not is_complete:  # the text is empty or ends with an operator
         return None
-    if len(pieces) > _LONG and "(" not in text:
-        return _breakable(pieces)
-    return f"<math>{''.join(pieces)}</math>"
+    if len(elements) > _LONG and "(" not in text:
+        return _breakable(elements)
+    return f"<math>{''.join(elements)}</math>"
 
 
-def _piece(token: re.Match[str]) -> str:
-    """The MathML of one sign, or of one operand with its index and its power."""
+def _element(token: re.Match[str]) -> str:
+    """Return the MathML of an operator, or of an operand with its index and its power."""
     if sign := token["sign"]:
         return "" if sign == "*" else f"<mo>{sign.replace('-', chr(0x2212))}</mo>"
     index = f"<mn>{token['index'].replace('_', ',')}</mn>" if token["index"] else ""
@@ -148,12 +155,12 @@ def _piece(token: re.Match[str]) -> str:
     return f"<m{script}>{base}{index}{power}</m{script}>" if script else base
 
 
-def _breakable(pieces: list[str]) -> str:
-    """A long sum as one formula for each term: browsers break lines between formulas, never within one."""
+def _breakable(elements: list[str]) -> str:
+    """Write a long sum as one formula per term, because browsers break lines between formulas but not within one."""
     terms: list[str] = []
-    for piece in pieces:
-        if piece in _BETWEEN_TERMS and terms:
-            terms.append(piece.replace("<mo>", "<mo form='infix'>"))
+    for element in elements:
+        if element in _BETWEEN_TERMS and terms:
+            terms.append(element.replace("<mo>", "<mo form='infix'>"))
         else:
-            terms[-1:] = ["".join(terms[-1:]) + piece]
+            terms[-1:] = ["".join(terms[-1:]) + element]
     return "<wbr>".join(f"<math>{term}</math>" for term in terms)

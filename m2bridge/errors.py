@@ -1,18 +1,18 @@
-"""Every error m2bridge raises on purpose, and the exit code each one means.
+"""The errors that m2bridge raises, with their exit codes.
 
 ::
 
     M2BridgeError                        exit 1
-    ├── InputError                       exit 2   something the user wrote is wrong
+    ├── InputError                       exit 2   invalid input
     │   ├── SpecError                             a model specification
     │   ├── ParseError                            polynomial text or a file, with its position
-    │   └── OutOfReachError                       certainly too large; `--force` tries anyway
-    ├── NotPolynomialError               exit 2   an ideal was asked of a map that is not polynomial
+    │   └── OutOfReachError                       too large to compute; `--force` tries anyway
+    ├── NotPolynomialError               exit 2   an algebraic question about a map that is not polynomial
     ├── RecordError                      exit 2   a record that cannot be read
     ├── NoEngineError                    exit 4   no working Macaulay2
-    ├── EngineError                      exit 1   a run of Macaulay2 went wrong; carries `run`
+    ├── EngineError                      exit 1   a run of Macaulay2 failed; field `run`
     │   ├── ScriptError                           Macaulay2 reported an error (file, line, column)
-    │   ├── CrashError                            the process died of a signal
+    │   ├── CrashError                            the process was terminated by a signal
     │   ├── OutputError                           truncated or malformed output
     │   └── LimitError                   exit 5   a limit was reached
     │       ├── TimeLimitError                    wall clock or CPU
@@ -21,7 +21,7 @@
     ├── DisagreementError                exit 3   independent witnesses contradict each other
     └── CertificateError                 exit 7   a certificate was rejected
 
-Errors carry fields, survive pickling, and their message says what was wrong, with which value, and what to do.
+Errors have fields and can be pickled. The message names what is wrong, the value, and what to do.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 def suggestion(word: str, known: Sequence[str]) -> str:
-    """The hint that closes an error message: the nearest known word, or all of them."""
+    """Return a hint for an error message: the most similar of the `known` words, or a list of them."""
     if near := get_close_matches(word, known, n=1):
         return f"did you mean {near[0]}?"
     shown = ", ".join(known[:12]) + (", ..." if len(known) > 12 else "")
@@ -43,7 +43,7 @@ def suggestion(word: str, known: Sequence[str]) -> str:
 
 
 def visible(text: str, but: str = "") -> str:
-    """A text for a terminal: what is not printable is written out, `but` for these, so that nothing in it steers the terminal.
+    """Escape the characters that are not printable, except those in `but`, so that a text cannot control the terminal.
 
     >>> print(visible("red: " + chr(27) + "[31m"))
     red: \\x1b[31m
@@ -63,7 +63,7 @@ _IN_ASCII = str.maketrans({
 
 
 def in_ascii(error: UnicodeError) -> tuple[str, int]:
-    """What a stream that takes less than Unicode gets instead: a sign of ASCII, or the character written out.
+    """Handle encoding errors of streams without Unicode: replace characters by ASCII text or by their escape sequence.
 
     >>> import codecs
     >>> codecs.register_error("m2bridge", in_ascii)
@@ -76,9 +76,9 @@ def in_ascii(error: UnicodeError) -> tuple[str, int]:
 
 
 class M2BridgeError(Exception):
-    """Base of all errors raised on purpose.
+    """Base class of all errors of m2bridge.
 
-    Keyword arguments become attributes; the positional argument is the message.
+    The positional argument is the message; keyword arguments are the fields, which are also attributes.
     """
 
     exit_code: ClassVar[int] = 1
@@ -106,21 +106,21 @@ def _rebuild(kind: type[M2BridgeError], message: str, fields: dict[str, Any]) ->
 
 
 class InputError(M2BridgeError):
-    """Something the user gave is wrong."""
+    """The input is invalid."""
 
     exit_code = 2
 
 
 class SpecError(InputError):
-    """A model specification cannot be understood or has impossible sizes."""
+    """A model specification cannot be parsed or has invalid sizes."""
 
 
 class ParseError(InputError):
-    """Text could not be parsed; fields `source`, `line`, `column` say where."""
+    """A text could not be parsed; fields `source`, `line`, `column`."""
 
 
 class OutOfReachError(InputError):
-    """The request is certainly too large; field `estimate` says how large."""
+    """The computation is too large; field `estimate`."""
 
 
 class NotPolynomialError(M2BridgeError):
@@ -130,19 +130,19 @@ class NotPolynomialError(M2BridgeError):
 
 
 class RecordError(M2BridgeError):
-    """A record is damaged or of an unknown schema version."""
+    """A record is damaged or has an unknown schema version."""
 
     exit_code = 2
 
 
 class NoEngineError(M2BridgeError):
-    """No working Macaulay2 was found; field `candidates` says what was tried."""
+    """No working Macaulay2 was found; field `candidates` lists those that were tested."""
 
     exit_code = 4
 
 
 class EngineError(M2BridgeError):
-    """A run of Macaulay2 went wrong; field `run` is the :class:`~m2bridge.engine.base.Run`."""
+    """A run of Macaulay2 failed; field `run` is the :class:`~m2bridge.engine.base.Run`."""
 
     run: Run
 
@@ -152,15 +152,15 @@ class ScriptError(EngineError):
 
 
 class CrashError(EngineError):
-    """The process died of a signal; field `signal`."""
+    """The process was terminated by a signal; field `signal`."""
 
 
 class OutputError(EngineError):
-    """The output is truncated or malformed; field `line_number` where known."""
+    """The output is truncated or malformed; field `line_number`, if known."""
 
 
 class LimitError(EngineError):
-    """A limit was reached; what was found before it is in `run.stdout`."""
+    """A limit was reached; the output until then is in `run.stdout`."""
 
     exit_code = 5
 
@@ -174,7 +174,7 @@ class MemoryLimitError(LimitError):
 
 
 class OutputLimitError(LimitError):
-    """More output than allowed; field `bytes`."""
+    """The limit of the size of the output was reached; field `bytes`."""
 
 
 class DisagreementError(M2BridgeError):

@@ -1,7 +1,7 @@
-"""Scripts stage: a Python value becomes Macaulay2 source text. The only place that quotes.
+"""Convert Python values to Macaulay2 source text.
 
-Nothing reaches a script except through :func:`literal`, and :func:`literal` accepts only values whose Macaulay2
-text is known to be inert: integers, booleans, None, Fractions, short printable strings, and sequences of these.
+All values in a script are written by :func:`literal`, the only function that quotes. It accepts only values whose Macaulay2
+text cannot execute code: integers, booleans, None, Fractions, short printable strings, and sequences of these.
 
 >>> literal(((1, 2), (3, -4)))
 '{{1,2},{3,-4}}'
@@ -22,25 +22,25 @@ import numpy as np
 from m2bridge.errors import InputError
 
 NAME = re.compile(r"[a-zA-Z][a-zA-Z0-9]{0,63}")
-"""A Macaulay2 name we are ready to assign to."""
+"""The names that :func:`assignment` accepts."""
 
 _LONGEST_STRING = 10_000
-_LONGEST_INTEGER_BITS = 13_000  # below the 4300 digits that Python is ready to write
+_LONGEST_INTEGER_BITS = 13_000  # below 4300 digits, Python's limit for the conversion to a string
 _DEEPEST_LITERAL = 16
-"""Levels of nested lists in a value that a script takes."""
+"""The maximal depth of nested lists in a value of a script."""
 
 
 def literal(value: object, depth: int = 0) -> str:  # noqa: PLR0911 -- one case for each type of value
-    """Macaulay2 source text that evaluates to `value`, which stands in `depth` lists.
+    """Return Macaulay2 source text that evaluates to `value`. `depth` is the number of lists that contain it.
 
     Raises
     ------
     InputError
-        For a value of any other type (floats among them: an inexact number never enters an exact computation),
-        for a string with control or non-ASCII characters, and for what is too long or nested too deeply.
+        The value has another type (for example float, because exact computations take exact numbers only), is a string with
+        control or non-ASCII characters, is too long, or is nested too deeply.
     """
     if depth > _DEEPEST_LITERAL:
-        raise InputError(f"a list is nested more than {_DEEPEST_LITERAL} deep; no script takes such a value")
+        raise InputError(f"a list is nested more than {_DEEPEST_LITERAL} deep")
     if value is None:
         return "null"
     if isinstance(value, (bool, np.bool_)):
@@ -72,13 +72,13 @@ def _string(text: str) -> str:
     for position, char in enumerate(text):
         if not " " <= char <= "~":
             raise InputError(
-                f"character {char!r} at position {position} cannot be put into a Macaulay2 string"
+                f"character {char!r} at position {position} is not allowed in a Macaulay2 string"
             )
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
 def assignment(name: str, value: object) -> str:
-    """One Macaulay2 statement ``name = value;`` with both sides checked."""
+    """Return the Macaulay2 statement ``name = value;``. Raises InputError for an invalid name or value."""
     if not NAME.fullmatch(name):
-        raise InputError(f"{name!r} is not a name that a script may assign to")
+        raise InputError(f"{name!r} is not a valid name for a variable of a script")
     return f"{name} = {literal(value)};"

@@ -1,8 +1,8 @@
-"""Records stage: a result becomes a versioned JSON document and comes back equal.
+"""Convert results to versioned JSON documents (records) and back.
 
-The document that ``--json`` prints is the record that ``--save`` writes: the envelope (schema and package version, the
-analysis and its version) and the fields of the result, flat. The same type annotations drive encoding, decoding and the JSON
-Schema of each analysis, so the three cannot drift apart.
+``--json`` prints the same document that ``--save`` writes: the envelope (schema and package version, the analysis and its
+version) followed by the fields of the result. Encoding, decoding and the JSON Schema of each analysis are derived from the same
+type annotations.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ from m2bridge.questions import find, questions
 from m2bridge.results import RESULT_TYPES, Result
 
 SCHEMA_VERSION = 3
-"""The one version that is written and read; a record of another version is refused."""
+"""The version that is written and read; a record of another version is rejected."""
 ENVELOPE = ("schema_version", "analysis", "analysis_version", "package_version")
-"""Fields of every document that come before the fields of its result."""
+"""The fields of every document before the fields of its result."""
 _OTHER_RESULTS = ("m2bridge.questions.custom_template", "m2bridge.papers.ledger")
 """Where result types are that belong to no question."""
 
 
 def to_document(result: Result) -> dict[str, Any]:
-    """The JSON document of a result."""
+    """Convert a result to its JSON document."""
     kind = type(result)
     envelope = dict(zip(ENVELOPE, (SCHEMA_VERSION, kind.ANALYSIS, kind.VERSION, __version__), strict=True))
     body = _encode(result)
@@ -49,48 +49,46 @@ def to_document(result: Result) -> dict[str, Any]:
 
 
 def digest_of(document: Mapping[str, Any]) -> str:
-    """The sha256 of a document without its own digest, whatever the order of its keys."""
-    rest = {name: value for name, value in document.items() if name != "digest"}
-    return sha256(json.dumps(rest, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+    """Return the sha256 of a document without its digest; it does not depend on the order of the keys."""
+    content = {name: value for name, value in document.items() if name != "digest"}
+    return sha256(json.dumps(content, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 
 def change_of(document: Mapping[str, Any]) -> str | None:
-    """A sentence where a document has the digest of another one, None otherwise.
+    """Return a warning if the digest of a document does not match its content, None otherwise.
 
-    This finds mistakes, not malice: who alters a record can write a new digest. Certificates are what is checked.
+    The digest detects accidental changes only: whoever alters a record can also replace the digest. Only certificates prove an
+    answer.
     """
     if not isinstance(document, Mapping) or document.get("digest", "") in ("", digest_of(document)):
         return None
-    return (
-        "The digest of the record is that of another one: it was altered. Nothing in it is vouched for but what `m2bridge check` "
-        "verifies."
-    )
+    return "The digest does not match: the record was altered. Only what `m2bridge check` verifies in it can be trusted."
 
 
 def _check_types(kind: type[Result], body: dict[str, Any]) -> None:
-    """An error where a question of another package answers with values that are not of the types it declares."""
+    """Raise an error if the values of a result of another package do not have the types that it declares."""
     try:
         _decode(kind, body, kind.ANALYSIS)
     except RecordError as error:
         raise M2BridgeError(
-            f"{kind.__module__}.{kind.__name__} declares other types than its question answers with: {error.message}"
+            f"the values of {kind.__module__}.{kind.__name__} do not have the declared types: {error.message}"
         ) from None
 
 
 def from_document(document: Any) -> Result:
-    """The result that a document holds; ``from_document(to_document(r)) == r``.
+    """Convert a document to its result: ``from_document(to_document(r)) == r``.
 
     Raises
     ------
     RecordError
-        The document is not a record, has another version, is of an unknown analysis, or lacks a field.
+        The document is not a record, has another version, an unknown analysis, or a missing field.
     """
     if isinstance(document, dict) and "job" in document and "result" in document:
-        document = document["result"]  # the record of a batch holds that of its answer
+        document = document["result"]  # the record of a batch contains the record of the answer
         if document is None:
-            raise RecordError("this record of a batch holds no answer: the job did not finish")
+            raise RecordError("this record of a batch contains no answer: the job did not finish")
     if not isinstance(document, dict) or "schema_version" not in document:
-        raise RecordError("this is not an m2bridge record: it has no schema_version")
+        raise RecordError("not an m2bridge record: there is no schema_version")
     version = document["schema_version"]
     if type(version) is not int or version != SCHEMA_VERSION:
         raise RecordError(
@@ -100,13 +98,13 @@ def from_document(document: Any) -> Result:
     kind = _result_type(analysis) if isinstance(analysis, str) else None
     if kind is None:
         raise RecordError(
-            f"the record is of an unknown analysis {analysis!r}; a question of another package is read where that is installed",
+            f"unknown analysis {analysis!r}; if it is a question of another package, install that package",
             unknown=True,
         )
     analysis_version = document.get("analysis_version")
     if type(analysis_version) is not int or analysis_version != kind.VERSION:
         raise RecordError(
-            f"the record is of version {analysis_version!r} of {kind.ANALYSIS}; "
+            f"the record has version {analysis_version!r} of {kind.ANALYSIS}; "
             f"this m2bridge reads version {kind.VERSION}: compute it again"
         )
     body = {key: value for key, value in document.items() if key not in (*ENVELOPE, "digest")}
@@ -115,7 +113,7 @@ def from_document(document: Any) -> Result:
 
 
 def _result_type(analysis: str) -> type[Result] | None:
-    """The type of one question's answer; the other questions, and plugins that are not here, do not matter."""
+    """Return the type of the result of an analysis, None if it is unknown. Other questions are not imported if possible."""
     if analysis not in RESULT_TYPES:
         with contextlib.suppress(InputError):
             find(analysis)
@@ -130,19 +128,19 @@ def _import_other_results() -> None:
 
 
 def result_types() -> dict[str, type[Result]]:
-    """Every type of result that a record can hold, by the name of its question."""
+    """Return all result types, by the name of their analysis."""
     questions()
     _import_other_results()
     return RESULT_TYPES
 
 
 def dumps(document: Mapping[str, Any]) -> str:
-    """The text of a document: indented, keys in the order of the fields, no NaN."""
+    """Return the text of a document: indented, with keys in the order of the fields; NaN is not allowed."""
     return json.dumps(document, indent=2, allow_nan=False, ensure_ascii=False)
 
 
 _MEASURED = ("seconds", "peak_memory_bytes", "engine", "scripts", "package_version", "digest")
-"""Keys whose values may differ between two runs that give the same answer."""
+"""Keys whose values may differ between two runs with the same answer."""
 
 
 def _without_measurements(value: Any) -> Any:
@@ -154,33 +152,33 @@ def _without_measurements(value: Any) -> Any:
 def save(result: Result, directory: Path | str) -> Path:
     """Write the record of a result into `directory`, atomically and durably, and return the path.
 
-    The directory is made if it is missing. The file name consists of the analysis, the model (or its name) and
-    a hash of the record without times: the same answer replaces its record, and another answer never does.
+    The directory is created if necessary. The file name consists of the analysis, the model (or its name) and a hash of the
+    record without measurements. So the same answer replaces its record, and a different answer has another file name.
     """
     directory = Path(directory)
     make_directory(directory, "--save")
     key = dumps(_without_measurements(to_document(result)))
     slug = re.sub(r"[^a-z0-9]+", "-", (result.name or result.model).lower()).strip("-")[:60]
     path = directory / f"{result.ANALYSIS}-{slug}-{sha256(key.encode()).hexdigest()[:12]}.json"
-    for used in result.scripts:
-        if used.text is not None:
-            beside = directory / "scripts" / f"{used.sha256}.m2"
-            beside.parent.mkdir(exist_ok=True)
-            write_atomically(beside, used.text)
+    for script in result.scripts:
+        if script.text is not None:
+            script_path = directory / "scripts" / f"{script.sha256}.m2"
+            script_path.parent.mkdir(exist_ok=True)
+            write_atomically(script_path, script.text)
     write_atomically(path, dumps(to_document(result)) + "\n")
     return path
 
 
 def make_directory(directory: Path, option: str) -> None:
-    """Make a directory that an option names, unless it is there."""
+    """Create the directory that an option names, if it does not exist."""
     try:
         directory.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise InputError(f"{option} {directory}: no such directory can be made: {error.strerror}") from None
+        raise InputError(f"{option} {directory}: the directory cannot be created: {error.strerror}") from None
 
 
 def scripts_beside(path: Path | str, result: Result) -> Result:
-    """The result of the record at `path` with the texts of its scripts, where :func:`save` has left them."""
+    """Return the result of the record at `path` with the texts of its scripts, which :func:`save` has written."""
 
     def text_of(sha: str) -> str | None:
         file = Path(path).parent / "scripts" / f"{sha}.m2"
@@ -190,8 +188,8 @@ def scripts_beside(path: Path | str, result: Result) -> Result:
             return None
         return text if sha256(text.encode()).hexdigest() == sha else None
 
-    found = (dataclasses.replace(used, text=text_of(used.sha256)) for used in result.scripts)
-    return dataclasses.replace(result, scripts=tuple(found))
+    scripts = (dataclasses.replace(script, text=text_of(script.sha256)) for script in result.scripts)
+    return dataclasses.replace(result, scripts=tuple(scripts))
 
 
 def load(path: Path | str) -> Result:
@@ -212,7 +210,7 @@ def read_document(path: Path | str) -> Any:
 
 save_record = save
 load_record = load
-"""What ``import m2bridge`` calls the two, where `save` and `load` would not say of what."""
+"""The names of :func:`save` and :func:`load` in the package ``m2bridge``."""
 
 
 def _refuse_constant(name: str) -> None:
@@ -220,9 +218,12 @@ def _refuse_constant(name: str) -> None:
 
 
 def write_atomically(path: Path, content: str | bytes, temporary: Path | None = None) -> None:
-    """Replace `path` by a file with this content: after a crash there is the old file or the new one, never a part.
+    """Replace `path` by a file with this content, atomically and durably.
 
-    `temporary` is a name on the same file system that is free; by default one beside `path`.
+    The content is written to a temporary file, synchronized to the disk and renamed to `path`; renaming is atomic. Finally the
+    directory is synchronized, so that the new name is durable. After a crash there is the old file or the new one, never a part.
+
+    `temporary` is an unused path on the same file system; by default it is in the directory of `path`.
     """
     name = temporary or path.with_name(f".{path.name}.{secrets.token_hex(8)}")
     try:
@@ -240,7 +241,7 @@ def write_atomically(path: Path, content: str | bytes, temporary: Path | None = 
 
 
 def sync_directory(directory: Path) -> None:
-    """Make the new names of renamed files durable."""
+    """Synchronize a directory to the disk, so that renamed files have their new names after a power failure."""
     handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(handle)
@@ -266,9 +267,9 @@ def _encode(value: Any) -> Any:  # noqa: PLR0911 -- one case for each type of fi
 
 @cache
 def keyed_hints(kind: type) -> dict[str, tuple[str, Any]]:
-    """Key in documents -> name and type of each field of a dataclass.
+    """Return for each key of the document of a dataclass the name and the type of the field.
 
-    The key is the field's name, or the ``key`` of its metadata; None there is for what is not written.
+    The key is the name of the field, or the ``key`` of its metadata; a field whose ``key`` is None is not written.
     """
     hints = typing.get_type_hints(kind)
     keys = [(f.metadata.get("key", f.name), f.name) for f in dataclasses.fields(kind)]
@@ -276,7 +277,7 @@ def keyed_hints(kind: type) -> dict[str, tuple[str, Any]]:
 
 
 def _decode(kind: Any, value: Any, where: str) -> Any:  # noqa: PLR0911 -- one case for each type of field
-    """The value of a type; `where` names its place in the record, for messages."""
+    """Convert a JSON value to a value of type `kind`; `where` is its path in the record, for error messages."""
     origin, arguments = typing.get_origin(kind), typing.get_args(kind)
     if kind is Any:
         return value
@@ -289,10 +290,10 @@ def _decode(kind: Any, value: Any, where: str) -> Any:  # noqa: PLR0911 -- one c
     if origin in (tuple, list):
         return _decode_list(origin, arguments, value, where)
     if isinstance(origin, type) and issubclass(origin, Mapping):
-        found = _expected(dict, value, where, "an object")
+        entries = _expected(dict, value, where, "an object")
         return {
             _parsed(arguments[0], key, where): _decode(arguments[1], item, f"{where}.{key}")
-            for key, item in found.items()
+            for key, item in entries.items()
         }
     if dataclasses.is_dataclass(kind):
         return _decode_dataclass(kind, value, where)
@@ -303,19 +304,19 @@ def _decode(kind: Any, value: Any, where: str) -> Any:  # noqa: PLR0911 -- one c
     return _expected(kind, value, where, kind.__name__)
 
 
-def _wrong(where: str, wanted: str, value: Any) -> RecordError:
-    return RecordError(f"{where} should be {wanted}, the record has {value!r}")
+def _wrong(where: str, expected: str, value: Any) -> RecordError:
+    return RecordError(f"{where} must be {expected}; the record has {value!r}")
 
 
-def _expected(kind: Any, value: Any, where: str, wanted: str) -> Any:
-    """A value that must be of this type; true is no number."""
+def _expected(kind: Any, value: Any, where: str, expected: str) -> Any:
+    """Return the value if it has this type, else raise RecordError; true and false are not numbers."""
     if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
-        raise _wrong(where, wanted, value)
+        raise _wrong(where, expected, value)
     return value
 
 
 def _parsed(kind: Any, text: str, where: str) -> Any:
-    """A key, a member of an enumeration or a fraction from its text."""
+    """Convert a string to a key, a member of an enumeration or a fraction."""
     try:
         return kind(text)
     except (ValueError, ZeroDivisionError):
@@ -333,19 +334,22 @@ def _decode_union(choices: tuple[Any, ...], value: Any, where: str) -> Any:
 
 
 def _decode_list(origin: Any, kinds: tuple[Any, ...], value: Any, where: str) -> Any:
-    found = _expected(list, value, where, "a list")
+    items = _expected(list, value, where, "a list")
     if origin is list or Ellipsis in kinds:
-        kinds = (kinds[0],) * len(found)
-    if len(kinds) != len(found):
-        raise RecordError(f"{where} should have {len(kinds)} items, the record has {value!r}")
-    places = enumerate(zip(kinds, found, strict=True))
-    return origin(_decode(kind, item, f"{where}[{i}]") for i, (kind, item) in places)
+        kinds = (kinds[0],) * len(items)
+    if len(kinds) != len(items):
+        raise RecordError(f"{where} must have {len(kinds)} items; the record has {value!r}")
+    pairs = enumerate(zip(kinds, items, strict=True))
+    return origin(_decode(kind, item, f"{where}[{i}]") for i, (kind, item) in pairs)
 
 
 def _decode_dataclass(kind: Any, value: Any, where: str) -> Any:
-    found, hints = _expected(dict, value, where, "an object"), keyed_hints(kind)
-    if missing := sorted(set(hints) - set(found)):
-        raise RecordError(f"{where} lacks {', '.join(missing)}")
-    if unknown := sorted(set(found) - set(hints)):
-        raise RecordError(f"{where} has unknown fields {', '.join(unknown)}")
-    return kind(**{name: _decode(hint, found[key], f"{where}.{key}") for key, (name, hint) in hints.items()})
+    entries = _expected(dict, value, where, "an object")
+    hints = keyed_hints(kind)
+    if missing := sorted(set(hints) - set(entries)):
+        raise RecordError(f"{where}: missing field {', '.join(missing)}")
+    if unknown := sorted(set(entries) - set(hints)):
+        raise RecordError(f"{where}: unknown field {', '.join(unknown)}")
+    return kind(
+        **{name: _decode(hint, entries[key], f"{where}.{key}") for key, (name, hint) in hints.items()}
+    )

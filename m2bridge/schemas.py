@@ -1,7 +1,7 @@
-"""Records stage: the JSON Schema of each analysis's document, from the types of its result.
+"""Derive the JSON Schema of the records of each analysis from the types of its result.
 
-``m2bridge schema NAME`` prints it; the files in ``m2bridge/data/schemas/`` (written by ``make schemas``) ship the same
-text.
+``m2bridge schema NAME`` prints the schema; the package contains the same text in ``m2bridge/data/schemas/`` (written by
+``make schemas``).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _PLAIN: dict[Any, dict[str, Any]] = {
 
 
 def schema(analysis: str) -> dict[str, Any]:
-    """The JSON Schema (draft 2020-12) of the document that `analysis` prints with ``--json``."""
+    """Return the JSON Schema (draft 2020-12) of the document that `analysis` prints with ``--json``."""
     types_ = result_types()
     kind = types_.get(analysis)
     if kind is None:
@@ -49,7 +49,7 @@ def schema(analysis: str) -> dict[str, Any]:
 
 
 def schema_of(kind: Any) -> dict[str, Any]:  # noqa: PLR0911 -- one case for each type of field
-    """The JSON Schema of the values of a type."""
+    """Return the JSON Schema of the values of a type."""
     if kind in _PLAIN:
         return _PLAIN[kind]
     origin, arguments = typing.get_origin(kind), typing.get_args(kind)
@@ -72,7 +72,7 @@ def schema_of(kind: Any) -> dict[str, Any]:  # noqa: PLR0911 -- one case for eac
 
 
 def _object(properties: dict[str, Any]) -> dict[str, Any]:
-    """An object with these properties, all of them and no others."""
+    """Return the schema of an object with exactly these properties."""
     return {
         "type": "object",
         "properties": properties,
@@ -82,15 +82,15 @@ def _object(properties: dict[str, Any]) -> dict[str, Any]:
 
 
 def shipped() -> Path:
-    """The directory of the schema files that ship with the package."""
+    """Return the directory of the schema files in the package."""
     return Path(str(resources.files("m2bridge"))) / "data" / "schemas"
 
 
 def write(directory: Path) -> None:
-    """Write the schema of every analysis of this package into `directory`; those of other packages are theirs to ship."""
+    """Write the schema of every analysis of this package into `directory`; analyses of other packages are skipped."""
     directory.mkdir(parents=True, exist_ok=True)
-    own = (name for name, kind in result_types().items() if kind.__module__.startswith("m2bridge."))
-    for analysis in sorted(own):
+    analyses = (name for name, kind in result_types().items() if kind.__module__.startswith("m2bridge."))
+    for analysis in sorted(analyses):
         text = dumps(schema(analysis)) + "\n"
         write_atomically(directory / f"{analysis}.schema.json", text)
 

@@ -1,8 +1,8 @@
-"""Scripts stage: a template and values become a :class:`Script`.
+"""Render templates and values to Macaulay2 scripts.
 
-A template is a Macaulay2 file that runs as it stands: it begins with default values for its parameters, and the line
-``--% include "_params.m2.j2"`` marks where the caller's values go, after the defaults. Jinja sees only lines that begin
-with ``--%`` (comments to Macaulay2) and, inside partials, ``@{ value }@``; loops belong to Macaulay2.
+A template is a Macaulay2 file that can be run without rendering: it begins with default values for its parameters. The line
+``--% include "_params.m2.j2"`` after the defaults is replaced by the caller's values. Jinja interprets only lines that begin with
+``--%`` (comments in Macaulay2) and, inside partials, ``@{ value }@``; loops are written in Macaulay2.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ _LOADED = re.compile(r'\bload\s*"\./(_\w+)\.m2\.j2"')
 _DEFAULT = re.compile(r"^([a-zA-Z][a-zA-Z0-9]*)\s*=", re.MULTILINE)
 _PACKAGE = re.compile(r'^needsPackage "([A-Za-z0-9]+)";', re.MULTILINE)
 _RENDERED = "rendered"
-"""Tells a template whether it was rendered or runs as it stands; not for the caller to set."""
+"""The variable of a template that is true if it was rendered; the caller cannot set it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Script:
     """A rendered Macaulay2 script: its name, its text and the sha256 of the text.
 
-    `preload` is false when the script itself loads every package it needs: then a fresh Macaulay2 need not load those it would
-    load for a person at its prompt, which is most of its start-up.
+    `preload` is false if the script loads every package that it needs. Macaulay2 then starts without the packages of its prompt,
+    whose loading takes most of the time of the start.
     """
 
     name: str
@@ -44,7 +44,7 @@ class Script:
 
     @property
     def packages(self) -> tuple[str, ...]:
-        """The packages that a script without `preload` loads in any case; a warm Macaulay2 may have them ready."""
+        """The packages that a script without `preload` loads; a warm Macaulay2 loads them before it forks."""
         return () if self.preload else tuple(_PACKAGE.findall(self.text))
 
     @property
@@ -54,24 +54,27 @@ class Script:
 
 @cache
 def template_directory() -> Path:
-    """Where the templates are: inside the installed package, or beside it in a checkout."""
+    """Return the directory of the templates: in the installed package, or beside it in a checkout."""
     package = Path(str(resources.files("m2bridge")))
     for directory in (package / "m2_templates", package.parent / "m2_templates"):
         if directory.is_dir():
             return directory
-    raise InputError(f"the template directory is missing beside {package}; install m2bridge again")
+    raise InputError(f"no template directory in or beside {package}; install m2bridge again")
 
 
 @cache
 def template_texts(directory: Path) -> dict[str, str]:
-    """The text of every template of a directory by file name, read once: a process never sees a later change, so that what it
-    renders is what the hash in a batch's keys says."""
+    """Return the texts of all templates in a directory, by file name.
+
+    They are read once. So a process does not notice later changes, and the templates that it renders match the hash in the keys
+    of a batch.
+    """
     return {path.name: path.read_text(encoding="utf-8") for path in sorted(directory.glob(f"*{SUFFIX}"))}
 
 
 @cache
 def declared_text(path: Path) -> str:
-    """The text of a template that a question declares by its path, read once, as the package's own are."""
+    """Return the text of a template that a question declares by its path; it is read once."""
     try:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -79,19 +82,19 @@ def declared_text(path: Path) -> str:
 
 
 _DECLARED: dict[Path, dict[str, str]] = {}
-"""Directory -> the templates in it that questions declare, by file name."""
+"""For each directory the templates in it that questions declare, by file name."""
 
 
 def declare(path: Path) -> None:
-    """Fix the text of a template outside the package: from now on this process renders what it reads here."""
+    """Read a template outside the package; this process renders this text from now on, even if the file changes."""
     _DECLARED.setdefault(path.resolve().parent, {})[path.name] = declared_text(path)
 
 
 @cache
-def _environment(own: tuple[Path, ...], shipped: Path) -> jinja2.Environment:
-    """The sandbox in which templates are rendered: no attribute of Python's machinery, nothing that changes its arguments."""
+def _environment(user_directories: tuple[Path, ...], shipped: Path) -> jinja2.Environment:
+    """Return the sandbox in which templates are rendered; it allows no access to Python internals and no mutation."""
     loaders: list[jinja2.BaseLoader] = []
-    for folder in own:
+    for folder in user_directories:
         loaders.append(jinja2.DictLoader(_DECLARED.setdefault(folder, {})))
         loaders.append(jinja2.FileSystemLoader(str(folder)))
     loaders.append(jinja2.DictLoader(template_texts(shipped)))
@@ -111,13 +114,13 @@ def _environment(own: tuple[Path, ...], shipped: Path) -> jinja2.Environment:
 
 
 def template_names() -> tuple[str, ...]:
-    """Names of the templates that can be rendered (partials begin with an underscore and are left out)."""
+    """Return the names of the templates that can be rendered, without partials, whose names begin with an underscore."""
     names = (name.removesuffix(SUFFIX) for name in template_texts(template_directory()))
     return tuple(sorted(name for name in names if not name.startswith("_")))
 
 
 def declared_parameters(source: str) -> frozenset[str]:
-    """The parameters a template declares: names assigned before the line that includes the caller's values."""
+    """Return the parameters of a template: the names assigned before the line that includes the caller's values."""
     marker = PARAMETERS_LINE.search(source)
     if marker is None:
         raise InputError('the template has no line `--% include "_params.m2.j2"`')
@@ -132,21 +135,22 @@ def render(
     Parameters
     ----------
     template
-        A template's name (``"singular_locus"``), or the path of a ``.m2.j2`` file of one's own.
+        The name of a template (``"singular_locus"``), or the path of a user's ``.m2.j2`` file.
     parameters
-        Values for the parameters that the template (or the model partial) declares; each passes through
+        Values for the parameters that the template or the model partial declares; they are written by
         :func:`m2bridge.literals.literal`.
     partial
-        The model partial, by its name or by the path of a file outside the package, to put in place of the one that the
-        template loads when it runs as it stands.
+        The model partial, by its name or by the path of a file outside the package. It replaces the partial that the template
+        loads when it is run without rendering.
 
     Raises
     ------
     InputError
-        For an unknown template, an undeclared parameter, or a value that is not allowed in a script.
+        The template is unknown, a parameter is not declared, or a value is not allowed in a script.
     """
-    name, outside = f"{template}{SUFFIX}", [t for t in (template, partial) if isinstance(t, Path)]
-    folders = tuple(path.resolve().parent for path in outside)
+    name = f"{template}{SUFFIX}"
+    user_files = [path for path in (template, partial) if isinstance(path, Path)]
+    folders = tuple(path.resolve().parent for path in user_files)
     if isinstance(template, Path):
         name = template.name
         if name not in _DECLARED.get(folders[0], {}) and not template.is_file():
@@ -168,28 +172,31 @@ def render(
     model_partial = None if model is None else f"{model}{SUFFIX}"
     try:
         text = environment.get_template(name).render(assignments=assignments, model_partial=model_partial)
-    except Exception as error:  # a template of one's own may compute anything
+    except Exception as error:  # a user's template may raise any exception
         raise InputError(f"template {name} cannot be rendered: {error}") from error
-    return Script(name=name.removesuffix(SUFFIX), text=text, preload=bool(outside))
+    return Script(name=name.removesuffix(SUFFIX), text=text, preload=bool(user_files))
 
 
 def line_in_template(source: str, text: str, line: int) -> int | None:
-    """The line of a template that became this line of the script; None for what was put in at the parameters.
+    """Return the line of a template for a line of the rendered script; None for the inserted parameters.
 
-    Lines before the caller's values keep their number; those after are counted from the end, as long as they are the same.
+    Lines before the caller's values have the same number. Lines after them are counted from the end, while they are equal.
 
     >>> line_in_template('n = 1;\\n--% include "_params.m2.j2"\\nf n', "n = 1;\\nn = 2;\\n-- more\\nf n", 4)
     3
     """
-    ours, theirs = source.split("\n"), text.split("\n")
-    if ours[:line] == theirs[:line]:
+    template_lines = source.split("\n")
+    script_lines = text.split("\n")
+    if template_lines[:line] == script_lines[:line]:
         return line
-    same = len(theirs) - line + 1
-    return len(ours) - same + 1 if 0 < same <= len(ours) and ours[-same:] == theirs[-same:] else None
+    from_end = len(script_lines) - line + 1
+    if not 0 < from_end <= len(template_lines) or template_lines[-from_end:] != script_lines[-from_end:]:
+        return None
+    return len(template_lines) - from_end + 1
 
 
 def default_partial(source: str) -> str | None:
-    """The model partial that a template loads when it runs as it stands; None for a template that needs no model."""
+    """Return the model partial that a template loads when it is run without rendering; None if it needs no model."""
     return next((name for name in _LOADED.findall(source) if name != "_emit"), None)
 
 
@@ -197,14 +204,16 @@ def _source(environment: jinja2.Environment, name: str) -> str:
     try:
         source, _, _ = environment.loader.get_source(environment, name)  # type: ignore[union-attr]
     except jinja2.TemplateNotFound:
-        known = ", ".join(template_names())
-        raise InputError(f"there is no template {name.removesuffix(SUFFIX)!r}; there are: {known}") from None
+        names = ", ".join(template_names())
+        raise InputError(
+            f"there is no template {name.removesuffix(SUFFIX)!r}; the templates are: {names}"
+        ) from None
     except UnicodeDecodeError as error:
         raise InputError(f"template {name} is not UTF-8 text: {error}") from None
     return source
 
 
 def declared_model_parameters(source: str) -> frozenset[str]:
-    """The parameters that a model partial reads, from its header line ``-- parameters: d, dp, a, t``."""
+    """Return the parameters of a model partial, listed in its header line ``-- parameters: d, dp, a, t``."""
     match = re.search(r"^-- parameters:(.*)$", source, re.MULTILINE)
     return frozenset(re.findall(r"[a-zA-Z][a-zA-Z0-9]*", match.group(1))) if match else frozenset()

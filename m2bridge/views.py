@@ -1,6 +1,7 @@
-"""How a result is shown to a person, apart from where: one view becomes a terminal's text, a notebook's box, an explanation.
+"""The view of a result: the text of an answer, independent of its format (terminal, notebook, explanation).
 
-A result type gives its :class:`View`; what stands in every answer (certainty, witnesses, engine, seed) is added by who shows it.
+Each result type defines its :class:`View`. What all answers have in common (certainty, witnesses, engine, seed) is added by the
+formatters.
 """
 
 from __future__ import annotations
@@ -18,25 +19,25 @@ class Rows:
     columns: tuple[str, ...]
     cells: tuple[tuple[str, ...], ...]
 
-    def has_numbers(self, place: int) -> bool:
-        """Whether a column holds nothing but numbers, which stand to the right."""
-        found = [row[place] for row in self.cells]
-        return all(c in ("", "?") or c.lstrip("-").replace(".", "", 1).isdigit() for c in found)
+    def has_numbers(self, column: int) -> bool:
+        """Return whether a column contains only numbers, which are aligned to the right."""
+        cells = [row[column] for row in self.cells]
+        return all(cell in ("", "?") or cell.lstrip("-").replace(".", "", 1).isdigit() for cell in cells)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class View:
-    """What a person reads of a result.
+    """The text of a result.
 
     Attributes
     ----------
     answer: the first line, which answers the question.
-    facts: what else was found, a name and a text each.
-    tables: what is better read in rows.
-    notes: whole sentences that follow.
+    facts: further results, as pairs of a name and a text.
+    tables: further results in rows.
+    notes: complete sentences that follow.
     details: sentences that only an explanation prints.
-    to_prove: what would make the answer proved; shown only when it is not. Every question says it, if only that nothing is known.
-    decided: False where there is no answer, so that nothing is proved or probable.
+    to_prove: what would prove the answer; printed only if it is not proved.
+    decided: False if there is no answer, so that no certainty is printed.
     """
 
     answer: str
@@ -48,7 +49,7 @@ class View:
     decided: bool = True
 
     def sentences(self) -> list[str]:
-        """All of it as plain sentences, for texts."""
+        """Return the whole view as a list of sentences."""
         lines = [self.answer, *(f"{name}: {text}" if name else text for name, text in self.facts)]
         for table in self.tables:
             for row in table.cells:
@@ -63,11 +64,11 @@ def _named_cells(columns: Iterable[str], row: Iterable[str]) -> Iterable[str]:
 
 
 def known(value: Any) -> str:
-    """A value, or a question mark where it is not known."""
+    """Return the value as text, a question mark for None."""
     return "?" if value is None else str(value)
 
 
 def cut(value: Any, longest: int = 24) -> str:
-    """A value as text of bounded length."""
+    """Return the value as text, shortened to at most `longest` characters."""
     text = ", ".join(f"{k}:{v}" for k, v in value.items()) if isinstance(value, dict) else str(value)
     return text if len(text) <= longest else text[: longest - 1] + "…"

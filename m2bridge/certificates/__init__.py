@@ -1,1 +1,1 @@
-"""Certificates: what a proved dimension leaves behind, so that others can check it without trusting this package."""
+"""Write certificates: documents with which a proved answer can be checked without this package."""

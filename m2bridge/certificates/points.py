@@ -1,7 +1,7 @@
-"""Certificates of closures, of points inside and outside, of singular and smooth points, and of symmetries that were found.
+"""Write certificates of closures, of points inside and outside of them, of singular and smooth points, and of symmetries.
 
-They are written in the coordinates that a checker reads off the program (``docs/certificates.md``, section 5); here these are
-numbered as it numbers them.
+The checker determines the coordinates of the image from the program (``docs/certificates.md``, section 5). This module numbers
+the coordinates in the same way, so that equations and points refer to the checker's coordinates.
 """
 
 from __future__ import annotations
@@ -37,13 +37,14 @@ from m2bridge.programs.ranks import GenericRank, generic_rank
 Document = dict[str, Any]
 Terms = dict[tuple[int, ...], int | Fraction]
 PRIME = 2**31 - 1
-"""For matrices of integers, which FLINT eliminates; programs take primes below 2^23."""
+"""The prime for elimination of matrices of integers by FLINT; programs require primes below 2^23."""
 Arc = tuple[Sequence[Sequence[Any]], Sequence[Fraction]]
-"""For each flat weight the coefficients of a polynomial in t, lowest first; and the tangent vector of its image at t = 0."""
+"""A curve of weights: for each flat weight the coefficients of a polynomial in t, the lowest first; and the tangent vector of the
+image curve at t = 0."""
 
 
 class WrittenEquation(Protocol):
-    """A polynomial in the coordinates of a model, as a closure has them."""
+    """A polynomial in the coordinates of a model, as in the result of the question `closure`."""
 
     @property
     def coefficients(self) -> tuple[int, ...]: ...
@@ -58,136 +59,154 @@ class WrittenEquation(Protocol):
 
 MOST_SYMBOLS = 20_000  # flat weights times coordinates
 MOST_CERTIFIED_PRODUCTS = (
-    500_000  # products of terms when equations are expanded: about two seconds in plain Python
+    500_000  # products of terms in the expansion of equations: about two seconds in pure Python
 )
-MOST_CERTIFIED_MONOMIALS = 12_000  # among which nothing else is shown to vanish, and multiples of equations
-MOST_ELIMINATION = 3e7  # cubes of the numbers of monomials of one multidegree, added up
+MOST_CERTIFIED_MONOMIALS = 12_000  # monomials up to the degree of the statement, and multiples of equations
+MOST_ELIMINATION = 3e7  # sum over the multidegrees of (number of monomials)^3
 
 
 def closure_certificates(
     model: Model, equations: Sequence[WrittenEquation], p: int, degree: int, *, seed: int
 ) -> tuple[Document, ...]:
-    """The equations of a closure, over QQ for p = 0, as a certificate that they hold over ZZ and are all up to a degree.
+    """Write a certificate that the equations hold over ZZ, and that they generate all equations up to a degree.
 
-    Equations over F_p are taken for what their small coefficients say. There is no certificate where one of them does not hold
-    over ZZ, or where plain Python would take long; the degree is smaller than asked for where only this would.
+    The equations are over QQ for p = 0. Coefficients in F_p are lifted to small fractions. The result is empty if an equation
+    does not hold over ZZ, or if the check would take too long in pure Python. The degree is reduced if only the count of
+    monomials up to `degree` would take too long.
     """
-    found = _Expanded.of(model, seed)
-    if found is None:
+    expanded = _Expanded.of(model, seed)
+    if expanded is None:
         return ()
-    own = [found.renumbered(f, p) for f in equations]
-    kept = [f for f in own if f]
-    if None in own or sum(map(found.products, kept)) > MOST_CERTIFIED_PRODUCTS or any(map(found.fails, kept)):
+    renumbered = [expanded.renumbered(f, p) for f in equations]
+    nonzero = [f for f in renumbered if f]
+    too_large = sum(map(expanded.products, nonzero)) > MOST_CERTIFIED_PRODUCTS
+    if None in renumbered or too_large or any(map(expanded.fails, nonzero)):
         return ()
-    gradings = [(d, e) for d, e in found.gradings() if all(len({np.dot(e, m) for m in f}) == 1 for f in kept)]
+    gradings = [
+        (d, e) for d, e in expanded.gradings() if all(len({np.dot(e, m) for m in f}) == 1 for f in nonzero)
+    ]
     k = _reachable_degree(
-        [e for _, e in gradings], [max(map(sum, f)) for f in kept], len(found.terms), degree
+        [e for _, e in gradings], [max(map(sum, f)) for f in nonzero], len(expanded.terms), degree
     )
-    statement = {"kind": "closure", "equations": [written(f) for f in kept], "degree": k}
+    statement = {"kind": "closure", "equations": [written(f) for f in nonzero], "degree": k}
     argument = {"prime": PRIME, "gradings": [d for d, _ in gradings]}
-    return (certificate(found.program, statement, argument, spec=spec_of(model)),)
+    return (certificate(expanded.program, statement, argument, spec=spec_of(model)),)
 
 
 def inside_certificates(
     model: Model, source: Model, weights: Sequence[Fraction], *, seed: int
 ) -> tuple[Document, ...]:
-    """A point of the image by exact flat weights of `source`, which is ``model.free`` or has A in the place of K^T Q."""
-    found, flat = _Expanded.of(model, seed), list(weights)
-    if found is None:
+    """Write a certificate that a point is in the image, given exact flat weights of `source`.
+
+    `source` is ``model.free``, or the same model with the attention matrix A in place of K^T Q; then Q and K are chosen with
+    K^T Q = A.
+    """
+    expanded = _Expanded.of(model, seed)
+    flat = list(weights)
+    if expanded is None:
         return ()
     if source.parameters != model.free.parameters:
         rows, d = model.free.parameters["Q"]
-        rest = [Fraction(0)] * ((rows - d) * d)
+        zeros = [Fraction(0)] * ((rows - d) * d)
         identity = [Fraction(int(i == j)) for i in range(d) for j in range(d)]
-        flat = [*flat[: d * d], *rest, *identity, *rest, *flat[d * d :]]
-    point = [sum(c * prod(map(pow, flat, m)) for m, c in f.items()) for f in found.terms]
+        flat = [*flat[: d * d], *zeros, *identity, *zeros, *flat[d * d :]]
+    point = [sum(c * prod(map(pow, flat, m)) for m, c in f.items()) for f in expanded.terms]
     statement = {"kind": "inside", "weights": numbers(flat), "point": numbers(point)}
-    return (certificate(found.program, statement, spec=spec_of(model)),)
+    return (certificate(expanded.program, statement, spec=spec_of(model)),)
 
 
 def outside_certificates(
     model: Model, equation: WrittenEquation, values: Sequence[Fraction], *, seed: int
 ) -> tuple[Document, ...]:
-    """A point that is not in the closure, by an equation over QQ that fails there."""
-    found = _Expanded.of(model, seed)
-    if found is None or any(
-        value for place, value in zip(found.places, values, strict=True) if place is None
-    ):
+    """Write a certificate that a point is not in the closure, given an equation over QQ that does not vanish at the point."""
+    expanded = _Expanded.of(model, seed)
+    if expanded is None:
         return ()
-    own = found.renumbered(equation, 0)
-    if own is None or found.products(own) > MOST_CERTIFIED_PRODUCTS:
+    if any(value for index, value in zip(expanded.indices, values, strict=True) if index is None):
+        return ()  # a coordinate that is zero on the image is not zero at the point
+    renumbered = expanded.renumbered(equation, 0)
+    if renumbered is None or expanded.products(renumbered) > MOST_CERTIFIED_PRODUCTS:
         return ()
-    statement = {"kind": "outside", "point": numbers(found.ordered(values)), "equation": written(own)}
-    return (certificate(found.program, statement, spec=spec_of(model)),)
+    point = numbers(expanded.ordered(values))
+    statement = {"kind": "outside", "point": point, "equation": written(renumbered)}
+    return (certificate(expanded.program, statement, spec=spec_of(model)),)
 
 
 class _Expanded:
-    """The program whose image is asked about, with its coordinates as polynomials in the flat weights.
+    """The program of a model with its coordinates expanded to polynomials in the flat weights.
 
-    `places` numbers the model's coordinates as the checker does, `terms` are those that occur, in this order.
+    `indices` contains the checker's number of each coordinate of the model, None for a coordinate that is zero. `terms`
+    contains the polynomials of the non-zero coordinates in the checker's order.
     """
 
     def __init__(self, model: Model, seed: int) -> None:
         free = model.free
         self.program = free.coordinate_program or free.program
-        self.places = coordinate_places(free, seed)
+        self.indices = coordinate_indices(free, seed)
         variables = rational_variables([f"w{i}" for i in range(free.parameter_count)])
         weights = free.unflatten(object_array(variables, (len(variables),)))
         values = np.asarray(free.coordinates(weights), dtype=object).reshape(-1)
         self.terms = [sparse(variables[0] * 0 + value) for value in self.ordered(values.tolist())]
-        drawn = np.random.default_rng([seed, 19]).integers(0, PRIME, size=free.parameter_count).tolist()
-        self.point = [_at(f, drawn) for f in self.terms]
+        random_weights = np.random.default_rng([seed, 19]).integers(0, PRIME, size=free.parameter_count)
+        self.point = [_value_at(f, random_weights.tolist()) for f in self.terms]
 
     @classmethod
     def of(cls, model: Model, seed: int) -> _Expanded | None:
-        """None for an analytic model, or where there are too many coordinates."""
+        """Expand a model; None if it is not polynomial or has too many coordinates."""
         free = model.free
         if not free.polynomial:
             return None
         return cls(model, seed) if free.parameter_count * free.coordinate_count <= MOST_SYMBOLS else None
 
     def ordered(self, values: Sequence[Any]) -> list[Any]:
-        """Values of the model's coordinates, those of the coordinates that occur, in the checker's order."""
-        found = {place: value for place, value in zip(self.places, values, strict=True) if place is not None}
-        return [found[k] for k in range(len(found))]
+        """Select the values of the non-zero coordinates, in the checker's order."""
+        by_index = {i: value for i, value in zip(self.indices, values, strict=True) if i is not None}
+        return [by_index[k] for k in range(len(by_index))]
 
     def renumbered(self, equation: WrittenEquation, p: int) -> Terms | None:
-        """An equation in the coordinates that occur, over QQ; None where a residue modulo p is that of no small fraction."""
+        """Write an equation over QQ in the checker's coordinates; None if a coefficient modulo p cannot be lifted to QQ."""
         exact = [rational(c, p) if p else Fraction(c) for c in equation.coefficients]
         lifted = [c for c in exact if c is not None]
         if len(lifted) < len(exact):
             return None
-        return _renumbered(lifted, equation.monomials, self.places, len(self.terms))
+        return _renumbered(lifted, equation.monomials, self.indices, len(self.terms))
 
     def products(self, f: Terms) -> int:
-        """Products of terms when the coordinates are put into an equation, about."""
+        """Estimate the number of products of terms when the coordinates are substituted into an equation."""
         return sum(prod(len(t) ** e for t, e in zip(self.terms, m, strict=True)) for m in f)
 
     def fails(self, f: Terms) -> bool:
-        """Whether an equation does not vanish at an image point modulo a large prime."""
-        return bool(_at(f, self.point))
+        """Return whether an equation does not vanish at a random point of the image modulo PRIME."""
+        return bool(_value_at(f, self.point))
 
     def gradings(self) -> list[tuple[list[int], list[int]]]:
-        """Small degrees of the flat weights for which every coordinate is homogeneous, and the degrees of the coordinates."""
-        count, rows = len(self.terms), []
+        """Return gradings: degrees of the flat weights for which every coordinate is homogeneous, with the coordinates' degrees.
+
+        If the weights have the degrees d, then a monomial w^m of the coordinate k has the degree m . d, which must be e_k. These
+        linear equations for (d, e) are solved modulo PRIME, lifted to integers, and verified exactly. Only degrees of absolute
+        value at most 100 are returned.
+        """
+        count = len(self.terms)
+        rows: list[list[int]] = []
         for k, f in enumerate(self.terms):
             unit = [-int(i == k) for i in range(count)]
             rows += [[*m, *unit] for m in f]
-        if not rows:  # all coordinates are 0
+        if not rows:  # all coordinates are zero
             return []
         basis, _, _ = kernel_mod(np.array(rows, dtype=np.int64) % PRIME, PRIME)
-        found = []
+        gradings = []
         for row in basis.tolist():
-            degrees = [rational(x, PRIME) or Fraction(0) for x in row]
-            common = lcm(*(x.denominator for x in degrees))
-            whole = [int(x * common) for x in degrees]
-            true = all(sum(map(mul, r, whole)) == 0 for r in rows) and max(map(abs, whole)) <= 100
-            found += [(whole[:-count], whole[-count:])] if true and any(whole[-count:]) else []
-        return found
+            fractions = [rational(x, PRIME) or Fraction(0) for x in row]
+            common = lcm(*(x.denominator for x in fractions))
+            degrees = [int(x * common) for x in fractions]
+            is_solution = all(sum(map(mul, r, degrees)) == 0 for r in rows)
+            if is_solution and max(map(abs, degrees)) <= 100 and any(degrees[-count:]):
+                gradings.append((degrees[:-count], degrees[-count:]))
+        return gradings
 
 
-def _at(f: Terms, point: Sequence[int]) -> int:
-    """The value of a polynomial at a point, modulo PRIME."""
+def _value_at(f: Terms, point: Sequence[int]) -> int:
+    """Return the value of a polynomial at a point, modulo PRIME."""
     terms = [(residue(Fraction(c), PRIME), zip(point, m, strict=True)) for m, c in f.items()]
     return sum(c * prod(pow(x, e, PRIME) for x, e in powers) for c, powers in terms) % PRIME
 
@@ -195,7 +214,7 @@ def _at(f: Terms, point: Sequence[int]) -> int:
 def _reachable_degree(
     gradings: Sequence[Sequence[int]], degrees: Sequence[int], count: int, most: int
 ) -> int:
-    """The largest degree up to `most` in which a checker in plain Python can count monomials of each multidegree."""
+    """Return the largest degree up to `most` for which the checker, in pure Python, can count the monomials by multidegree."""
     sizes: Counter[tuple[int, ...]] = Counter()
     for k in range(most + 1):
         multiples = sum(comb(count + k - e, count) for e in degrees if e <= k)
@@ -214,9 +233,11 @@ def _reachable_degree(
 def singular_point_certificate(
     model: Model, weights: Sequence[Any], arcs: Sequence[Arc], size: Mapping[str, Any] | None
 ) -> Document | None:
-    """The image of flat weights of ``model.free`` is singular: arcs whose tangent vectors are independent.
+    """Write a certificate that the image of flat weights of ``model.free`` is a singular point of the closure.
 
-    `size` is the certificate of the model's dimension; its upper bound is used. None without it, or if the arcs are too few.
+    The argument consists of arcs through the point whose tangent vectors are linearly independent, more of them than the
+    dimension. `size` is the certificate of the dimension, whose upper bound is used. The result is None without it, or with too
+    few arcs.
     """
     if size is None or not arcs:
         return None
@@ -237,51 +258,53 @@ def smooth_point_certificate(
     *,
     seed: int,
 ) -> Document | None:
-    """The closure is smooth at the image of flat weights of ``model.free``: equations over ZZ, in the model's coordinates.
+    """Write a certificate that the closure is smooth at the image of flat weights of ``model.free``.
 
-    None where their differentials at the image point do not have the rank that the dimension asks for.
+    `equations` hold on the closure; they are over ZZ, in the model's coordinates. The result is None if the rank of their
+    differentials at the image point is not the codimension.
     """
     free = model.free
     program = free.coordinate_program or free.program
-    places = coordinate_places(free, seed)
+    indices = coordinate_indices(free, seed)
     rows = _residues([equation.gradient(image) for equation in equations])
-    kept = [k for k, place in enumerate(places) if place is not None]
-    chosen = eliminate(rows[:, kept], PRIME).pivot_rows if len(rows) else ()
+    nonzero = [k for k, index in enumerate(indices) if index is not None]
+    independent = eliminate(rows[:, nonzero], PRIME).pivot_rows if len(rows) else ()
     p = prime_for(given_numbers(model), chosen=None, default=LARGE_PRIME)
     rank = generic_rank(program, p=p, seed=seed, whole=True)
-    if len(kept) - len(chosen) != rank.rank or rank.heuristic:
+    if len(nonzero) - len(independent) != rank.rank or rank.heuristic:
         return None
-    used = [equations[k] for k in sorted(chosen)]
-    terms = [written(_renumbered(f.coefficients, f.monomials, places, len(kept))) for f in used]
+    used = [equations[k] for k in sorted(independent)]
+    terms = [written(_renumbered(f.coefficients, f.monomials, indices, len(nonzero))) for f in used]
     statement = {"kind": "smooth", "weights": numbers(weights)}
     argument = {"prime": PRIME, "lower": lower_by_minor(program, rank), "equations": terms}
     return certificate(program, statement, argument, spec=spec_of(model))
 
 
-def found_symmetries(
+def symmetry_certificates(
     model: Model, fields: Sequence[list[Any]], rank: GenericRank, upper: Document | None, bound: int
 ) -> tuple[Document, ...]:
-    """The identities of vector fields as one certificate and, where the bounds meet, the dimension as another."""
-    found = []
+    """Write a certificate of vector fields that are symmetries and, if the bounds are equal, one of the dimension."""
+    documents = []
     if fields:
         statement = {"kind": "symmetry", "groups": [], "fields": [list(field) for field in fields]}
-        found.append(certificate(model.free.program, statement, spec=spec_of(model)))
+        documents.append(certificate(model.free.program, statement, spec=spec_of(model)))
     lower = lower_by_minor(model.free.program, rank)
     if upper is not None and lower is not None and bound == rank.rank and model.free is model:
-        found.append(dimension_document(model, bound, lower, upper))
-    return tuple(found)
+        documents.append(dimension_document(model, bound, lower, upper))
+    return tuple(documents)
 
 
-def coordinate_places(model: Model, seed: int = 0) -> list[int | None]:
-    """For each coordinate of a model its number among those that occur, as a checker numbers them; None for one that is zero.
+def coordinate_indices(model: Model, seed: int = 0) -> list[int | None]:
+    """Return the checker's number of each coordinate of a model; None for a coordinate that is zero.
 
-    The coefficients of one output after the other; monomials of the inputs by degree, then with the first inputs first.
+    The checker numbers the non-zero coefficients, one output after the other; within an output by the degree of the monomial in
+    the inputs, then lexicographically.
     """
     if model.coordinate_program is not None:
         return list(range(model.coordinate_count))
     exponents, flat = model.monomials, _flat_inputs(model.program)
     p = prime_for(given_numbers(model), chosen=None, default=LARGE_PRIME)
-    # at two points, because one of many coordinates may vanish at one by accident
+    # Two points are used, because a non-zero coordinate may vanish at one of them by accident.
     points = random_image_points(model, np.random.default_rng([seed, 17]), 2, p)
     occurs = np.asarray(points.any(axis=0))
     keys = []
@@ -295,27 +318,30 @@ def coordinate_places(model: Model, seed: int = 0) -> list[int | None]:
 
 
 def _flat_inputs(program: Program) -> list[int]:
-    """For each variable of a model's monomials, which count the last axis of an input slowest, its flat input."""
-    found: list[int] = []
+    """Return the flat input of each variable of a model's monomials.
+
+    The variables of the monomials enumerate an input in Fortran order, the flat inputs in C order.
+    """
+    flat: list[int] = []
     for shape in program.input_shapes.values():
-        found += (len(found) + np.arange(prod(shape)).reshape(shape).flatten(order="F")).tolist()
-    return found
+        flat += (len(flat) + np.arange(prod(shape)).reshape(shape).flatten(order="F")).tolist()
+    return flat
 
 
 def _renumbered(
     coefficients: Sequence[int | Fraction],
     monomials: Sequence[tuple[int, ...]],
-    places: Sequence[int | None],
+    indices: Sequence[int | None],
     count: int,
 ) -> Terms:
-    """Exponents in the coordinates that occur, and coefficients; terms with a coordinate that is zero are left out."""
-    found: Terms = {}
+    """Write a polynomial in the checker's coordinates; terms with a coordinate that is zero are omitted."""
+    terms: Terms = {}
     for c, monomial in zip(coefficients, monomials, strict=True):
-        own = [places[i] for i in monomial]
-        if None not in own:
-            key = tuple(own.count(i) for i in range(count))
-            found[key] = found.get(key, 0) + c
-    return found
+        variables = [indices[i] for i in monomial]
+        if None not in variables:
+            exponents = tuple(variables.count(i) for i in range(count))
+            terms[exponents] = terms.get(exponents, 0) + c
+    return terms
 
 
 def _residues(rows: Sequence[Sequence[Any]]) -> np.ndarray:
@@ -323,6 +349,6 @@ def _residues(rows: Sequence[Sequence[Any]]) -> np.ndarray:
 
 
 def _trimmed(path: Sequence[Any]) -> list[Any]:
-    """A polynomial without zeros at its end."""
+    """Remove the zeros at the end of the coefficients of a polynomial."""
     last = max((n for n, c in enumerate(path) if c), default=0)
     return list(path[: last + 1])

@@ -1,8 +1,8 @@
-"""Certificates that ``m2bridge check`` verifies: how they are written, and those of a proved dimension.
+"""The format of certificates, which ``m2bridge check`` verifies, and certificates of a proved dimension.
 
-``docs/certificates.md`` specifies the format. A certificate holds the network (as a program), a non-zero minor of its Jacobian
-at a recorded point, and the argument of the upper bound. The checker shares no code with this module or with what computed the
-numbers.
+``docs/certificates.md`` specifies the format. The certificate of a dimension contains the network (as a program), a non-zero
+minor of its Jacobian at a recorded point for the lower bound, and the argument of the upper bound. The checker shares no code
+with this module or with the computation.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from m2bridge.programs.ranks import GenericRank
 
 Document = dict[str, Any]
 Polynomial = Mapping[tuple[int, ...], int | Fraction]
-"""Exponents, one for each coordinate, and coefficients."""
+"""A mapping from exponents, one for each coordinate, to coefficients."""
 
 
 def certificate(
     program: Program, statement: Document, argument: Document | None = None, *, spec: str | None = None
 ) -> Document:
-    """A statement other than a dimension about a program, with its argument (section 5 of the format)."""
+    """Return the certificate of a statement about a program, with its argument (section 5 of the format)."""
     return {
         "format": "m2bridge certificate",
         "version": 2,
@@ -39,7 +39,7 @@ def certificate(
 
 
 def numbers(values: Iterable[int | Fraction]) -> list[int | str]:
-    """Rational numbers as the format writes them: integers, and fractions as texts.
+    """Encode rational numbers: integers as numbers, fractions as strings.
 
     >>> numbers([Fraction(1, 2), 4, Fraction(3)])
     ['1/2', 4, 3]
@@ -49,7 +49,7 @@ def numbers(values: Iterable[int | Fraction]) -> list[int | str]:
 
 
 def written(polynomial: Polynomial) -> list[Any]:
-    """A polynomial as the format writes it, with integer coefficients; denominators are multiplied away.
+    """Encode a polynomial with integer coefficients; it is multiplied by the common denominator first.
 
     >>> written({(1, 0): Fraction(1, 2), (0, 2): -3})
     [[1, [[0, 1]]], [-6, [[1, 2]]]]
@@ -66,7 +66,7 @@ def written(polynomial: Polynomial) -> list[Any]:
 
 
 def certificate_for(model: Model, value: int, rank: GenericRank, upper: Document) -> Document | None:
-    """The certificate of a proved dimension, or None if the format cannot express the proof of the lower bound.
+    """Return the certificate of a proved dimension, or None if the format cannot express the proof of the lower bound.
 
     `rank` proves the lower bound, `upper` is the argument of the upper bound.
     """
@@ -75,7 +75,7 @@ def certificate_for(model: Model, value: int, rank: GenericRank, upper: Document
 
 
 def dimension_document(model: Model, value: int, lower: Document, upper: Document) -> Document:
-    """The statement that a model has this dimension, with arguments for both bounds of its free program."""
+    """Return the certificate that a model has this dimension, with arguments for both bounds of its free program."""
     statement = {"kind": "dimension", "dimension": value}
     document = certificate(model.free.program, statement, spec=spec_of(model))
     del document["argument"]
@@ -83,7 +83,7 @@ def dimension_document(model: Model, value: int, lower: Document, upper: Documen
 
 
 def spec_of(model: Model) -> str | None:
-    """The spec that a certificate names; an own network is its program and has none."""
+    """Return the spec for a certificate; None for a user-defined network, which is given by its program."""
     return None if model.free.user.is_program else model.spec
 
 
@@ -91,7 +91,7 @@ def spec_of(model: Model) -> str | None:
 
 
 def lower_by_minor(program: Program, rank: GenericRank) -> Document | None:
-    """The lower bound by a minor modulo a prime; None for what is a heuristic."""
+    """Return the argument of the lower bound: a minor that is non-zero modulo a prime; None if the rank is heuristic."""
     if rank.heuristic:
         return None
     document: Document = {
@@ -127,16 +127,16 @@ def _exponentials(rank: GenericRank) -> Document:
 
 
 def stream_point(program: Program, seed: int, stream: int, held: Held) -> Document:
-    """A point by its seed, with the entries that are held as runs."""
+    """Describe a point by the seed of its random entries, and the fixed entries as runs [start, values]."""
     runs: list[list[Any]] = []
     start = 0
     for name, shape in program.parameters.items():
         if name in held.masks:
             values = held.values[name].reshape(-1)
-            for place in np.flatnonzero(held.masks[name]).tolist():
-                if runs and runs[-1][0] + len(runs[-1][1]) == start + place:
-                    runs[-1][1].append(int(values[place]))
+            for index in np.flatnonzero(held.masks[name]).tolist():
+                if runs and runs[-1][0] + len(runs[-1][1]) == start + index:
+                    runs[-1][1].append(int(values[index]))
                 else:
-                    runs.append([start + place, [int(values[place])]])
+                    runs.append([start + index, [int(values[index])]])
         start += prod(shape)
     return {"seed": seed, "stream": stream, "fixed": runs}

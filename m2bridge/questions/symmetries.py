@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar
 
 from m2bridge.bounds.program_upper import UpperBounds
 from m2bridge.certainty import Certainty
-from m2bridge.certificates.points import found_symmetries
+from m2bridge.certificates.points import symmetry_certificates
 from m2bridge.errors import InputError, NotPolynomialError
 from m2bridge.evidence import Evidence, Value
 from m2bridge.families import Model
@@ -301,7 +301,7 @@ def symmetries(
             searched=searched,
             proved=bound.value == rank,
         ),
-        certificate=found_symmetries(
+        certificate=symmetry_certificates(
             model, [field.document for field in fields], minor, bound.argument, bound.value
         ),
     )

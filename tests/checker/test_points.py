@@ -15,7 +15,7 @@ import pytest
 from makers import closure_certificate
 
 from m2bridge import checker, records
-from m2bridge.certificates.points import coordinate_places
+from m2bridge.certificates.points import coordinate_indices
 from m2bridge.families import Mod, parse_spec
 from m2bridge.questions.symmetries import symmetries
 
@@ -52,7 +52,7 @@ def test_coordinates_are_numbered_as_the_checker_numbers_them(spec: str) -> None
     named = {name: Mod(value, p) for name, value in model.unflatten(np.array(weights)).items()}
     own = model.coordinates(named).values.tolist()
     expected: dict[int, int] = {}
-    for value, place in zip(own, coordinate_places(model), strict=True):
+    for value, place in zip(own, coordinate_indices(model), strict=True):
         assert place is not None or value == 0
         expected |= {} if place is None else {place: value}
     found = checker.coordinates(checker.read_program(program.text), checker.Polynomials())

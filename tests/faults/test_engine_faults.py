@@ -128,7 +128,8 @@ CALLER = """
 import signal, sys, threading
 signal.signal(signal.SIGHUP, signal.SIG_DFL)  # whoever runs the tests may ignore it, or SIGINT
 signal.signal(signal.SIGINT, signal.default_int_handler)
-from m2bridge.engine import EngineInfo, ForkServerEngine, Limits, ProcessEngine
+from m2bridge.engine import EngineInfo, ForkServerEngine, ProcessEngine
+from m2bridge.limits import Limits
 from m2bridge.scripts import Script
 from pathlib import Path
 info = EngineInfo(version="unknown", origin="option", path=Path(sys.argv[1]))

@@ -307,7 +307,8 @@ def test_a_caller_with_limits_of_its_own(limited: str, engine_info: EngineInfo) 
     program = f"""
 import os, resource, sys
 from pathlib import Path
-from m2bridge.engine import EngineInfo, ForkServerEngine, Limits, ProcessEngine
+from m2bridge.engine import EngineInfo, ForkServerEngine, ProcessEngine
+from m2bridge.limits import Limits
 from m2bridge.scripts import Script
 {limited}
 info = EngineInfo(version=sys.argv[2], origin="option", path=Path(sys.argv[1]))
@@ -458,7 +459,8 @@ def test_forked_copies_that_share_an_engine_do_not_hang(engine_info: EngineInfo)
     program = """
 import os, sys, threading
 from pathlib import Path
-from m2bridge.engine import EngineInfo, ForkServerEngine, Limits, ProcessEngine
+from m2bridge.engine import EngineInfo, ForkServerEngine, ProcessEngine
+from m2bridge.limits import Limits
 from m2bridge.scripts import Script
 info = EngineInfo(version=sys.argv[2], origin="option", path=Path(sys.argv[1]))
 shared, fresh = ForkServerEngine(info), ProcessEngine(info)
@@ -500,7 +502,8 @@ def test_a_copy_forked_while_an_engine_starts_keeps_nobody_waiting(engine_info: 
     program = """
 import os, signal, sys, threading, time
 from pathlib import Path
-from m2bridge.engine import EngineInfo, Limits, ProcessEngine
+from m2bridge.engine import EngineInfo, ProcessEngine
+from m2bridge.limits import Limits
 from m2bridge.scripts import Script
 real, calls = os.pipe, []
 def forking():

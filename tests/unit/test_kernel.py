@@ -126,7 +126,7 @@ def test_options_are_checked() -> None:
 
 def test_an_answer_of_other_types_than_declared_is_no_record(engine: ReplayEngine) -> None:
     found = double_weights(LAYER, engine=engine)
-    with pytest.raises(M2BridgeError, match=r"test_kernel\.Double declares other types .* should be int"):
+    with pytest.raises(M2BridgeError, match=r"test_kernel\.Double .*declared types: .* must be int"):
         records.to_document(replace(found, double="twenty"))
 
 

@@ -213,7 +213,7 @@ def test_an_answer_that_its_own_evidence_refutes_is_damaged(answer: Dimension, t
     path.write_text(json.dumps(document))
     target = tmp_path / "report.html"
     assert main(["report", str(path), "-o", str(target)]) == 2
-    assert "it was altered" in target.read_text()
+    assert "was altered" in target.read_text()
     with pytest.raises(InputError, match="altered"):
         sentence(records.load(path))
     told = explain(records.load(path))
@@ -236,9 +236,7 @@ def test_a_record_of_another_package_is_unknown_and_not_damaged(
     target = tmp_path / "page.html"
     assert main(["report", str(tmp_path), "-o", str(target)]) == 2
     said = " ".join(capsys.readouterr().err.split())
-    assert (
-        "unknown: asked.json: the record is of an unknown analysis 'alchemy'; a question of another" in said
-    )
+    assert "unknown: asked.json: unknown analysis 'alchemy'" in said
     (tmp_path / "family.json").write_text(json.dumps({**document, "model": "gold(d=2)"}))
     assert main(["report", str(tmp_path), "-o", str(target)]) == 0
     seen = Tags(target.read_text()).text

@@ -123,7 +123,7 @@ def test_a_template_of_ones_own(engine: Engine, tmp_path: Path, capsys: pytest.C
         ("S = ZZ/101[vars(0..n-1)]", "S = ZZ/101[vars(0..n-1)", 4, 'expected "]"'),
         ("n = 3;", "n = 3/0;", 1, "division by zero"),
         ('"hilbert"', '"Hilbert"', None, "a tag is a lower-case letter"),
-        ("emitEnd();", "", None, "should end with emitEnd()"),
+        ("emitEnd();", "", None, "emitEnd()"),
         ("emitEnd();", 'emit("hilbert", 1); emitEnd();', None, "emits 'hilbert' a second time"),
     ],
 )
