@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import isqrt
 from typing import ClassVar, Literal
 
 from m2bridge.certainty import Certainty
@@ -184,11 +185,17 @@ class SingularLocus(Result):
 
     def _reason(self, s: Stratum) -> str:
         """Return why a stratum is singular or smooth, and at which point."""
-        if s.verdict == "undecided" or not self.exhaustive:
+        if s.verdict == "undecided" or "A" not in s.representative or not self.exhaustive:
             return ""
         above = f"at least {s.tangent_lower} > {self.image_dim}"
         why = above if s.verdict == "singular" else f"at most {s.tangent_upper} = {self.image_dim}"
-        point = ", ".join(f"{name} = [{', '.join(entries)}]" for name, entries in s.representative.items())
+        width = isqrt(len(s.representative["A"]))  # orbits are represented by (A, V), and A is square
+        rows = {
+            name: [entries[k : k + width] for k in range(0, len(entries), width)]
+            for name, entries in s.representative.items()
+        }
+        texts = {name: ", ".join(f"[{', '.join(row)}]" for row in matrix) for name, matrix in rows.items()}
+        point = ", ".join(f"{name} = [{text}]" for name, text in texts.items())
         return f"{_in_words(s)}: {s.verdict} ({s.certainty.value}), because the tangent space has {why} dimensions, at {point}"
 
     def _rows(self) -> Rows:
