@@ -153,9 +153,7 @@ def singular_scheme(context: Context, strata: Strata, span: InSpan | None, p: in
     p = span.found.characteristic or p
     send = span.request(p, span.minors(model, p, context.seed), _closures(strata, span), seed=context.seed)
     context.report_progress("singular locus")
-    values, _ = context.run_template(
-        TEMPLATE, send, share=_SHARE_FOR_COMPONENTS, decisive=not strata.exhaustive
-    )
+    values, _ = context.run_template(TEMPLATE, send, share=_SHARE_FOR_COMPONENTS)
     if "singular_components" not in values:
         return Scheme()
     runs, exact, certainty = {p: values}, None, Certainty.PROBABLE
