@@ -97,12 +97,12 @@ def test_a_modulus_that_is_no_prime_is_named_as_it_was_given(
     file = tmp_path / "line.txt"
     file.write_text("x - y")
     assert main(["ideal", str(file), "--field", "6"]) == 2
-    assert "--field 6: a prime below" in capsys.readouterr().err
+    assert "--field 6 is not prime" in capsys.readouterr().err
     file.write_text("ZZ/6[x,y] ideal(x - y)")
     assert main(["ideal", str(file)]) == 2
-    assert "the file's ring, characteristic 6: a prime below" in capsys.readouterr().err
+    assert "the file's ring, characteristic 6 is not prime" in capsys.readouterr().err
     assert main(["closure", "map:s->s;s^2", "--prime", "6"]) == 2
-    assert "--prime 6: a prime below" in capsys.readouterr().err
+    assert "--prime 6 is not prime" in capsys.readouterr().err
 
 
 def test_a_template_of_ones_own(engine: Engine, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
