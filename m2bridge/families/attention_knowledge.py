@@ -22,6 +22,10 @@ if TYPE_CHECKING:
 
 PAPER = "Henry, Marchetti, Kohn, arXiv:2408.17221"
 HOMOGENEOUS_SCORES = "homogeneity of the scores"
+LARGEST_DEGREE_WIDTH = 64
+"""Widths up to which the degree of a closure is evaluated: it has thousands of digits beyond, and no equations are in reach."""
+MOST_GAUGE_WEIGHTS = 10**8
+"""Weights up to which a slice is written down, an integer for each; no rank of more weights fits into memory."""
 LAYERS = "sum over layers of sum_h A_h (x) V_h in its variety, up to changes of basis"
 
 
@@ -31,10 +35,14 @@ def attention_knowledge(network: Attention) -> Knowledge:
     deep = plain and network.numbered and not network.softmax
     return Knowledge(
         formula=dimension_formula(network) if plain else causal_formula(network),
-        closure_degree=None if network.numbered else layer_degree(network),
+        closure_degree=None
+        if network.numbered or max(network.widths) > LARGEST_DEGREE_WIDTH
+        else layer_degree(network),
         dimension_bound=layers_bound(network) if deep else None,
         symmetries=attention_symmetries(network),
-        gauge=gauge_slice(network) if plain else NOTHING_HELD,
+        gauge=gauge_slice(network)
+        if plain and network.parameter_count <= MOST_GAUGE_WEIGHTS
+        else NOTHING_HELD,
         homogeneous=not (network.softmax or network.skip or network.positions),
         attention=network if plain else None,
     )

@@ -21,11 +21,15 @@ from m2bridge.errors import M2BridgeError, NotPolynomialError
 from m2bridge.frontends import contractions
 from m2bridge.frontends.contractions import quotient
 from m2bridge.frontends.numpy_rules import (
+    block,
     broadcast_to,
     concatenate,
+    convolve,
+    cumsum,
     determinant,
     dot,
     einsum,
+    joined,
     kron,
     largest,
     matrix_power,
@@ -175,13 +179,20 @@ def _written(rule: Callable[..., int]) -> Rule:
 
 _MOVING = (
     np.roll, np.repeat, np.tile, np.rot90, np.take, np.delete, np.flip, np.fliplr, np.flipud, np.expand_dims, np.split,
-    np.array_split, np.vsplit, np.hsplit, np.dsplit, np.squeeze, np.diagonal, sliding_window_view,
+    np.array_split, np.vsplit, np.hsplit, np.dsplit, np.squeeze, np.diagonal, np.atleast_1d, np.atleast_2d, np.atleast_3d,
+    sliding_window_view,
 )  # fmt: skip
 UNARY: dict[Any, Rule] = {
     **{function: _moving(function) for function in _MOVING},
     **{function: _permuting(function) for function in (np.transpose, np.moveaxis, np.rollaxis, np.swapaxes)},
     **{function: _triangle(function) for function in (np.triu, np.tril)},
-    **dict.fromkeys((np.positive, np.conjugate), lambda a, *_, **__: a),
+    **dict.fromkeys((np.positive, np.conjugate, np.copy), lambda a, *_, **__: a),
+    **dict.fromkeys((np.zeros_like, np.empty_like), lambda a, *_, **__: np.zeros(a.shape, dtype=int)),
+    np.ones_like: lambda a, *_, **__: np.ones(a.shape, dtype=int),
+    np.full_like: lambda a, value, **_: np.full(a.shape, value),
+    np.shape: lambda a: a.shape,
+    np.ndim: lambda a: a.ndim,
+    np.size: lambda a, axis=None: a.size if axis is None else a.shape[axis],
     **dict.fromkeys((np.power, np.float_power), lambda a, b: a**b),
     np.negative: _written(Recorder.negative),
     np.square: lambda a: a**2,
@@ -189,7 +200,9 @@ UNARY: dict[Any, Rule] = {
     np.exp: _written(Recorder.exp),
     np.tanh: lambda a: 1 - 2 / (1 + np.exp(2 * a)),
     np.sum: total,
+    np.cumsum: cumsum,
     np.mean: mean,
+    np.average: mean,
     np.prod: product,
     np.var: variance,
     np.linalg.det: determinant,
@@ -219,11 +232,18 @@ BINARY: dict[Any, Rule] = {
     np.outer: lambda a, b: tensordot(a.ravel(), b.ravel(), 0),
     np.tensordot: tensordot,
     np.kron: kron,
+    np.convolve: convolve,
+    np.append: lambda a, b, axis=None: concatenate(a.recorder, [a, b], axis),
 }
 GENERAL: dict[Any, Rule] = {
     np.einsum: einsum,
     np.linalg.multi_dot: lambda r, arrays: reduce(matmul, [as_recorded(r, a) for a in arrays]),
     np.concatenate: concatenate,
+    np.hstack: joined(np.atleast_1d, None),
+    np.vstack: joined(np.atleast_2d, 0),
+    np.dstack: joined(np.atleast_3d, 2),
+    np.column_stack: joined(lambda a: a.reshape(-1, 1) if a.ndim < 2 else a, 1),
+    np.block: block,
     np.stack: stack,
     np.where: where,
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import reduce
 from operator import matmul, mul
@@ -179,3 +179,53 @@ def concatenate(recorder: Recorder, arrays: Sequence[Any], axis: int | None = 0)
 
 def stack(recorder: Recorder, arrays: Sequence[Any], axis: int = 0) -> Recorded:
     return as_recorded(recorder, list(arrays)).permuted(np.moveaxis, 0, axis)
+
+
+def joined(at_least: Callable[..., Any], axis: int | None) -> Callable[..., Recorded]:
+    """Make the rule of hstack, vstack, dstack or column_stack: give the arrays enough axes, then join them along one.
+
+    `axis` None is the second axis, or the first of vectors.
+    """
+
+    def record(recorder: Recorder, arrays: Sequence[Any]) -> Recorded:
+        wide = [as_recorded(recorder, array).moved(at_least) for array in arrays]
+        return concatenate(recorder, wide, min(wide[0].ndim - 1, 1) if axis is None else axis)
+
+    return record
+
+
+def block(recorder: Recorder, arrays: Any) -> Recorded:
+    """Record np.block: move entries as NumPy moves the numbers of the entries."""
+    parts: list[Recorded] = []
+
+    def numbers(value: Any) -> Any:
+        if isinstance(value, list):
+            return [numbers(item) for item in value]
+        array = as_recorded(recorder, value)
+        start = sum(part.size for part in parts)
+        parts.append(array)
+        return start + np.arange(array.size).reshape(array.shape)
+
+    places = np.block(numbers(arrays))
+    return concatenate(recorder, parts, None)[places]
+
+
+def cumsum(a: Recorded, axis: int | None = None) -> Recorded:
+    """Record np.cumsum as a product with a triangular matrix of ones."""
+    a, (k,) = (a.ravel(), [0]) if axis is None else (a, a.axes(axis))
+    axes, ones = list(range(a.ndim)), np.triu(np.ones((a.shape[k], a.shape[k]), dtype=int))
+    return einsum(a.recorder, a, axes, ones, [k, a.ndim], [*axes[:k], a.ndim, *axes[k + 1 :]])
+
+
+def convolve(a: Recorded, b: Recorded, mode: str = "full") -> Any:
+    """Record np.convolve as a product of shifted copies with the shorter array."""
+    if a.size < b.size:
+        a, b = b, a
+    m, n = a.size, b.size
+    full = pad(a, n - 1)[np.arange(n - 1, n + m + n - 2)[:, None] - np.arange(n)] @ b
+    start, stop = {
+        "full": (0, m + n - 1),
+        "same": ((n - 1) // 2, (n - 1) // 2 + m),
+        "valid": (n - 1, m),
+    }[mode]
+    return full[start:stop]

@@ -18,6 +18,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 from numpy.polynomial.chebyshev import chebval
 from numpy.polynomial.polynomial import polyval
 
+import m2bridge
 from m2bridge.errors import DisagreementError, InputError
 from m2bridge.frontends import recording
 from m2bridge.frontends.recording import record, record_call
@@ -377,3 +378,34 @@ def test_functions_of_newer_numpy() -> None:
         assert lines(lambda x: 1 * np.linalg.trace(x), x=(2, 2)) == ["gather [2] 0,3 %0", "einsum a-> %1"]
         assert lines(lambda x: np.linalg.matmul(x, x), x=(2, 2)) == ["einsum ab,bc->ac %0 %0"]
     assert lines(lambda x: np.vander(x, 3), x=(2,)) == lines(lambda x: x[:, None] ** [2, 1, 0], x=(2,))
+
+
+LARGE = {
+    "shape": lambda A, x: A.reshape(np.shape(A)) @ x,
+    "ones_like": lambda A, x: (A + np.ones_like(A)) @ x,
+    "hstack": lambda A, x: np.hstack([A, A]) @ np.hstack([x, x]),
+    "vstack": lambda A, x: np.vstack([A, A]) @ x,
+    "dstack": lambda A, x: np.dstack([A, A]).sum(axis=2) @ x,
+    "column_stack": lambda A, x: np.column_stack([A, A[:, 0]])[:, :60] @ x,
+    "block": lambda A, x: np.block([[A], [2 * A]]) @ x,
+    "append": lambda A, x: np.append(A, A, axis=0) @ x,
+    "cumsum": lambda A, x: np.cumsum(A, axis=0) @ x,
+    "convolve": lambda A, x: np.convolve(A[0], x),
+    "average": lambda A, x: np.average(A, axis=0) * x,
+}
+
+
+@pytest.mark.parametrize("name", LARGE)
+def test_arrays_of_thousands_of_entries_are_recorded_as_a_whole(name: str) -> None:
+    """Recorded one entry after the other they would be refused; values are compared when the function is recorded."""
+    model = m2bridge.from_callable(LARGE[name], {"A": (80, 60)}, inputs={"x": (60,)})
+    assert len(model.program.instructions) < 12
+
+
+@pytest.mark.parametrize("mode", ["full", "same", "valid"])
+@pytest.mark.parametrize(("m", "n"), [(5, 3), (3, 5), (4, 4), (1, 6)])
+def test_convolutions_have_the_entries_of_numpy(mode: str, m: int, n: int) -> None:
+    model = m2bridge.from_callable(
+        lambda a, x: np.convolve(a, x, mode), {"a": (m,)}, inputs={"x": (n,)}
+    )  # compared with NumPy at a random point
+    assert model.output_shape == np.convolve(np.ones(m), np.ones(n), mode).shape

@@ -76,7 +76,7 @@ def singular_locus(context: Context, model: Model, *, force: ForceOption = False
     context.add_evidence(*(e for e in size.evidence if e.quantity == "image_dim" and e.value is not None))
     # curves of weights are those of a polynomial map
     curves = curves_at_strata(context, strata, size) if subject.polynomial else []
-    found = ask_closure(context, strata, force=force)
+    found = ask_closure(context, strata, prime, force=force)
     span = None if found is None else in_span(found)
     equations = ask_equations(context, strata, [at.point for at in curves], found, prime)
     scheme = singular_scheme(context, strata, span, prime)

@@ -152,16 +152,19 @@ def refuse_outside(equations: Equations, point: Point) -> None:
 # -- where they come from --------------------------------------------------------------------------------------------------------
 
 
-def ask_closure(context: Context, strata: Strata, *, force: bool) -> Closure | None:
+def ask_closure(context: Context, strata: Strata, prime: int, *, force: bool) -> Closure | None:
     """Return the closure, over QQ unless the user chose a prime; None where all of its equations are out of reach.
 
-    A limit that was reached after the equations were complete leaves nothing out.
+    Exhaustive strata are decided without the whole closure. In many coordinates it is then computed over F_p, which takes a tenth
+    of the time. A limit that was reached after the equations were complete leaves nothing out.
     """
     model = strata.model
     if model.coordinate_count > strata.closure_coordinates and not force:
         return None
     context.report_progress("equations of the closure")
     options: dict[str, Any] = {"field": "QQ"} if context.prime is None else {"prime": context.prime}
+    if context.prime is None and strata.exhaustive and model.coordinate_count > _MOST_KERNEL_COORDINATES:
+        options = {"prime": prime}
     try:
         found = context.ask_question(
             closure, model, equations=True, share=_SHARE_FOR_CLOSURE, decisive=False, **options
