@@ -85,6 +85,8 @@ class Result:
 
     ANALYSIS: ClassVar[str]
     VERSION: ClassVar[int]
+    FINAL_TEMPLATE: ClassVar[str | None] = None
+    """The template that computes the first line of the answer, where other questions are asked too."""
     HEADLINE: ClassVar[tuple[str, ...]] = ()
     """The quantities that the first line states, by their names in the evidence."""
     AT_POINT: ClassVar[tuple[str, ...] | None] = None
@@ -115,7 +117,7 @@ class Result:
         """The script whose values are those of the answer; of several the last one, or the last script if none has any.
 
         A computation may run a template several times, for example with more equations each time. Only the final run agrees with
-        the answer.
+        the answer. Runs of :attr:`FINAL_TEMPLATE` are preferred to those of other questions that were asked.
         """
         own = {item.name for item in fields(self)}
 
@@ -124,7 +126,8 @@ class Result:
             equal = [tag for tag in shared if script.values[tag] == _as_json(getattr(self, tag))]
             return 2 * len(equal) - len(shared)
 
-        return max(reversed(self.scripts), key=equal_values, default=None)
+        named = [script for script in self.scripts if script.name == self.FINAL_TEMPLATE]
+        return max(reversed(named or self.scripts), key=equal_values, default=None)
 
     @property
     def conflicts(self) -> tuple[Conflict, ...]:

@@ -53,5 +53,5 @@ def test_plane_of_a_larger_network(tmp_path: Path) -> None:
 
 
 def test_refusals() -> None:
-    with pytest.raises(InputError, match="no plane of weights"):
+    with pytest.raises(InputError, match="fewer than two weights"):
         landscape.plane_of(parse_spec("map:s->s^2;s^3"), 0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import isqrt
 from typing import ClassVar, Literal
@@ -97,6 +97,7 @@ class SingularLocus(Result):
     """
 
     ANALYSIS: ClassVar[str] = "singular-locus"
+    FINAL_TEMPLATE: ClassVar[str] = "singular_strata"
     VERSION: ClassVar[int] = 4
     COMMENT_FIELDS: ClassVar[tuple[str, ...]] = ("theorem",)
     HEADLINE: ClassVar[tuple[str, ...]] = ("singular_dim", "singular_degree")
@@ -199,21 +200,31 @@ class SingularLocus(Result):
         return f"{_in_words(s)}: {s.verdict} ({s.certainty.value}), because the tangent space has {why} dimensions, at {point}"
 
     def _rows(self) -> Rows:
-        ranks = [
-            name if name == "meet" else f"rk {name}" for name in (self.strata[0].ranks if self.strata else ())
-        ]
+        if self.strata and self.strata[0].ranks:
+            return self._rows_by_ranks(list(self.strata[0].ranks))
         numbered = any(s.components is not None for s in self.strata)
-        columns = (*ranks, *(() if ranks else ("weights",)), "image dim", "critical", "tangent ≥", "tangent ≤", "verdict",
-                   "certainty", *(("components",) if numbered else ()))  # fmt: skip
+        columns = ("weights", "image dim", "critical", "tangent ≥", "tangent ≤", "verdict", "certainty",
+                   *(("components",) if numbered else ()))  # fmt: skip
         words = {True: "yes", False: "no", None: "?"}
         cells = []
         for s in self.strata:
-            named = tuple(map(str, s.ranks.values())) if ranks else (s.name,)
-            sure = s.certainty.value if s.verdict != "undecided" else ""
-            bounds = (str(s.image_dim), words[s.critical], str(s.tangent_lower), known(s.tangent_upper))
             inside = (", ".join(map(str, s.components or ())),) if numbered else ()
-            cells.append((*named, *bounds, s.verdict, sure, *inside))
-        return Rows(title="Strata" if ranks else "Strata of the weights", columns=columns, cells=tuple(cells))
+            cells.append((s.name, str(s.image_dim), words[s.critical], *_bounds_and_verdict(s), *inside))
+        return Rows(title="Strata of the weights", columns=columns, cells=tuple(cells))
+
+    def _rows_by_ranks(self, names: Sequence[str]) -> Rows:
+        """Return a table of strata that are given by ranks; it fits into 80 columns."""
+        ranks = [name if name == "meet" else f"rk {name}" for name in names]
+        columns = (*ranks, "dim", "tangent ≥", "tangent ≤", "verdict", "certainty")
+        cells = [
+            (*map(str, s.ranks.values()), str(s.image_dim), *_bounds_and_verdict(s)) for s in self.strata
+        ]
+        return Rows(title="Strata", columns=columns, cells=tuple(cells))
+
+
+def _bounds_and_verdict(stratum: Stratum) -> tuple[str, str, str, str]:
+    sure = stratum.certainty.value if stratum.verdict != "undecided" else ""
+    return str(stratum.tangent_lower), known(stratum.tangent_upper), stratum.verdict, sure
 
 
 def _in_words(stratum: Stratum) -> str:
