@@ -1,4 +1,4 @@
-"""The examples in the docstrings of all rooms run."""
+"""Run the examples in all docstrings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Data walks one way through the house: a stage imports only from stages to its left.
+"""A package imports only from packages to its left.
 
     programs -> frontends -> families -> scripts -> engine -> protocol -> questions -> records -> cli
 

@@ -70,8 +70,8 @@ def test_the_script_of_an_explanation_runs_by_itself(located: SingularLocus, eac
     run = each_engine.run(script)
     assert run.outcome is Outcome.FINISHED, run.stderr
     values = parse(run)
-    assert values.integer("codim") == 1
-    assert values.integer("degree") == located.degree
+    ((dim, degree, *_),) = values["singular_components"]
+    assert (dim, degree) == (located.singular_dim, located.singular_degree) == (4, 3)
 
 
 @pytest.fixture(scope="module")
