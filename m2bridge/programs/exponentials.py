@@ -45,7 +45,7 @@ Relation = Mapping[int, Fraction]
 """Columns, and the coefficients with which they add up to a dependent argument."""
 
 
-class Gate(NamedTuple):
+class ExponentialInstruction(NamedTuple):
     """An instruction with exponentials: its place, that of its operand, the column of its first argument, and how many it has."""
 
     place: int
@@ -61,7 +61,7 @@ class Columns:
     `sample_start` is the number of the first input: columns from there on depend on inputs.
     """
 
-    gates: tuple[Gate, ...]
+    gates: tuple[ExponentialInstruction, ...]
     weights: int
     inputs: int
     sample_start: int
@@ -85,7 +85,7 @@ def columns_of(program: Program) -> Columns:
         for place in places:
             if program.sees_inputs[place] is sees_input:
                 item = program.instructions[place]
-                gates.append(Gate(place, item.operands[0], start, item.size))
+                gates.append(ExponentialInstruction(place, item.operands[0], start, item.size))
                 start += item.size
     return Columns(tuple(gates), program.parameter_count, program.input_count, sample_start, start)
 

@@ -128,7 +128,7 @@ class Lettered:
         return self.arithmetic.broadcast(array, (*sizes.values(), *self.core))
 
 
-class Exponentials(Protocol):
+class ExponentialValues(Protocol):
     """What stands in the place of exponentials where there are none."""
 
     def value(self, place: int, argument: Lettered) -> Lettered:
@@ -205,7 +205,10 @@ def _plan(a: str, b: str, out: str, left: Shape, right: Shape) -> _Plan:
 
 
 def evaluate(
-    program: Program, arithmetic: Arithmetic, given: Mapping[str, Lettered], units: Exponentials | None = None
+    program: Program,
+    arithmetic: Arithmetic,
+    given: Mapping[str, Lettered],
+    units: ExponentialValues | None = None,
 ) -> list[Lettered]:
     """Return the value of every instruction, from arrays for all weights and inputs by name; `units` replace exponentials."""
     values: list[Lettered] = []
