@@ -165,6 +165,14 @@ def test_latex_of_everything_compiles(answer: Dimension, tmp_path: Path) -> None
     assert "undefined" not in done.stdout
 
 
-def test_the_citation_file_names_this_version() -> None:
-    text = (Path(__file__).parents[2] / "CITATION.cff").read_text(encoding="utf-8")
-    assert f"\nversion: {__version__}\n" in text
+@pytest.mark.parametrize(
+    ("file", "line"),
+    [
+        ("CITATION.cff", f"version: {__version__}"),
+        ("codemeta.json", f'"version": "{__version__}",'),
+        ("packaging/conda/recipe.yaml", f'version: "{__version__}"'),
+    ],
+)
+def test_published_metadata_has_this_version(file: str, line: str) -> None:
+    text = (Path(__file__).parents[2] / file).read_text(encoding="utf-8")
+    assert f"\n{line}\n" in text.replace("\n  ", "\n")
