@@ -15,8 +15,10 @@ from m2bridge._version import __version__
 from m2bridge.cli.common import EngineOption, JsonOption, console, group_of, print_json
 from m2bridge.engine import machine
 from m2bridge.engine.discovery import ADVICE, Candidate, candidates
+from m2bridge.engine.helper_programs import missing_programs
 from m2bridge.engine.install import PLATFORMS, engines_directory, install, remove, wheel_available
 from m2bridge.engine.supervisor.sandbox import measured
+from m2bridge.engine.supervisor_process import ProcessEngine
 from m2bridge.errors import NoEngineError
 
 ORIGINS = {
@@ -26,7 +28,7 @@ ORIGINS = {
     "installed": "engine install",
 }
 _RESTRICTIONS = {
-    "files_cannot_be_written": "cannot write files",
+    "files_cannot_be_written": "cannot write files outside its temporary directory",
     "no_tcp_sockets": "cannot open TCP sockets",
     "no_udp_sockets": "cannot open UDP sockets",
     "no_unix_sockets": "cannot open Unix sockets",
@@ -88,6 +90,7 @@ def register(app: typer.Typer) -> None:  # noqa: C901 -- the commands of the gro
             "sandbox": measured(),
             "candidates": [candidate_document(candidate) for candidate in found],
             "used": candidate_document(used) if used is not None else None,
+            "missing_programs": missing_programs(ProcessEngine(used.info)) if used and used.info else {},
             "wheel": {"available": available, "detail": wheel},
         }
         if as_json:
@@ -134,12 +137,18 @@ def _show_diagnosis(document: dict[str, Any], found: Sequence[Candidate]) -> Non
         f"wheel: {document['wheel']['detail']}",
         f"sandbox: {_sandbox_text(document['sandbox'])}",
     ]
+    if not document["sandbox"].get("temporary_directory"):
+        lines.append(
+            "no temporary directory for scripts (requires Landlock): packages that write files cannot be loaded"
+        )
     if not document["warm_engine"]:
         lines.append("no fork server and no memory limit on this platform (both require Linux)")
     for line in lines:
         out.print(line, markup=False, soft_wrap=True)
     out.print()
     out.print(candidate_table(found) if found else "no Macaulay2 found")
+    for program, packages in document["missing_programs"].items():
+        out.print(f"no program {program}, needed by {packages}", markup=False, soft_wrap=True)
     if document["used"] is None:
         out.print()
         out.print(ADVICE, markup=False)

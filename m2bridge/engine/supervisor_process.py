@@ -67,7 +67,7 @@ class Command:
 
     def arguments(self) -> list[str]:
         """Return the path of Macaulay2 and its arguments."""
-        flags = ["-q", "--silent", "--stop", "--no-debug", "--read-only-files"]
+        flags = ["-q", "--silent", "--stop", "--no-debug"]
         if not self.preload:
             flags.append("--no-preload")
         version = f'<< "{VERSION_LINE}" << version#"VERSION" << endl << flush; '

@@ -7,6 +7,7 @@ import logging
 import multiprocessing
 import os
 import pickle
+import shutil
 import signal
 import subprocess
 import threading
@@ -19,6 +20,8 @@ import pytest
 
 from m2bridge import protocol, scripts
 from m2bridge.engine import Engine, EngineInfo, ForkServerEngine, Outcome, ProcessEngine, Run
+from m2bridge.engine.helper_programs import PROGRAMS, missing_programs
+from m2bridge.engine.supervisor.sandbox import LARGEST_TEMPORARY_FILE
 from m2bridge.errors import EngineError, M2BridgeError, ScriptError
 from m2bridge.limits import Limits
 from m2bridge.scripts import Script
@@ -164,6 +167,43 @@ def test_files_cannot_be_written(any_engine: Engine, tmp_path: Path) -> None:
     assert run.outcome is Outcome.SCRIPT_ERROR
     any_engine.run(script(f'run "echo x > {canary}"; run "echo x > here";'), QUICK)
     assert not canary.exists() or canary.read_text() == ""
+
+
+WRITE_TEMPORARY = """f = temporaryFileName(); f << "text" << close; << get f << "|" << getenv "TMPDIR" << endl;
+run "mkdir -p $TMPDIR/a/b; echo x > $TMPDIR/a/b/c; chmod 0 $TMPDIR/a/b $TMPDIR/a";"""
+
+
+@pytest.mark.parametrize("ending", ["", 'error "stopped";', "while true do 1;"])
+def test_each_run_has_a_temporary_directory_that_is_emptied(any_engine: Engine, ending: str) -> None:
+    """A finished, a failed and a killed run leave no file, whatever the permissions are."""
+    run = any_engine.run(script(WRITE_TEMPORARY + ending), Limits(wall_seconds=20 if not ending else 5))
+    written, directory = run.stdout.strip().split("|")
+    assert written == "text"
+    assert not [path for path in Path(directory).rglob("*") if not path.match("M2-*-*")]
+    listed = any_engine.run(script('run "cd $TMPDIR && find . -type f";'), QUICK)
+    assert listed.stdout == ""
+
+
+def test_a_temporary_file_has_a_largest_size(any_engine: Engine) -> None:
+    command = (
+        "truncate -s 1G $TMPDIR/large; head -c 300000000 /dev/zero > $TMPDIR/large; stat -c %s $TMPDIR/large"
+    )
+    run = any_engine.run(script(f'run "{command}";'), QUICK)
+    assert int(run.stdout.split()[-1]) <= LARGEST_TEMPORARY_FILE
+
+
+@pytest.mark.parametrize(
+    "package", ["NumericalImplicitization", "NumericalAlgebraicGeometry", "Bertini", "MonodromySolver"]
+)
+def test_packages_that_need_temporary_files_load(any_engine: Engine, package: str) -> None:
+    run = any_engine.run(script(f'needsPackage "{package}"; << "loaded" << endl;'), Limits(wall_seconds=60))
+    assert (run.outcome, run.stdout) == (Outcome.FINISHED, "loaded\n")
+
+
+def test_the_programs_that_packages_need_are_searched(engine_info: EngineInfo) -> None:
+    missing = missing_programs(ProcessEngine(engine_info))
+    assert set(missing) <= set(PROGRAMS)
+    assert ("polymake" in missing) == (shutil.which("polymake") is None)
 
 
 def test_computations_that_use_threads_and_libraries(any_engine: Engine) -> None:

@@ -37,7 +37,6 @@ import math
 import os
 import resource
 import select
-import shutil
 import signal
 import socket
 import sys
@@ -78,6 +77,8 @@ class Supervisor:
         self.root, self.lock = processes.create_locked_directory()
         self.work = self.root / "work"
         self.work.mkdir()
+        self.temporary = self.root / "tmp"
+        self.temporary.mkdir()
         for name in warm_macaulay2.FIFOS:
             os.mkfifo(self.root / name, 0o600)
         self.lifeline, self.lifeline_write = os.pipe()
@@ -192,14 +193,15 @@ class Supervisor:
         supervisor_pid = os.getpid()
         pid = os.fork()
         if pid == 0:
-            sandbox.exec_macaulay2(job["command"], job["environment"], self.work, cpu_seconds, supervisor_pid)
+            environment = job["environment"] | {"TMPDIR": str(self.temporary)}
+            sandbox.exec_macaulay2(job["command"], environment, self.work, cpu_seconds, supervisor_pid)
         return pid
 
     def shut_down(self) -> None:
         """Kill all processes and remove the directory."""
         self.warm.kill()
         self.kill_job()
-        shutil.rmtree(self.root, ignore_errors=True)
+        processes.remove_directory(self.root)
 
     # -- jobs -----------------------------------------------------------------------------------------------
 
@@ -248,6 +250,7 @@ class Supervisor:
             stopped = "request" if self.kill_requested else "wall"
         seconds = time.monotonic() - start
         self.kill_job()
+        self.remove_temporary_files()
         status, usage = self.exits.get(pid, (signal.SIGKILL, None))
         self.send(
             "done", status=status, stopped=stopped, seconds=seconds, cpu_limit=cpu_limit, passed_gate=gate is not None,
@@ -274,16 +277,19 @@ class Supervisor:
 
     def prepare(self, job: dict[str, Any]) -> None:
         """Empty the working directory, write the script into it, and reset the state of the previous job."""
-        for old in list(self.work.iterdir()):
-            if old.is_dir() and not old.is_symlink():
-                shutil.rmtree(old)
-            else:
-                old.unlink()
+        processes.empty_directory(self.work)
         (self.work / job["file"]).write_text(job["text"], encoding="utf-8", newline="")
         self.exits.clear()
         self.kill_requested = False
         self.go_requested = False
         self.script_began = False
+
+    def remove_temporary_files(self) -> None:
+        """Remove what the job has left in the temporary directory; the directory of the warm Macaulay2 in it is emptied."""
+        of_server = f"M2-{self.warm.server}-*"
+        processes.empty_directory(self.temporary, keep=of_server)
+        for directory in self.temporary.glob(of_server):
+            processes.empty_directory(directory)
 
     def start_macaulay2(self, job: dict[str, Any]) -> int | None:
         """Start a new Macaulay2 for the job; return the writing end of its gate, None if it ended before it opened the gate."""

@@ -62,7 +62,23 @@ def remove_directory(directory: Path, timeout: float = 5.0) -> None:
     # Repeat until no process is left: a process that was forked during the search is found by the next one.
     while kill_processes_in(directory) and time.monotonic() < deadline:
         time.sleep(0.001)
+    with contextlib.suppress(OSError):
+        empty_directory(directory)
     shutil.rmtree(directory, ignore_errors=True)
+
+
+def empty_directory(directory: Path, keep: str = "") -> None:
+    """Remove everything in a directory except subdirectories that match the pattern `keep`, whatever their permissions are."""
+    directory.chmod(0o700)
+    for path, names, _ in os.walk(directory):
+        for subdirectory in (os.path.join(path, name) for name in names):
+            if not os.path.islink(subdirectory):
+                os.chmod(subdirectory, 0o700)
+    for entry in list(directory.iterdir()):
+        if not entry.is_dir() or entry.is_symlink():
+            entry.unlink()
+        elif not (keep and entry.match(keep)):
+            shutil.rmtree(entry, ignore_errors=True)
 
 
 def create_locked_directory() -> tuple[Path, int]:

@@ -3,15 +3,16 @@
 The supervisor calls :func:`exec_macaulay2` between fork and exec. The restrictions hold for Macaulay2 and every command that it
 runs:
 
-- Landlock (Linux 5.13 and newer): no file can be created, written, renamed or removed; no TCP connection can be opened (6.7);
-  no process outside the sandbox can be signalled (6.12).
+- Landlock (Linux 5.13 and newer): files can be created, written, renamed or removed only in the temporary directory of the run;
+  no TCP connection can be opened (6.7); no process outside the sandbox can be signalled (6.12).
 - A seccomp filter (x86-64 and ARM64): no socket of any kind, including UDP and Unix sockets, and no io_uring, which could
   create sockets.
 - Capabilities are dropped, so that root cannot read the environment of a process that has capabilities. For other users the
   commands of m2bridge protect their environment with :func:`hide_environment`.
 
-On other systems only Macaulay2's option ``--read-only-files`` and a file size limit of zero remain. Reading files is not
-restricted. :func:`measured` tests which restrictions are effective on the current machine.
+On other systems only Macaulay2's option ``--read-only-files`` and a file size limit of zero remain, and packages that need
+temporary files cannot be loaded. Reading files is not restricted. :func:`measured` tests which restrictions are effective on
+the current machine.
 """
 
 from __future__ import annotations
@@ -35,6 +36,8 @@ from typing import NoReturn
 CREATE_RULESET, ADD_RULE, RESTRICT_SELF = 444, 445, 446  # the same numbers on every architecture
 WRITE_FILE, REMOVE_DIR_TO_MAKE_SYM = 1 << 1, sum(1 << bit for bit in range(4, 13))
 REFER, TRUNCATE, TCP, SCOPES = 1 << 13, 1 << 14, 0b11, 0b11
+REMOVE_AND_MAKE = sum(1 << bit for bit in (4, 5, 7, 8, 10))  # directories, regular files and FIFOs
+LARGEST_TEMPORARY_FILE = 2**28
 PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_SECCOMP, PR_CAPBSET_DROP, PR_SET_NO_NEW_PRIVS = 1, 4, 22, 24, 38
 SYSTEM_CALLS = {  # architecture number of seccomp; numbers of socket, ptrace, process_vm_readv and process_vm_writev
     "x86_64": (0xC000003E, (41, 101, 310, 311)),
@@ -53,8 +56,11 @@ def landlock_version() -> int:
         return 0
 
 
-def restrict() -> bool:
-    """Apply Landlock to the calling process and all processes that it starts; return False if that is not possible."""
+def restrict(writable: Path) -> bool:
+    """Apply Landlock to the calling process and all processes that it starts; return False if that is not possible.
+
+    Only the directory `writable` and the null device can be written.
+    """
     version = landlock_version()
     if version < 1:
         return False
@@ -66,16 +72,24 @@ def restrict() -> bool:
     ruleset = libc.syscall(CREATE_RULESET, attributes, ctypes.c_size_t(size), 0)
     if ruleset < 0:
         return False
-    null = os.open(os.devnull, os.O_RDWR)
-    rule = struct.pack("=Qi", WRITE_FILE | (files & TRUNCATE), null)
+    on_files = WRITE_FILE | (files & TRUNCATE)
+    in_directory = on_files | REMOVE_AND_MAKE | (files & REFER)
     succeeded = (
-        libc.syscall(ADD_RULE, ruleset, 1, rule, 0) == 0
+        _allow(libc, ruleset, Path(os.devnull), on_files)
+        and _allow(libc, ruleset, writable, in_directory)
         and libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0
         and libc.syscall(RESTRICT_SELF, ruleset, 0) == 0
     )
-    os.close(null)
     os.close(ruleset)
     return bool(succeeded)
+
+
+def _allow(libc: ctypes.CDLL, ruleset: int, path: Path, rights: int) -> bool:
+    """Add a rule to a Landlock ruleset: the rights hold for `path` and everything below it."""
+    descriptor = os.open(path, os.O_RDONLY)
+    added = libc.syscall(ADD_RULE, ruleset, 1, struct.pack("=Qi", rights, descriptor), 0) == 0
+    os.close(descriptor)
+    return bool(added)
 
 
 def filter_system_calls() -> bool:
@@ -122,22 +136,28 @@ def measured() -> dict[str, int]:
     Return 1 or 0 for each restriction, and the version of Landlock.
     """
     reading, writing = os.pipe()
-    pid = os.fork()
-    if pid == 0:
-        with contextlib.suppress(BaseException):
-            os.write(writing, json.dumps(_test_restrictions()).encode())
-        os._exit(0)
-    os.close(writing)
-    with open(reading, "rb") as pipe:
-        output = pipe.read()
-    os.waitpid(pid, 0)
+    with tempfile.TemporaryDirectory() as directory:
+        pid = os.fork()
+        if pid == 0:
+            with contextlib.suppress(BaseException):
+                os.write(writing, json.dumps(_test_restrictions(Path(directory))).encode())
+            os._exit(0)
+        os.close(writing)
+        with open(reading, "rb") as pipe:
+            output = pipe.read()
+        os.waitpid(pid, 0)
     restrictions: dict[str, int] = json.loads(output or "{}")
     return restrictions
 
 
-def _test_restrictions() -> dict[str, int]:
-    results = {"landlock": landlock_version(), "landlock_on": restrict(), "seccomp_on": filter_system_calls()}
+def _test_restrictions(writable: Path) -> dict[str, int]:
+    results = {
+        "landlock": landlock_version(),
+        "landlock_on": restrict(writable),
+        "seccomp_on": filter_system_calls(),
+    }
     drop_capabilities()
+    results["temporary_directory"] = results["landlock_on"] and not _refused((writable / "file").touch)
     results["files_cannot_be_written"] = _refused(lambda: tempfile.TemporaryFile().close())
     results["no_tcp_sockets"] = _refused(lambda: socket.socket(socket.AF_INET, socket.SOCK_STREAM).close())
     results["no_udp_sockets"] = _refused(lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM).close())
@@ -168,25 +188,35 @@ def soft_and_hard_limit(value: int, current: tuple[int, int]) -> tuple[int, int]
 def exec_macaulay2(
     command: list[str], environment: dict[str, str], directory: Path, cpu_seconds: int | None, parent: int
 ) -> NoReturn:
-    """Replace this forked process by Macaulay2 in a new session, in the sandbox, killed when its parent ends."""
+    """Replace this forked process by Macaulay2 in a new session, in the sandbox, killed when its parent ends.
+
+    Macaulay2 begins in `directory`; it can write only to the directory named by the variable TMPDIR of `environment`.
+    """
     try:
         os.setsid()
         os.chdir(directory)
         for number in ("SIGCHLD", "SIGPIPE", "SIGXFSZ", "SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT"):
             signal.signal(signal.Signals[number], signal.SIG_DFL)
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
         if cpu_seconds is not None:
             current = resource.getrlimit(resource.RLIMIT_CPU)
             resource.setrlimit(resource.RLIMIT_CPU, soft_and_hard_limit(cpu_seconds, current))
+        restricted = False
         if sys.platform == "linux":
             ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
             if os.getppid() != parent:  # the parent ended before the signal was set
                 os._exit(127)
-            restrict()
+            restricted = restrict(Path(environment["TMPDIR"]))
             filter_system_calls()
             drop_capabilities()
-        os.execve(command[0], command, environment)
+        largest_file = LARGEST_TEMPORARY_FILE if restricted else 0
+        resource.setrlimit(resource.RLIMIT_FSIZE, (largest_file, largest_file))
+        flags = [] if restricted else ["--read-only-files"]
+        if (
+            not restricted
+        ):  # Macaulay2 then reports the directory as not writable; otherwise it would try without end
+            os.chmod(environment["TMPDIR"], 0o500)
+        os.execve(command[0], [command[0], *flags, *command[1:]], environment)
     except BaseException as error:
         os.write(2, f"{command[0]} cannot be started: {error}\n".encode())
     os._exit(127)
