@@ -6,7 +6,7 @@ from pathlib import Path
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 
-from _site import gallery, reference
+from _site import gallery, reference, theorem_map
 from docutils import nodes
 from latex2mathml.converter import convert
 
@@ -19,7 +19,7 @@ extensions = ["myst_parser", "sphinx_copybutton"]
 source_suffix = {".md": "markdown"}
 exclude_patterns = ["_build", "_site", "_static", "gallery/*.py"]
 nitpicky = True
-myst_enable_extensions = ["dollarmath", "colon_fence", "attrs_inline"]
+myst_enable_extensions = ["dollarmath", "colon_fence", "attrs_inline", "deflist"]
 myst_heading_anchors = 4
 
 suppress_warnings = ["misc.highlighting_failure", "toc.not_included"]  # a page may be reached by a link alone
@@ -53,7 +53,8 @@ def _block(self, node):
 
 
 def setup(app):
-    """Make the pages of the gallery and of the reference first; write formulas as MathML, which needs no script."""
+    """Make the pages of the gallery, the reference and the theorem map first; write formulas as MathML, which needs no script."""
     app.add_html_math_renderer("mathml", (_inline, None), (_block, None))
     app.connect("builder-inited", lambda app: gallery.write(HERE))
     app.connect("builder-inited", lambda app: reference.write(HERE))
+    app.connect("builder-inited", lambda app: theorem_map.write(HERE))

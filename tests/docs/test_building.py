@@ -15,9 +15,9 @@ ROOT = Path(__file__).parents[2]
 @pytest.fixture
 def site(monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.syspath_prepend(str(ROOT / "docs"))
-    from _site import gallery, links, reference
+    from _site import gallery, links, reference, theorem_map
 
-    yield {"gallery": gallery, "links": links, "reference": reference}
+    yield {"gallery": gallery, "links": links, "reference": reference, "theorem_map": theorem_map}
     for name in [name for name in sys.modules if name.split(".")[0] == "_site"]:
         del sys.modules[name]
 
@@ -90,3 +90,16 @@ def test_the_reference_has_every_command_model_and_name(site: Any) -> None:
     python = site["reference"].python()
     assert all(f"## `{name}`" in python for name in m2bridge.__all__ if not name.startswith("_"))
     assert "| `image_dim` | integer |" in site["reference"].schemas()
+
+
+def test_the_theorem_map_has_every_claim_and_every_certificate(site: Any, tmp_path: Path) -> None:
+    from m2bridge.papers import all_claims
+
+    docs = tmp_path / "docs"
+    docs.mkdir()
+    (tmp_path / "results").symlink_to(ROOT / "results")
+    site["theorem_map"].write(docs)
+    text = (docs / "theorem-map.md").read_text(encoding="utf-8")
+    assert all(f"`m2bridge verify {claim.id}" in text for claim in all_claims())
+    for file in (ROOT / "results" / "certificates").glob("*.json"):
+        assert f"`{file.name}`" in text

@@ -1,0 +1,95 @@
+"""The theorem map: from each published statement to the command that checks it, its record, and its certificates.
+
+Rows of statements are made from the ledgers in ``results/``; rows of certificates from ``results/certificates/``.
+"""
+
+import hashlib
+import json
+from collections import Counter
+from pathlib import Path
+
+from m2bridge.certainty import Certainty
+from m2bridge.papers import claims_of
+
+_LEDGERS = {
+    "lightning_attention": "ledger.json",
+    "polynomial_networks": "ledger-polynomial-networks.json",
+    "loss_landscape": "ledger-loss-landscape.json",
+}
+_INTRODUCTION = """# Theorem map
+
+Each row leads from a published statement to the command that checks it, the sizes at which it was checked, the verdicts, the weakest
+certainty among them, and the seconds that the checks took on a machine with two cores (rows marked as cached in the ledger take none). `m2bridge verify` runs all
+of a paper; the [ledger](ledger.md) has every size. The digest of a record is the sha256 of its file in `results/`.
+"""
+_OURS = """
+## Our own statements
+
+| statement | where it is proved | checked by |
+|---|---|---|
+| Conjecture 3.10 for two or more tokens, at every depth, if S is C^2 near 0 with S(0) > 0 and S'(0) != 0 | [the proof](conjecture-3.10.md) | `m2bridge verify conjecture-3.10` |
+| The rank modulo p with units in the place of exponentials bounds the dimension from below | [exponentials](exponentials.md) | `m2bridge dimension 'softmax(d=[3,3,3],a=[2,2],t=3)' --save DIR`, `m2bridge check DIR` |
+| A point with a reduced fiber of one point under a finite map is smooth | [decision 18](decisions/0018-smooth-by-a-finite-map.md) | `m2bridge singular-locus --d 4 --dp 2` |
+| Theorems 3.4 and 3.7, the list of symmetries and Lemma A.3, as repaired | [theory](theory.md#what-needed-a-repair) | `m2bridge verify theorem-3.4`, `theorem-3.7`, `three-symmetries`, `lemma-a.3` |
+"""
+_CERTIFICATES = """
+## Certificates
+
+Each file is checked without m2bridge, with Python's standard library alone: `python -I m2bridge/checker.py FILE`. It prints "Verified" and exits with 0.
+
+| statement | file in `results/certificates/` | sha256 |
+|---|---|---|
+"""
+
+
+def write(docs: Path) -> None:
+    """Write ``docs/theorem-map.md``."""
+    results = docs.parent / "results"
+    text = _INTRODUCTION
+    for paper, file in _LEDGERS.items():
+        text += _table(paper, results / file)
+    text += _OURS + _CERTIFICATES
+    for path in sorted((results / "certificates").glob("*.json")):
+        text += f"| {_statement(path)} | `{path.name}` | `{_digest(path)}` |\n"
+    (docs / "theorem-map.md").write_text(text, encoding="utf-8")
+
+
+def _digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()[:16] + "…"
+
+
+def _statement(path: Path) -> str:
+    certificate = json.loads(path.read_text(encoding="utf-8"))
+    statement = dict(certificate["statement"])
+    kind = statement.pop("kind")
+    simple = ", ".join(f"{key} {value}" for key, value in statement.items() if isinstance(value, int | str))
+    return f"{kind} of `{certificate['spec']}`" + (f": {simple}" if simple else "")
+
+
+def _table(paper: str, path: Path) -> str:
+    ledger = json.loads(path.read_text(encoding="utf-8"))
+    claims = claims_of(paper)
+    engine = (ledger["engine"] or {}).get("version", "none")
+    lines = [
+        f"\n## {claims[0].paper}\n",
+        f"Record `results/{path.name}`, sha256 `{_digest(path)}`; m2bridge {ledger['package_version']}, Macaulay2 {engine}, "
+        f"seed {ledger['seed']}.\n",
+        "| statement | | command | verdicts | certainty | s |",
+        "|---|---|---|---|---|---:|",
+    ]
+    for claim in claims:
+        rows = [entry for entry in ledger["entries"] if entry["claim"] == claim.id]
+        if rows:
+            verdicts = Counter(entry["status"].replace("-", " ") for entry in rows)
+            weakest = Certainty.weakest(Certainty(entry["certainty"]) for entry in rows)
+            seconds = sum(entry["seconds"] for entry in rows)
+            option = "" if paper == "lightning_attention" else f" --paper {paper.replace('_', '-')}"
+            lines.append(
+                f"| {claim.number} | {_cell(claim.statement)} | `m2bridge verify {claim.id}{option}` "
+                f"| {', '.join(f'{count} {name}' for name, count in verdicts.items())} | {weakest.value} | {seconds:.1f} |"
+            )
+    return "\n".join(lines) + "\n"
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.split()).replace("|", "\\|").replace("<", "&lt;").replace("[", "\\[")
