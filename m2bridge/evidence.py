@@ -135,8 +135,8 @@ class Conflict:
     def __str__(self) -> str:
         a, b = self.first, self.second
         return (
-            f"{self.quantity}: {a.witness} ({a.method}) says {a.relation} {a.value}, "
-            f"{b.witness} ({b.method}) says {b.relation} {b.value}"
+            f"{self.quantity}: {a.witness} ({a.method}): {a.relation} {a.value}; "
+            f"{b.witness} ({b.method}): {b.relation} {b.value}"
         )
 
 

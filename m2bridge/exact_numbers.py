@@ -35,7 +35,7 @@ def exact_number(value: Any, source: str = "the input") -> Fraction:
         shown = repr(value)
         shown = shown if len(shown) <= 60 else f"{shown[:60]}..."
         raise InputError(
-            f"{source} has the entry {shown}, which is no exact number; write 3, 0.25 or 1/3"
+            f"{source} has the entry {shown}, which is not an exact number; write 3, 0.25 or 1/3"
         ) from None
 
 
@@ -56,7 +56,7 @@ def _convert(value: Any) -> Fraction:
 def _from_text(text: str) -> Fraction:
     _, _, exponent = text.lower().partition("e")
     if len(text) > _MOST_DIGITS or abs(int(exponent or 0)) > _MOST_DIGITS:
-        raise ValueError(f"{text[:40]} is out of all proportion")
+        raise ValueError(f"{text[:40]} is too large")
     return Fraction(text)
 
 

@@ -172,7 +172,7 @@ class Clock:
 def raise_limit(limit: str) -> str:
     """Return the advice for an answer that a limit cut short: the option that the sentence about the limit names.
 
-    >>> raise_limit("script ideal ran out of memory; allow more with --memory")
+    >>> raise_limit("script ideal ran out of memory; increase --memory")
     'more --memory'
     """
     return "more --memory" if "--memory" in limit else "a longer --timeout"

@@ -204,10 +204,10 @@ def _failure(run: Run) -> EngineError:
     except OutputError:
         values = None
     if run.outcome is Outcome.TIMED_OUT:
-        message = f"script {name} was stopped {after} by its time limit; allow more with --timeout"
+        message = f"script {name} was stopped {after} by its time limit; increase --timeout"
         return TimeLimitError(message, run=run, values=values, seconds=run.seconds)
     if run.outcome is Outcome.OUT_OF_MEMORY:
-        message = f"script {name} ran out of memory {after}; allow more with --memory"
+        message = f"script {name} ran out of memory {after}; increase --memory"
         return MemoryLimitError(message, run=run, values=values, bytes=run.limits.memory_bytes)
     if run.outcome is Outcome.TOO_MUCH_OUTPUT:
         message = f"script {name} was stopped {after}: it printed more than {run.limits.output_bytes} bytes"

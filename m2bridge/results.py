@@ -35,9 +35,9 @@ class TheoremCheck:
     def sentence(self) -> str:
         """What it states, and what was found of it here."""
         if not self.applies:
-            found = "its hypotheses do not hold here, it says nothing"
+            found = "not applicable (its hypotheses do not hold)"
         elif self.agrees is None:
-            found = "its hypotheses hold; nothing contradicts it, but not all that it predicts was decided"
+            found = "its hypotheses hold; no contradiction, but some predictions are undecided"
         elif self.agrees:
             found = "its hypotheses hold, and it agrees"
         else:
@@ -174,7 +174,7 @@ class Result:
         settled = settle(self.evidence)
         facts = [(name, str(item.value)) for name, item in settled.items() if item.value is not None]
         return View(
-            answer=", ".join(f"{name} {value}" for name, value in facts[:3]) or "nothing was found",
+            answer=", ".join(f"{name} {value}" for name, value in facts[:3]) or "no result",
             facts=tuple(facts),
         )
 
@@ -189,7 +189,7 @@ class Result:
         over = "" if self.options.get("prime") is None else f", prime {self.options['prime']}"
         stopped = "" if self.limit is None else f"; a limit was reached: {self.limit}"
         ground = f"seed {self.seed}{over}; {self.agreement_words}; {self.seconds:.1f} s{stopped}"
-        own = f"your own network, {self.model.count(';') + 1} lines of program"
+        own = f"user-defined network, program of {self.model.count(';') + 1} lines"
         return box(
             self.view(),
             certainty=self.sure,
@@ -263,7 +263,7 @@ def altered(result: Result) -> str | None:
     if result.agreement is False:
         return None
     wrong = next(filter(None, map(partial(_other_value, result), result.evidence)), _unproved(result))
-    return None if wrong is None else f"{wrong}: it was altered. Do not use anything in it."
+    return None if wrong is None else f"{wrong}: it was altered. Do not use it."
 
 
 def _unproved(result: Result) -> str | None:
@@ -286,4 +286,4 @@ def _other_value(result: Result, item: Evidence) -> str | None:
         return None
     if {"=": stated == shown, ">=": stated >= shown, "<=": stated <= shown}[item.relation]:
         return None
-    return f"The record says {item.quantity} {stated}, but its own evidence says {item.relation} {shown} ({item.word})"
+    return f"The record states {item.quantity} {stated}, but its evidence states {item.relation} {shown} ({item.word})"

@@ -45,7 +45,7 @@ class View:
     tables: tuple[Rows, ...] = ()
     notes: tuple[str, ...] = ()
     details: tuple[str, ...] = ()
-    to_prove: str = "no argument for it is known to this question"
+    to_prove: str = "no method is available"
     decided: bool = True
 
     def sentences(self) -> list[str]:

@@ -63,7 +63,7 @@ def job(name: str) -> Question[Any, Any]:
     """Return the question of this name. Raises InputError, with a suggestion, if there is none."""
     if name not in jobs():
         nearest = suggestion(name, sorted(jobs()))
-        raise InputError(f"there is no analysis {name!r}; {nearest}", argument="analysis")
+        raise InputError(f"no analysis {name!r}; {nearest}", argument="analysis")
     return find(name)
 
 

@@ -179,8 +179,8 @@ class LayerStrata:
     def __init__(self, layer: Attention) -> None:
         if layer.t < 2:
             raise InputError(
-                f"the orbits of {layer} need t >= 2: with one token the Segre coordinates do not determine the network; give "
-                "--t 2, or ask `singular-point` at weights"
+                f"the orbits of {layer} need t >= 2: with one token the Segre coordinates do not determine the network; "
+                "use --t 2, or `singular-point` at given weights"
             )
         self.model = replace(layer, parametrization="attention", coordinate_system="segre")
 

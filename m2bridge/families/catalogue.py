@@ -49,7 +49,7 @@ class Family:
     name: str
     summary: str
     example: str
-    kind: str = "your own"
+    kind: str = "user-defined"
     build: Callable[[Arguments], Model] | None = None
 
 
@@ -107,29 +107,29 @@ _LISTED = (
     _family("attention", Transformer),
     _options(
         "perceptrons", "mlp", MLP, "mlp(widths=[2,3,2],r=2)",
-        "perceptron with activation x^r; r=[2,3] for one exponent a hidden layer, bias=true",
+        "perceptron with activation x^r; r=[2,3] for one exponent per hidden layer, bias=true",
     ),
     _options("perceptrons", "linear", Linear, "linear(widths=[3,2,3])", "product of matrices"),
     _family("convolutions", Convolution),
     _family("tensors", CP),
     Family(
-        "file", "your own map or network in a file: name, variables, polynomials; or a saved program",
+        "file", "map or network in a file: name, variables, polynomials; or a saved program",
         "file:my_map.toml",
     ),
     Family(
-        "program", "your own network as a program on one line, as records hold it; see from_callable and describe --program",
+        "program", "network as a program on one line, as in records; see from_callable and describe --program",
         "program:%0 = weight w [2];%1 = power 2 %0;output y %1",
     ),
     Family(
-        "torch", "your own PyTorch module: a function that returns (module, input_shape); runs the file",
+        "torch", "PyTorch module: a function that returns (module, input_shape); executes the file",
         "torch:my_net.py:build",
     ),
     Family(
-        "python", "your own function of arrays, with shapes as annotations and inputs after a star; runs the file",
+        "python", "function of arrays, with shapes as annotations and inputs after a star; executes the file",
         "python:my_map.py:f",
     ),
     Family(
-        "map", "your own polynomial or rational map on one line, such as map:x,y->x/y;1/(x+y)",
+        "map", "polynomial or rational map on one line, such as map:x,y->x/y;1/(x+y)",
         "map:s,t->s^3;s^2*t;s*t^2;t^3",
     ),
 )  # fmt: skip
@@ -176,7 +176,7 @@ def parse_spec(text: str) -> Model:
     """
     if not isinstance(text, str):
         raise SpecError(
-            f"a spec is a text such as 'lightning(d=2,dp=1)', not the {type(text).__name__} {str(text)[:40]!r}"
+            f"a spec is a string such as 'lightning(d=2,dp=1)', not the {type(text).__name__} {str(text)[:40]!r}"
         )
     text = text.strip()
     if is_code(text):
@@ -191,9 +191,7 @@ def parse_spec(text: str) -> Model:
     family = FAMILIES.get(arguments.family) or families().get(arguments.family)
     if family is None:
         hint = suggestion(arguments.family, tuple(families()))
-        raise SpecError(
-            f"there is no family {arguments.family!r} (position 1); {hint}", text=text, position=1
-        )
+        raise SpecError(f"no family {arguments.family!r} (position 1); {hint}", text=text, position=1)
     if family.build is None:
         hint = f"write {family.name}:..., as in {family.example}"
         raise SpecError(f"{text[:80]}: {hint}", text=text, position=1)

@@ -41,7 +41,7 @@ LARGEST_MAP_FILE = 1_000_000
 _MOST_LISTED_VARIABLES = 12
 _KEYS = ("name", "variables", "polynomials")
 _NO_EQUATIONS = (
-    "variables of a map satisfy no equations; write a parametrization of what the equations define: for c^2 + s^2 = 1 the map "
+    "variables of a map cannot satisfy equations; use a parametrization instead: for c^2 + s^2 = 1 the map "
     "(1-t^2)/(1+t^2);2*t/(1+t^2), for a matrix of rank at most a the product K^T Q of weights K and Q with a rows"
 )
 

@@ -100,7 +100,7 @@ class Attention(AttentionNetwork):
         return {"widths": "d", "ranks": "a", "power": "r"}.get(field) or super().argument_name(field)
 
     def check(self) -> None:
-        self.need(self.power == 1 or not self.softmax, "r", "softmax scores have no power; leave r out")
+        self.need(self.power == 1 or not self.softmax, "r", "r is not available with softmax")
         super().check()
         if self.is_plain:
             self.check_choice("parametrization", self.parametrization, self._parametrizations)

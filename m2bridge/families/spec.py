@@ -167,7 +167,7 @@ def read(text: str) -> Arguments:
     text = text.strip()
     if strange := re.search(r"[^ -~]", text):
         char, position = strange[0], strange.end()
-        message = f"character {char!r} at position {position} does not belong in a spec"
+        message = f"character {char!r} at position {position} is not allowed in a spec"
         raise SpecError(message, position=position)
     reader = _Reader(text)
     family = reader.take(_WORD, "a family such as lightning")[0]

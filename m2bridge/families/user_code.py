@@ -47,7 +47,7 @@ def allowed_model(text: str) -> UserNetwork:
     """The model of such a spec where the environment allows that its file is run; else an error."""
     if os.environ.get(ALLOW, "") not in ("1", "yes", "true"):
         raise SpecError(
-            f"{text[:80]} would run a file. That is done for a spec on the command line; elsewhere only with --allow-code "
+            f"{text[:80]} executes a file. This is done for a spec on the command line; elsewhere it requires --allow-code "
             f"or {ALLOW}=1. In Python, use m2bridge.from_torch or m2bridge.from_callable",
             text=text,
         )
@@ -61,7 +61,7 @@ def model_from_code(text: str) -> UserNetwork:
         raise InputError(f"{text[:80]}: PyTorch is not installed here; pip install 'm2bridge[torch]'")
     if path not in _said:
         _said.add(path)
-        print(f"running your own file {path}", file=sys.stderr)
+        print(f"executing the file {path}", file=sys.stderr)
     with _blamed(path):
         module = _module(path)
     found = getattr(module, name, None)
@@ -83,7 +83,7 @@ def parts_of(text: str) -> tuple[str, Path, str]:
 
 def _module(path: Path) -> ModuleType:
     if not path.is_file():
-        raise InputError(f"there is no file {path}")
+        raise InputError(f"no such file: {path}")
     spec = importlib.util.spec_from_file_location(f"_m2bridge_user_{path.stem}", path.resolve())
     if spec is None or spec.loader is None:
         raise InputError(f"{path} is not a Python file")
@@ -121,7 +121,7 @@ def _from_torch(found: Any, path: Path, name: str) -> UserNetwork:
     shape = getattr(module, "input_shape", None) if shape is None else shape
     if shape is None:
         raise InputError(
-            f"{path}: {name} does not say the shape of its input; let it return (module, input_shape), "
+            f"{path}: {name} has no input shape; let it return (module, input_shape), "
             "or give the module an attribute input_shape"
         )
     return from_torch(module, shape, name=name if type(module).__name__ == "Sequential" else None)
@@ -145,7 +145,7 @@ def _from_function(found: Any, path: Path, name: str) -> UserNetwork:
         (inputs if parameter.kind is parameter.KEYWORD_ONLY else weights)[key] = shape
     if not weights:
         raise InputError(
-            f"{path}: {name} has no weights; they stand before the star, with shapes as annotations"
+            f"{path}: {name} has no weights; weights are the arguments before the star, with shapes as annotations"
         )
     return from_callable(found, weights, inputs=inputs, name=name)
 

@@ -54,7 +54,7 @@ def _scaled(operation: Callable[[Array, Array], Array]) -> Callable[..., Array]:
             return operation(a, b)
         if isinstance(b, (Masked, Recorded)) or not np.all(np.asarray(b) > 0):
             raise NotPolynomialError(
-                "-infinity is understood only before a softmax, scaled by positive numbers"
+                "-infinity is supported only before a softmax, scaled by positive numbers"
             )
         return Masked(operation(a.scores, b), a.kept)
 
@@ -108,7 +108,7 @@ def _pad(a: Array, pad: Sequence[int], value: float = 0) -> Array:
     pairs = list(zip(pad[::2], pad[1::2], strict=True))[::-1]
     widths = [(0, 0)] * (a.ndim - len(pairs)) + pairs
     if any(n < 0 for pair in widths for n in pair):
-        raise NotPolynomialError("padding by a negative number is not understood; cut with a slice")
+        raise NotPolynomialError("padding by a negative number is not supported; use a slice")
     return np.pad(a, widths, constant_values=value)
 
 
@@ -173,7 +173,7 @@ def _convolution(  # noqa: PLR0913 -- the arguments that PyTorch's operator has
 ) -> Array:  # fmt: skip
     if transposed:
         raise NotPolynomialError(
-            "a transposed convolution is not understood; write it as a matrix, or pad and use conv"
+            "a transposed convolution is not supported; write it as a matrix, or pad and use conv"
         )
     n = weight.ndim - 2
     batched = x if x.ndim == n + 2 else x[None]
@@ -197,7 +197,7 @@ def _avg_pool2d(
 ) -> Array:  # fmt: skip
     if ceil_mode or (any(padding) and not count_include_pad):
         raise NotPolynomialError(
-            "average pooling is understood with ceil_mode=False and count_include_pad=True"
+            "average pooling is supported with ceil_mode=False and count_include_pad=True"
         )
     kernel, padding = list(kernel) * (3 - len(kernel)), list(padding) * (3 - len(padding))
     step = list(stride) * (3 - len(stride)) if stride else kernel
@@ -312,8 +312,8 @@ REFUSED: dict[str, str] = {
     **dict.fromkeys(("_native_batch_norm_legit_functional", "_native_batch_norm_legit"),
                     "in training mode it divides by the batch's deviation; call module.eval() first"),
     **dict.fromkeys(("log", "log_softmax", "_log_softmax", "logsumexp", "log1p", "log2"),
-                    "logarithms are not understood; return the scores or the softmax itself"),
-    **dict.fromkeys(("sin", "cos"), "sines and cosines of weights or inputs are not understood; keep them in a buffer"),
+                    "logarithms are not supported; return the scores or the softmax itself"),
+    **dict.fromkeys(("sin", "cos"), "sines and cosines of weights or inputs are not supported; keep them in a buffer"),
     **dict.fromkeys(("max", "amax", "min", "amin", "maximum", "minimum", "sort", "topk", "argmax", "argmin", "gt", "lt",
                      "ge", "le", "eq", "ne", "sign", "round", "floor", "ceil", "_local_scalar_dense", "item"), _VALUES),
 }  # fmt: skip
@@ -325,9 +325,7 @@ def applied(base: str, args: list[Any], kwargs: dict[str, Any], moves: Moves) ->
     if base in REFUSED:
         raise NotPolynomialError(f"{base} cannot be recorded; {REFUSED[base]}")
     if base not in OPERATIONS and base not in MOVING and base not in PLACING:
-        raise NotPolynomialError(
-            f"{base} is not among the operations that are understood; write it with +, *, @, ** and sums"
-        )
+        raise NotPolynomialError(f"{base} is not a supported operation; write it with +, *, @, ** and sums")
     dtype = str(kwargs.get("dtype") or "torch.float64")
     if dtype not in ("torch.float64", "torch.double"):
         raise NotPolynomialError(
@@ -344,11 +342,11 @@ def applied(base: str, args: list[Any], kwargs: dict[str, Any], moves: Moves) ->
         return Masked(REARRANGING[base](array.scores, *rest), REARRANGING[base](kept, *rest))
     understood = ("add", "mul", "div", "exp", "softmax", "_softmax")
     if any(isinstance(item, Masked) for item in args) and base not in understood:
-        raise NotPolynomialError(f"-infinity is understood only before a softmax, not in {base}")
+        raise NotPolynomialError(f"-infinity is supported only before a softmax, not in {base}")
     if base in PLACING:
         if base == "index_put" and True in (*args[3:], kwargs.get("accumulate")):
             raise NotPolynomialError(
-                "index_put with accumulate=True is not understood; add with + and constant masks"
+                "index_put with accumulate=True is not supported; add with + and constant masks"
             )
         return _placed(array, args[PLACING[base]], PLACING[base], moves)
     return OPERATIONS[base](*args, **kwargs)

@@ -70,7 +70,7 @@ def read(file: CheckpointFile | Path, parameters: Mapping[str, Shape]) -> Checkp
     try:
         if path.stat().st_size > LARGEST_CHECKPOINT:
             raise InputError(
-                f"{path} is larger than {LARGEST_CHECKPOINT // 2**20} MB; weights are treated exactly, so they are few"
+                f"{path} is larger than {LARGEST_CHECKPOINT // 2**20} MB; exact computations require fewer weights"
             )
         found = readers[path.suffix](path)
     except OSError as error:
@@ -156,13 +156,13 @@ def _pt(path: Path) -> dict[str, np.ndarray]:
         found = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:
         raise InputError(
-            f"{path} holds more than weights, or is damaged; save it with torch.save(module.state_dict(), ...)"
+            f"{path} contains other objects than weights, or is damaged; save it with torch.save(module.state_dict(), ...)"
             f"\n  PyTorch says: {str(error).splitlines()[0][:200]}"
         ) from None
     state = found.get("state_dict", found) if isinstance(found, Mapping) else found
     if not isinstance(state, Mapping) or not all(isinstance(v, torch.Tensor) for v in state.values()):
         raise InputError(
-            f"{path} holds no dictionary of tensors; save it with torch.save(module.state_dict(), ...)"
+            f"{path} contains no dictionary of tensors; save it with torch.save(module.state_dict(), ...)"
         )
     return {str(k): (v.double() if v.is_floating_point() else v).detach().numpy() for k, v in state.items()}
 

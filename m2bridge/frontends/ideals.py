@@ -185,5 +185,5 @@ def _polynomial(terms: Any, count: int) -> dict[tuple[int, ...], Any]:
 def _number(value: Any, digits: int) -> Fraction:
     parts = value if isinstance(value, list) else str(value).split("//")
     if len(parts) not in (1, 2) or any(len(str(part)) > digits for part in parts):
-        raise ValueError(f"{str(value)[:40]!r} is no coefficient")
+        raise ValueError(f"{str(value)[:40]!r} is not a coefficient")
     return Fraction(int(parts[0]), int(parts[1]) if len(parts) == 2 else 1)

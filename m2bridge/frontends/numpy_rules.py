@@ -68,7 +68,7 @@ def determinant(a: Recorded) -> Any:
     """Use the algorithm of R. S. Bird (Information Processing Letters 111, 2011): n - 1 products of matrices, no division."""
     n, power = a.shape[-1], a
     if a.ndim < 2 or a.shape[-2] != n:
-        raise wrong_input(f"linalg.det: an array of shape {a.shape} is no square matrix")
+        raise wrong_input(f"linalg.det: an array of shape {a.shape} is not a square matrix")
     above, unit = np.triu(np.ones((n, n), dtype=int), 1), np.eye(n, dtype=int)
     for _ in range(n - 1):
         below = einsum(

@@ -106,7 +106,7 @@ def read_document(file: Path, largest: int) -> tuple[str, dict[str, Any]]:
     """The text of a TOML or JSON file of at most `largest` bytes, and what it says; a ParseError says where it is wrong."""
     try:
         if not file.is_file():
-            raise InputError(f"{file}: there is no such file")
+            raise InputError(f"{file}: no such file")
         size = file.stat().st_size
         if size > largest:
             raise InputError(f"{file}: the file has {size} bytes, more than {largest}")

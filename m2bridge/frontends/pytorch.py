@@ -47,7 +47,7 @@ _ADVICE = {
         "forward branches on values of weights or inputs; branch on shapes and constants only, "
         "or use torch.where with a constant mask",
     r"numpy":
-        "forward leaves PyTorch for NumPy, where nothing can be followed; write it with torch's functions",
+        "forward leaves PyTorch for NumPy, which cannot be recorded; write it with torch's functions",
     r"cuda|NVIDIA|mps|same device|not compiled with":
         "forward moves values to another device; take .to(device) and .cuda() out of forward, "
         "and call module.cpu() before from_torch",
@@ -107,7 +107,7 @@ def _shapes(given: Any) -> list[Shape]:
     given = [given] if isinstance(given, int) else list(given)
     found = [tuple(given)] if given and isinstance(given[0], int) else [tuple(shape) for shape in given]
     if any(isinstance(n, bool) or not isinstance(n, int) or n < 1 for shape in found for n in shape):
-        raise InputError(f"input_shape {given} should hold positive whole numbers", argument="input_shape")
+        raise InputError(f"input_shape {given} should contain positive integers", argument="input_shape")
     return found
 
 
@@ -207,9 +207,7 @@ class _Traced:
                 names[id(parameter)] = free_name(path, names.values())
             found[placeholder] = (names[id(parameter)], parameter)
         if not found:
-            raise InputError(
-                "the module has no trainable parameters: nothing is to be varied; see requires_grad_()"
-            )
+            raise InputError("the module has no trainable parameters: see requires_grad_()")
         return found
 
     # -- recording the graph -----------------------------------------------------------------------------

@@ -119,7 +119,7 @@ class WithoutValues:
         "an assignment into a recorded array; make a new one with np.stack, np.concatenate or np.where"
     )
     __float__ = __int__ = __index__ = __complex__ = _refusing(
-        "a number is asked of a recorded value, by float() or int() or by an assignment into an array of numbers; "
+        "a recorded value is converted to a number, by float() or int() or by an assignment into a numeric array; "
         "use NumPy's functions on it, build arrays with np.array([...]) or np.stack, or begin with "
         "np.zeros(shape, dtype=object)"
     )

@@ -180,9 +180,7 @@ def parse_program(text: str) -> Program:
             if result:
                 outputs.append((result[1], int(result[2])))
             elif line.startswith("vanishing "):
-                raise ProgramError(
-                    "weights satisfy no equations; write a parametrization of what they define"
-                )
+                raise ProgramError("weights cannot satisfy equations; use a parametrization instead")
             elif outputs:
                 raise ProgramError("instructions come before outputs")
             else:

@@ -152,7 +152,7 @@ def _rank_of_seed(  # noqa: PLR0913 -- options of one computation, all keywords 
                 break
             raise OutOfReachError(
                 f"the rank needs {needed / 2**30:.1f} GB, more than the {memory_limit / 2**30:.1f} GB allowed; "
-                "allow more with --memory",
+                "increase --memory",
                 estimate=needed,
             )
         if report:

@@ -39,7 +39,7 @@ class Option:
     unasked: Any = None
 
 
-ForceOption = Annotated[bool, Option("Try even what is certainly out of reach.")]
+ForceOption = Annotated[bool, Option("Attempt computations that are estimated to be infeasible.")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,54 +86,54 @@ SPEC: Subject[str] = Subject(
     of=str,
     read=str,
     metavar="SPEC",
-    help="A model, e.g. 'lightning(d=2,dp=1)'; see m2bridge models.",
+    help="Specification of a model, e.g. 'lightning(d=2,dp=1)'; see m2bridge models.",
 )
 """A model by its spec, for the help; :data:`m2bridge.questions.kernel.MODEL` reads it."""
 
 QUESTIONS = {
     "boundary": (
         "boundary",
-        "What one layer of attention can reach: image, boundary, what only the closure adds; and where a point lies.",
+        "Image, relative boundary and Zariski closure of one attention layer; optionally the location of a point.",
     ),
     "closure": (
         "closure",
-        "The equations of the Zariski closure of a network's functions, with what is shown about them.",
+        "Equations of the Zariski closure of the image of a network, and what is shown about them.",
     ),
     "critical-points": (
         "critical_points",
-        "The critical points of the squared loss on a network's functions: how many, of which kind, how many real.",
+        "Critical points of the squared loss on the functions of a network: number, types, and real ones.",
     ),
     "dimension": (
         "dimension",
-        "The dimension of the neuromanifold and of the generic fiber, proved from both sides where possible.",
+        "Dimension of the neuromanifold and of the generic fiber, by lower and upper bounds.",
     ),
     "fiber": (
         "fiber",
-        "Which weights compute the same function: the fiber through a point, and whether symmetries explain it.",
+        "The fiber through a point (all weights with the same function), and whether symmetries explain it.",
     ),
     "ideal": (
         "ideal",
-        "Dimension, degree, Hilbert series, radical, components and singular locus of an ideal of yours.",
+        "Dimension, degree, Hilbert series, radical, components and singular locus of a given ideal.",
     ),
     "membership": (
         "membership",
-        "Whether a function lies in the closure, in the complex image, in the real image of a model; with weights or a proof.",
+        "Whether a function lies in the closure, the complex image and the real image of a model, with weights or a proof.",
     ),
     "same": (
         "same",
-        "Whether two weights compute one function, and whether symmetries carry one to the other.",
+        "Whether two sets of weights define the same function, and whether symmetries relate them.",
     ),
     "singular-locus": (
         "singular_locus",
-        "Where the closure of a network's functions is singular: components, equations, strata of the weights or orbits.",
+        "Singular locus of the closure of the image: components, equations, and strata of the weights or orbits.",
     ),
     "singular-point": (
         "singular_point",
-        "Whether the function of some weights is a singular point of the closure, for any polynomial model.",
+        "Whether the function of given weights is a singular point of the closure, for any polynomial model.",
     ),
     "symmetries": (
         "symmetries",
-        "Which symmetries a polynomial network has: searched in its program, verified as identities, named.",
+        "Symmetries of a polynomial network: found in its program, verified as identities, and named.",
     ),
 }
 """The questions of this package: by name, the module here that declares it, and what it asks. A test compares the table with the
@@ -204,9 +204,7 @@ def find(name: str) -> Question[Any, Any]:
         return _announced(_entry_points()[name])
     from m2bridge.errors import suggestion
 
-    raise InputError(
-        f"there is no question {name!r}; {suggestion(name, sorted(sentences()))}", argument="analysis"
-    )
+    raise InputError(f"no question {name!r}; {suggestion(name, sorted(sentences()))}", argument="analysis")
 
 
 def _announced(point: EntryPoint) -> Question[Any, Any]:
@@ -216,7 +214,7 @@ def _announced(point: EntryPoint) -> Question[Any, Any]:
     found: Question[Any, Any] | None = getattr(imported(point.module), point.attr, None)
     if found is None:
         raise InputError(
-            f"the entry point {point.name!r} names {point.module}:{point.attr}, which is not there"
+            f"the entry point {point.name!r} names {point.module}:{point.attr}, which does not exist"
         )
     return found
 

@@ -147,7 +147,7 @@ class Context:
         if self.clock.remaining > self.clock.overtime or self.clock.is_part:
             over = f"its part of {self.clock.limit_text}"
         name, seconds = error.run.script.name, error.run.seconds
-        return f"script {name} was stopped after {seconds:.1f} s, {over}; allow more with --timeout"
+        return f"script {name} was stopped after {seconds:.1f} s, {over}; increase --timeout"
 
     def note_limit(self, reason: str) -> None:
         """Record that a limit left something out of the answer; the first one is kept."""
@@ -162,7 +162,7 @@ class Context:
         try:
             yield
         except LimitReached as reached:
-            self.note_limit(f"{reached.reason} at this step: {step}; allow more with {reached.option}")
+            self.note_limit(f"{reached.reason} at this step: {step}; increase {reached.option}")
 
     def _remember(self, run: Run) -> None:
         script = run.script

@@ -70,10 +70,10 @@ class TemplateValues(Result):
         return BY_SCRIPT
 
     def view(self) -> View:
-        end = "complete" if self.complete else "cut off before its last line"
+        end = "complete" if self.complete else "incomplete: stopped before the last line"
         facts = tuple((tag, cut(json.dumps(value), 400)) for tag, value in self.values.items())
-        note = "m2bridge has checked the form of these values and nothing else."
-        proof = "a template has no second witness; a question of your own has (CONTRIBUTING.md)"
+        note = "m2bridge checked only the form of these values."
+        proof = "a template has no second witness; a question can have one (CONTRIBUTING.md)"
         return View(answer=f"{len(self.values)} values, {end}", facts=facts, notes=(note,), to_prove=proof)
 
     def repeated(self) -> list[str]:
@@ -87,8 +87,8 @@ class TemplateValues(Result):
             command += ["--seed", str(self.seed)]
         ran = ", ".join(f"sha256 {used.sha256[:12]}" for used in self.scripts) or "no script"
         return [
-            f"The record does not hold the text of the template. With the file at hand: `{shlex.join(command)}`.",
-            f"The script that ran has {ran}; `--keep DIRECTORY` leaves it as a file with that number in its name.",
+            f"The record does not contain the text of the template. With the file: `{shlex.join(command)}`.",
+            f"The script that ran has {ran}; `--keep DIRECTORY` saves it as a file with this hash in its name.",
         ]
 
 
@@ -140,7 +140,7 @@ def _mistake(path: Path, error: ScriptError | OutputError) -> InputError:
     if isinstance(error, ScriptError) and error.line:
         line = line_in_template(path.read_text(encoding="utf-8"), error.run.script.text, error.line)
         if line:
-            place = f"line {line} (line {error.line} of the rendered script, which --keep keeps), column {error.column}"
+            place = f"line {line} (line {error.line} of the rendered script, saved by --keep), column {error.column}"
             told = f"template {path.name}, {place}: Macaulay2 stopped: {error.said}"
     return InputError(told, line=line, run=error.run)
 

@@ -113,8 +113,7 @@ def _given(given: Any) -> GivenIdeal:
     lines = [given] if isinstance(given, str) else given
     if not isinstance(lines, Sequence) or not all(isinstance(line, str) for line in lines):
         raise InputError(
-            "an ideal is given by its text or by a list of polynomials as texts, "
-            f"not by the {type(given).__name__} {str(given)[:40]!r}"
+            f"an ideal is a string or a list of strings, not the {type(given).__name__} {str(given)[:40]!r}"
         )
     return read_ideal("\n".join(lines))
 
@@ -133,13 +132,13 @@ IDEAL = Subject(
     of=_given,
     read=_from_file,
     metavar="FILE",
-    help="A file of polynomials, one a line or a list such as ideal(x*y - z^2, x^3), as Macaulay2 or Singular write it, or an "
+    help="File of polynomials, one per line, or a list such as ideal(x*y - z^2, x^3), as Macaulay2 or Singular write it, or an "
     '.mrdi file; - for standard input. A ring QQ[x,y,z] or a line "variables: x, y, z" declares the variables.',
 )
 
 
 @question(
-    asks="Dimension, degree, Hilbert series, radical, components and singular locus of an ideal of yours.",
+    asks="Dimension, degree, Hilbert series, radical, components and singular locus of a given ideal.",
     templates=("ideal",),
     quantities={
         "dim": "the dimension of the zero set, affine",
@@ -157,10 +156,12 @@ def ideal(
     *,
     field: Annotated[
         int | Literal["QQ"] | None,
-        Option("QQ or a prime (default: the file's ring, else 32003).", read=read_field),
+        Option("QQ or a prime (default: the ring of the file, or 32003).", read=read_field),
     ] = None,
-    components: Annotated[bool, Option("Minimal primes and whether the ideal is radical.")] = True,
-    singular: Annotated[bool, Option("The singular locus, when it is small.")] = True,
+    components: Annotated[
+        bool, Option("Compute the minimal primes, and whether the ideal is radical.")
+    ] = True,
+    singular: Annotated[bool, Option("Compute the singular locus if it is small.")] = True,
 ) -> IdealSummary:
     """Invariants of an ideal: dimension, degree, Hilbert series, radical, components, singular locus.
 

@@ -180,7 +180,7 @@ class Question(Generic[S, R]):
             self.options[name].check(value)
         check_number("seed", seed, 0)
         if prime is not None and not self.takes_prime:
-            raise InputError(f"{self.name} takes no prime: it computes over QQ", argument="prime")
+            raise InputError(f"{self.name} has no option prime: it computes over QQ", argument="prime")
         if prime is not None:
             prime_between(prime, *self.primes)
 
@@ -189,10 +189,8 @@ def _found_before(context: Context) -> str:
     """What is known where a limit came before an answer could be made."""
     known = [e for e in context.evidence if e.value is not None]
     if not known:
-        return "nothing was found before"
-    return "found before: " + ", ".join(
-        f"{e.quantity} {e.relation} {cut(str(e.value), 40)}" for e in known[:8]
-    )
+        return "no quantity was obtained"
+    return "obtained: " + ", ".join(f"{e.quantity} {e.relation} {cut(str(e.value), 40)}" for e in known[:8])
 
 
 def question(

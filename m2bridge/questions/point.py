@@ -39,8 +39,8 @@ def weights_or_path(text: str) -> Any:
 AtOption = Annotated[
     Any,
     Option(
-        "Weights: a JSON object, or a file .json, .npz, .safetensors or .pt; binary floats as exact dyadics, decimals in JSON as "
-        "they are.",
+        "Weights: a JSON object, or a .json, .npz, .safetensors or .pt file; all numbers are read exactly "
+        "(0.1 in JSON is 1/10, a binary float is a dyadic number).",
         read=weights_or_path,
     ),
 ]
@@ -135,7 +135,7 @@ def resolve(model: Model, at: Any, seed: int) -> Point:
     if isinstance(at, Mapping):
         return given_point(model, at)
     raise InputError(
-        f"at={at!r} is no point: give weights, a stratum such as 'rank_a=1,rank_v=1', a path, or None"
+        f"at={at!r} is not a point: give weights, a stratum such as 'rank_a=1,rank_v=1', a path, or None"
     )
 
 
@@ -183,9 +183,9 @@ def given_point(model: Model, weights: Mapping[str, Any], *, detail: str | None 
     missing = [name for name in names if name not in weights]
     unknown = [str(name) for name in weights if name not in names]
     if missing or unknown:
-        said = [f"lack {', '.join(missing)}"] * bool(missing)
-        said += [f"have {', '.join(unknown)} too much"] * bool(unknown)
-        raise InputError(f"the weights {' and '.join(said)}; {model} has {described}")
+        said = [f"missing weight {', '.join(missing)}"] * bool(missing)
+        said += [f"unexpected weight {', '.join(unknown)}"] * bool(unknown)
+        raise InputError(f"{'; '.join(said)}; {model} has {described}")
     if variables:
         weights = {"x": [exact_number(weights[name], name) for name in names]}
     arrays = {name: exact_array(name, weights[name], shape) for name, shape in model.parameters.items()}
@@ -242,11 +242,11 @@ def _refusal(text: str, message: str) -> InputError:
 def _one_layer_stratum(model: Attention, text: str, wanted: dict[str, str]) -> Point:
     unknown = sorted(set(wanted) - {"rank_a", "rank_v", "meet"})
     if unknown or not {"rank_a", "rank_v"} <= set(wanted):
-        raise _refusal(text, "one layer of attention has rank_a=, rank_v= and, if you like, meet=")
+        raise _refusal(text, "one layer of attention takes rank_a=, rank_v= and optionally meet=")
     try:
         numbers = {key: int(value) for key, value in wanted.items()}
     except ValueError:
-        raise _refusal(text, "ranks are integers") from None
+        raise _refusal(text, "ranks must be integers") from None
     r, s = numbers["rank_a"], numbers["rank_v"]
     largest = (model.attention_rank, min(model.d, model.dp))
     if not 0 <= r <= largest[0] or not 0 <= s <= largest[1]:
@@ -274,7 +274,7 @@ def _virtual_stratum(model: AttentionNetwork, text: str, wanted: dict[str, str],
     weights = {name: _draw(rng, shape) for name, shape in model.parameters.items()}
     for key, value in wanted.items():
         if key.lower() not in names:
-            raise _refusal(text, f"there is no weight {key!r}; there are {', '.join(names)}")
+            raise _refusal(text, f"no weight {key!r}; choose from {', '.join(names)}")
         name = names[key.lower()]
         weights[name] = _special(weights[name], value, text, rng)
     return Point(model=model, kind="stratum", weights=weights, detail=text)
@@ -295,7 +295,7 @@ def _special(matrix: np.ndarray, kind: str, text: str, rng: np.random.Generator)
         bound = int(kind[4:])
         left, right = rng.integers(1, 10, size=(rows, bound)), rng.integers(1, 10, size=(bound, columns))
         return fractions_of(left @ right)
-    raise _refusal(text, f"{kind!r} is not known; write generic, skew, symmetric, rank1, rank2, ...")
+    raise _refusal(text, f"{kind!r} is not valid; use generic, skew, symmetric, rank1, rank2, ...")
 
 
 # -- primes at which a point stays the point it is ------------------------------------------------------------------------------
@@ -314,7 +314,7 @@ def good_prime(point: Point, p: int) -> tuple[int, str | None]:
     for q in _kept(point, chain(smaller, larger)):
         return q, f"modulo {p} {first}: computed modulo {q} instead"
     raise InputError(
-        f"modulo {p} {first}, and no other prime up to {PRIMES[1]} keeps the point: use smaller weights"
+        f"modulo {p} {first}, and no other prime up to {PRIMES[1]} is usable at this point: use smaller weights"
     )
 
 
@@ -329,7 +329,7 @@ def rank_prime(model: Model, point: Point | None = None) -> int:
     for p in range(LARGE_PRIME, PRIMES[0], -2):
         if is_prime(p) and numbers.divided_by(p) is None and (point is None or _objection(point, p) is None):
             return p
-    raise InputError("no prime below 2^23 keeps the point: use smaller weights")
+    raise InputError("no prime below 2^23 is usable at this point: use smaller weights")
 
 
 def _kept(point: Point, numbers: Any) -> Iterator[int]:
@@ -338,7 +338,7 @@ def _kept(point: Point, numbers: Any) -> Iterator[int]:
 
 def _objection(point: Point, p: int) -> str | None:
     if (found := given_numbers(point.model).divided_by(p)) is not None:
-        return f"the number {found} of the map vanishes or does not exist"
+        return f"the coefficient {found} of the map is zero or undefined"
     for name, array in point.weights.items():
         for index, x in np.ndenumerate(array):
             if x and (x.numerator % p == 0 or x.denominator % p == 0):

@@ -17,7 +17,9 @@ from m2bridge.questions.point import AtOption, RationalizeOption, one_of, resolv
 from m2bridge.results import Result, register_result
 from m2bridge.views import View, cut
 
-OtherOption = Annotated[Any, Option("The second weights, as for --at.", flag="--and", read=weights_or_path)]
+OtherOption = Annotated[
+    Any, Option("Second weights, in the format of --at.", flag="--and", read=weights_or_path)
+]
 
 
 @register_result
@@ -53,27 +55,27 @@ class Same(Result):
         return frozenset({"same_function"} if self.certificate else ())
 
     def view(self) -> View:
-        words = {"same": "one function: both weights compute the same", "different": "different functions"}
+        words = {"same": "same function", "different": "different functions"}
         facts = []
         if self.example is not None:
             shown = [
                 f"{key} {cut(str(value).replace(chr(39), ''), 80)}" for key, value in self.example.items()
             ]
-            facts.append(("they differ at", ", ".join(shown)))
+            facts.append(("different at", ", ".join(shown)))
         for which, moves in (("first", self.first_moves), ("second", self.second_moves)):
             facts += [(f"{which}, {m.group}", cut(str(m.element).replace("'", ""), 100)) for m in moves]
         notes = {
-            True: ("Symmetries carry one to the other: these elements bring both to one normal form.",),
-            False: ("No symmetry that the model names carries one to the other.",),
+            True: ("Symmetries relate them: these elements map both to one normal form.",),
+            False: ("No declared symmetry of the model relates them.",),
             None: (),
         }[self.carried if self.verdict == "same" else None]
-        to_prove = "all coefficients are too many to be compared, or the network is not polynomial"
+        to_prove = "a comparison of all coefficients (there are too many, or the network is not polynomial)"
         answer = words.get(self.verdict, self.verdict)
         return View(answer=answer, facts=tuple(facts), notes=notes, to_prove=to_prove)
 
 
 @question(
-    asks="Whether two weights compute one function, and whether symmetries carry one to the other.",
+    asks="Whether two sets of weights define the same function, and whether symmetries relate them.",
     quantities={"same_function": "whether both weights compute one function"},
     example="m2bridge same 'mlp(widths=[2,3,2],r=2)' --at a.npz --and b.npz",
     needs_engine=False,
@@ -103,7 +105,7 @@ def same(
     ('same', False)
     """
     if at is None or other is None:
-        raise InputError("same compares two weights: give them with --at and --and")
+        raise InputError("same requires two sets of weights: --at and --and")
     first, second = (resolve(model, one_of(given, None, rationalize), context.seed) for given in (at, other))
     found = comparison(model, first.weights, second.weights, context.seed)
     forms, carried = [], None

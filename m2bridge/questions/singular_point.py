@@ -75,7 +75,7 @@ class SingularPoint(Result):
         word = "critical" if self.critical else "not critical"
         weights = f"{word}: the differential has rank {self.jacobian_rank}"
         if self.critical:
-            weights += f", it loses {self.image_dim - self.jacobian_rank}"
+            weights += f", {self.image_dim - self.jacobian_rank} below the generic rank"
         tangent = f"at least {self.tangent_lower}, at most {known(self.tangent_upper)}"
         if self.completeness == "complete" and self.tangent_upper is not None:
             tangent = f"dimension {self.tangent_upper}"
@@ -87,12 +87,12 @@ class SingularPoint(Result):
                 ("tangent space", tangent),
                 ("equations", known(self.completeness)),
             ),
-            to_prove="equations of the closure that are complete over QQ: a higher --max-degree or a longer --timeout",
+            to_prove="equations of the closure that are complete over QQ: increase --max-degree or --timeout",
         )
 
 
 @question(
-    asks="Whether the function of some weights is a singular point of the closure, for any polynomial model.",
+    asks="Whether the function of given weights is a singular point of the closure, for any polynomial model.",
     templates=(*dimension.templates, *closure.templates),
     quantities={
         "image_dim": "the dimension of the image, affine",
@@ -112,7 +112,7 @@ def singular_point(
     stratum: StratumOption = None,
     rationalize: RationalizeOption = None,
     max_degree: Annotated[
-        int | None, Option("How far to look for equations (default: until settled).", least=1)
+        int | None, Option("Largest degree of equations (default: until they are complete).", least=1)
     ] = None,
 ) -> SingularPoint:
     """Whether the function of some weights is a singular point of the closure of all functions of the model.
@@ -127,7 +127,7 @@ def singular_point(
     if model.coordinate_count > _MOST_POINT_COORDINATES:
         raise InputError(
             f"{model} has {model.coordinate_count} coordinates; singular-point takes at most {_MOST_POINT_COORDINATES}; "
-            "`dimension --at` gives the rank there at any size"
+            "`dimension --at` computes the rank there at any size"
         )
     point = resolve(model, one_of(at, stratum, rationalize), context.seed)
     context.report_progress("dimension")

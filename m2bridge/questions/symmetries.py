@@ -137,14 +137,16 @@ class Symmetries(Result):
         for found in (fields, groups):
             left = len(found) - _MOST_SHOWN_FIELDS
             facts += found[:_MOST_SHOWN_FIELDS]
-            facts += [("", f"and {left} more (--json shows all)")] if left > 0 else []
+            facts += [("", f"and {left} more (see --json)")] if left > 0 else []
         for item in (*self.known, *self.declared):
-            again = {True: ", found again", False: ", not found again", None: ""}[item.found]
-            verdict = {True: "verified", False: "no symmetry", None: "not decided"}[item.verified]
+            again = {True: "; also found by the search", False: "; not found by the search", None: ""}[
+                item.found
+            ]
+            verdict = {True: "verified", False: "not a symmetry", None: "not decided"}[item.verified]
             facts.append(("named", f"{item.name}: {verdict}{again}"))
-        to_prove = "a bound on the image from above that meets its rank"
+        to_prove = "an upper bound on the dimension of the image that equals its rank"
         if not self.explains_fiber:
-            to_prove += ", as by more symmetries: --declared verifies those that you state"
+            to_prove += ", for example from further symmetries (--declared)"
         sizes = f"generic orbits of {self._orbits()}, fibers of dimension {self.generic_fiber_dim}"
         left_out = f"; {self._not_searched()}" if self.symmetry_dim is None else ""
         return View(
@@ -162,7 +164,7 @@ class Symmetries(Result):
     def _not_searched(self) -> str:
         """Which vector fields may be missing."""
         if self.complete:
-            return f"not verified: {self.unverified} fields that were found modulo p"
+            return f"not verified: {self.unverified} fields found modulo p"
         return _not_searched(self.parameters, self.searched_degree, int(self.options["degree"]))
 
 
@@ -186,7 +188,7 @@ def _read_declared(text: str) -> list[Mapping[str, Any]]:
 
 
 @question(
-    asks="Which symmetries a polynomial network has: searched in its program, verified as identities, named.",
+    asks="Symmetries of a polynomial network: found in its program, verified as identities, and named.",
     quantities={
         "symmetry_dim": "the dimension of the generic orbits of the verified symmetries",
         "generic_fiber_dim": "the dimension of the generic fiber",
@@ -200,9 +202,10 @@ def symmetries(
     context: Context,
     model: Model,
     *,
-    degree: Annotated[int, Option("The highest degree of vector fields.", least=1)] = 2,
+    degree: Annotated[int, Option("Largest degree of the vector fields.", least=1)] = 2,
     declared: Annotated[
-        Sequence[Mapping[str, Any]] | None, Option("Symmetries that you state, as JSON.", read=_read_declared)
+        Sequence[Mapping[str, Any]] | None,
+        Option("User-declared symmetries to verify, as JSON.", read=_read_declared),
     ] = None,
 ) -> Symmetries:
     """Vector fields of degree at most `degree` and finite groups that leave a polynomial network's function as it is.
@@ -405,7 +408,7 @@ def _statement(orbits: int, corank: int, parameters: int, degree: int, *, search
     head = f"Verified vector fields have generic orbits of dimension {orbits} in {parameters} weights."
     if orbits == corank:
         return f"{head} They explain the generic fiber: its dimension is {corank}, proved."
-    sure = "proved" if proved else "at most that is proved, equality is probable"
+    sure = "proved" if proved else "the upper bound is proved, equality is probable"
     head += f" The generic fiber has dimension {corank} ({sure})"
     if searched == degree:
         return f"{head}: the rest is not explained by fields of degree at most {degree}."

@@ -157,7 +157,7 @@ class _Expansion:
         }
         count = sum(items[k].size for k in self.leaves)
         if count > MOST_VARIABLES:
-            raise OutOfReachError(f"an expansion in {count} variables is out of reach", estimate=count)
+            raise OutOfReachError(f"an expansion in {count} variables is infeasible", estimate=count)
         ring = fmpq_mpoly_ctx.get([f"v{i}" for i in range(count)], Ordering.lex)
         self.arithmetic = ObjectArithmetic(lambda q: fmpq(q.numerator, q.denominator))
         variables = list(ring.gens())

@@ -144,7 +144,7 @@ def field_name(program: Program, field: VectorField) -> str | None:
     """What people call this field, or None."""
     if all(not monomial for _, _, monomial in field.terms):
         where = ", ".join(entry_name(*entry(program, i)) for i in field.moved[:3])
-        return f"{where} is not looked at" if len(field.moved) == 1 else f"translation of {where}"
+        return f"{where} is not used" if len(field.moved) == 1 else f"translation of {where}"
     if field.degree == 2:
         return _rotation(program, field)
     if field.degree > 1 or any(not monomial for _, _, monomial in field.terms):

@@ -122,7 +122,7 @@ def result(*evidence: Evidence) -> Result:
     [
         ("not used", "Macaulay2 not used"),
         ("not used: too large", "Macaulay2 not used (too large)"),
-        ("no Macaulay2 found; the other witnesses answer", "no Macaulay2 found"),
+        ("no Macaulay2 found; the answer uses the other witnesses", "no Macaulay2 found"),
         ("Macaulay2 failed: it crashed", "Macaulay2 failed: it crashed"),
     ],
 )

@@ -49,7 +49,7 @@ def test_membership_refuses_what_it_cannot_decide() -> None:
         answer("F_7").contains([0.5, 1.0, 2.0])
     with pytest.raises(InputError, match="3 coordinates"):
         answer().contains([1, 2])
-    with pytest.raises(InputError, match="without equations"):
+    with pytest.raises(InputError, match="no equations"):
         answer(equations=None).contains([1, 2, 4])
 
 

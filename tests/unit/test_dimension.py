@@ -107,7 +107,7 @@ def test_softmax_statement_says_what_is_not_proved() -> None:
     found = answer("softmax(d=[3,3,3],a=[2,2],t=3)")
     assert found.certainty is Certainty.COMPUTED  # no certificate was wanted
     assert "finite generic fibers" in found.statement
-    assert "not proved" in found.statement
+    assert "does not prove" in found.statement
     assert not any(item.detail.get("heuristic") for item in found.evidence)  # a rank with units is a bound
 
 
@@ -261,7 +261,7 @@ def test_the_rank_at_given_weights_beside_the_generic_one(weights, rank):
     found = dimension("mlp(widths=[2,2,2],r=2)", engine=False, at=weights)
     assert (found.image_dim, found.at_point.rank, found.at_point.loss) == (6, rank, 6 - rank)
     assert (found.at_point.certainty.value, found.agreement) == ("computed", True)
-    assert (f"loses {6 - rank}" if rank < 6 else "are regular") in found.view().notes[0]
+    assert (f"drops by {6 - rank}" if rank < 6 else "are regular") in found.view().notes[0]
 
 
 def test_the_rank_of_an_analytic_network_at_given_weights_is_numeric():

@@ -57,7 +57,7 @@ def test_a_number_is_converted_exactly(value: Any, number: Fraction) -> None:
     ],
 )
 def test_what_is_no_exact_number_is_refused_in_one_line(value: Any) -> None:
-    with pytest.raises(InputError, match=r"weights has the entry .* no exact number") as caught:
+    with pytest.raises(InputError, match=r"weights has the entry .* exact number") as caught:
         exact_number(value, "weights")
     assert len(str(caught.value)) < 160
 

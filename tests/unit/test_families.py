@@ -248,7 +248,7 @@ def test_without_options_attention_is_the_family_that_knows_more() -> None:
     ("spec", "said"),
     [
         ("attention(d=[2,3],skip=true)", "equal widths"),
-        ("attention(d=[2,2],softmax=true,r=2)", "no power"),
+        ("attention(d=[2,2],softmax=true,r=2)", "r is not available"),
         ("attention(d=[2,2,2,2,2,2],r=9)", "too high a degree"),
         ("softmax(d=[2,2],causal=1)", "true or false"),
         ("lightning(d=2,dp=1,causal=true)", "no argument"),

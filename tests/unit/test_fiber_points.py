@@ -39,8 +39,8 @@ def test_a_file_of_weights(tmp_path: Path):
     [
         ({"A": [[1, 2]], "V": [[1, 1]]}, "A should have shape 2 x 2; the weights give 1 x 2"),
         ({"A": [[1, 2], [3]], "V": [[1, 1]]}, "rows of different lengths"),
-        ({"A": [[1, 2], [3, 4]]}, "lack V"),
-        ({"A": [[1, 2], [3, 4]], "V": [[1, 1]], "W": []}, "have W too much"),
+        ({"A": [[1, 2], [3, 4]]}, "missing weight V"),
+        ({"A": [[1, 2], [3, 4]], "V": [[1, 1]], "W": []}, "unexpected weight W"),
         ({"A": [[1, 2], [3, float("nan")]], "V": [[1, 1]]}, "nan"),
         ({"A": [[1, 2], [3, "0.5.1"]], "V": [[1, 1]]}, "'0.5.1'"),
         ({"A": [[1, 2], [3, "1/0"]], "V": [[1, 1]]}, "'1/0'"),
@@ -62,7 +62,7 @@ def test_wrong_weights_are_refused_in_one_line(weights, message):
         ([[1], [1, 2]], "s has the entry [1]"),
         ([[1, 2], [1, 2]], "s has the entry [1, 2]"),
         ([1], "a list of 1 numbers"),
-        (np.array(3), "lack s, t"),
+        (np.array(3), "missing weight s, t"),
     ],
 )
 def test_wrong_lists_of_variables_are_refused(listed, message):
@@ -195,7 +195,9 @@ def test_a_map_takes_its_variables_by_name() -> None:
     by_name = given_point(umbrella, {"t": "1/2", "s": 3})
     assert by_name.weights["x"].tolist() == [3, Fraction(1, 2)]
     assert given_point(umbrella, {"x": [3, "1/2"]}).weights["x"].tolist() == [3, Fraction(1, 2)]
-    with pytest.raises(InputError, match=r"lack t and have u too much; .* one number for each of s, t"):
+    with pytest.raises(
+        InputError, match=r"missing weight t; unexpected weight u; .* one number for each of s, t"
+    ):
         given_point(umbrella, {"s": 1, "u": 2})
     assert given_point(umbrella, {"s": 1, "t": 0.5}).weights["x"].tolist() == [1, Fraction(1, 2)]
     with pytest.raises(InputError, match="t has the entry 'x'"):

@@ -117,8 +117,9 @@ def test_options_are_checked() -> None:
         double_weights(LAYER, mor=1)
     with pytest.raises(InputError, match="a model or its spec"):
         double_weights(3)  # type: ignore[arg-type]
-    with pytest.raises(InputError, match="takes no prime"):
+    with pytest.raises(InputError, match="prime") as refused:
         find("boundary")(LAYER, prime=101)
+    assert refused.value.argument == "prime"
     for wrong in ({"more": -1}, {"more": "many"}, {"more": 1.5}, {"more": True}, {"seed": -1}, {"seed": "x"}):
         with pytest.raises(InputError, match="should be"):
             double_weights(LAYER, **wrong)
@@ -133,7 +134,7 @@ def test_an_answer_of_other_types_than_declared_is_no_record(engine: ReplayEngin
 def test_no_engine_and_no_time() -> None:
     with pytest.raises(NoEngineError):
         double_weights(LAYER, engine=False)
-    with pytest.raises(LimitError, match="nothing was found before"):
+    with pytest.raises(LimitError, match="no quantity"):
         double_weights(LAYER, late=True)
 
 
@@ -162,7 +163,8 @@ def test_a_part_of_the_time_is_named_as_a_part() -> None:
     values, limit = context.run_script(Script(name="double", text="<< 1;"), share=0.05)
     assert not values.complete
     assert limit is not None
-    assert "its part of the time limit of 60 s; allow more with --timeout" in limit
+    assert "its part of the time limit of 60 s" in limit
+    assert "--timeout" in limit
     context.clock.started -= 50
     with pytest.raises(LimitReached, match="the time limit of 60 s was reached"):
         context.clock.check()

@@ -156,9 +156,8 @@ def test_a_limit_is_never_dropped() -> None:
     context = Context(engine=False, prime=None, seed=0, limits=limits.Limits(), keep=None, progress=None)
     with context.keep_partial("a step"):
         raise LimitReached("the time limit of 600 s was reached")
-    assert (
-        context.limit == "the time limit of 600 s was reached at this step: a step; allow more with --timeout"
-    )
+    assert "the time limit of 600 s was reached at this step: a step" in context.limit
+    assert "--timeout" in context.limit
     found = dimension(small(), engine=False)
     left_out = ("seconds", "limit")
     values = {f.name: getattr(found, f.name) for f in fields(found) if f.name not in left_out}

@@ -49,7 +49,7 @@ def test_a_function_with_annotations_is_a_network(file, capsys):
     with pytest.raises(InputError, match="with lengths from 1 on"):
         model_from_code(f"python:{file}:without_entries")
     model_from_code(f"python:{file}:network")
-    assert capsys.readouterr().err.count("running your own file") == 1, "it is said once"
+    assert capsys.readouterr().err.count(str(file)) == 1, "the message is printed once"
 
 
 @pytest.mark.parametrize(
@@ -116,5 +116,5 @@ def test_a_name_that_is_not_there_gets_a_suggestion(tmp_path):
     file.write_text("def squares(w: (2,)):\n    return w**2\n\n\ndef nothing():\n    return 3\n")
     with pytest.raises(InputError, match="no 'square' at its top level; did you mean squares"):
         model_from_code(f"python:{file}:square")
-    with pytest.raises(InputError, match="nothing has no weights; they stand before the star"):
+    with pytest.raises(InputError, match="nothing has no weights"):
         model_from_code(f"python:{file}:nothing")

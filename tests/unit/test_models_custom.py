@@ -307,15 +307,15 @@ def test_the_example_runs(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_equations_on_the_source_are_refused_with_advice(tmp_path: Path) -> None:
-    with pytest.raises(SpecError, match="write a parametrization"):
+    with pytest.raises(SpecError, match="use a parametrization"):
         parse_spec("map:c,s->c^2;c*s|c^2+s^2-1")
     (tmp_path / "circle.toml").write_text(
         'variables = ["c", "s"]\npolynomials = ["c"]\nconstraints = ["c^2+s^2-1"]\n'
     )
-    with pytest.raises(ParseError, match=r"line 3: .*write a parametrization") as error:
+    with pytest.raises(ParseError, match=r"line 3: .*use a parametrization") as error:
         read_map(tmp_path / "circle.toml")
     assert error.value.line == 3
-    with pytest.raises(ProgramError, match="write a parametrization"):
+    with pytest.raises(ProgramError, match="use a parametrization"):
         parse_spec("program:%0 = weight x [2];%1 = power 2 %0;vanishing %1;output y %0")
 
 

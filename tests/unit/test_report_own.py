@@ -64,12 +64,12 @@ def test_a_template_is_explained_with_the_command_that_repeats_it() -> None:
     assert text.startswith("# template: template own.m2.j2\n")
     assert "- Seed 3; n = [1, 2]; word = it's." in text
     assert "- hilbert: [1, 2, 3]" in text
-    assert "m2bridge has checked the form of these values and nothing else" in text
+    assert "checked only the form of these values" in text
     assert """`m2bridge template own.m2.j2 --set 'n=[1, 2]' --set 'word="it'"'"'s"' --seed 3`""" in text
     assert "probable" not in text
     assert "Certainty: computed by your script" in text
     cut_off = explain(replace(VALUES, complete=False, values={}, model="lightning(d=2,dp=1)"))
-    assert "cut off before its last line" in cut_off
+    assert "incomplete" in cut_off
     assert "--model 'lightning(d=2,dp=1)'" in cut_off
 
 

@@ -104,8 +104,8 @@ def test_a_conflict_names_both_sides() -> None:
     ]
     text = str(conflict)
     assert conflict.quantity == "image_dim"
-    assert "modular (m) says = 5" in text
-    assert "curves (m) says >= 6" in text
+    assert "modular (m): = 5" in text
+    assert "curves (m): >= 6" in text
 
 
 def test_all_pairs_in_conflict_are_reported() -> None:

@@ -112,8 +112,8 @@ def test_the_command_line(tmp_path, capsys):
     files = ["--at", str(tmp_path / "a.json"), "--and", str(tmp_path / "b.json")]
     assert cli.main(["same", "mlp(widths=[1,2,1],r=2)", *files, "--no-engine"]) == 0
     text = capsys.readouterr().out
-    assert "one function" in text
-    assert "Symmetries carry one to the other" in text
+    assert "same function" in text
+    assert "Symmetries relate them" in text
 
 
 def test_what_is_missing_is_said():

@@ -51,7 +51,7 @@ def test_gl_between_linear_layers_is_found_whole() -> None:
 def test_weights_that_are_not_looked_at() -> None:
     found = m2bridge.symmetries(own("gaussian moments"))
     assert sorted(str(field.name) for field in found.fields) == [
-        f"L[{i}] is not looked at" for i in ("0,1", "0,2", "1,2")
+        f"L[{i}] is not used" for i in ("0,1", "0,2", "1,2")
     ]
 
 

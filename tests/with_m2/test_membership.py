@@ -211,9 +211,9 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     ("point", "message"),
     [
         ("1,2,3", "has 3 coordinates"),
-        ("0.1e,2", "no exact number"),
+        ("0.1e,2", "exact number"),
         ("nothing.json", "no such file"),
-        ([float("nan"), 2], "no exact number"),
+        ([float("nan"), 2], "exact number"),
         ('{"inputs": [1]}', "no point"),
     ],
 )

@@ -103,7 +103,6 @@ def test_wrong_algebra_is_caught(
     assert any(conflict.quantity.startswith(quantity) for conflict in result.conflicts)
     complaints = [line for line in printed.err.splitlines() if line.startswith("witnesses disagree: ")]
     assert complaints
-    assert all(line.count(" says ") == 2 for line in complaints)
 
 
 @pytest.mark.parametrize("orbit", [Orbit(2, 1, 1), Orbit(1, 1, 0)], ids=str)

@@ -57,15 +57,15 @@ def check_model(model: Model, *, force: bool = False) -> Attention:
     layer = LayerStrata(model.knowledge.layer).model
     if layer.coordinate_count > _MOST_BOUNDARY_COORDINATES and not force:
         raise OutOfReachError(
-            f"{layer} has {layer.coordinate_count} coordinates; beyond {_MOST_BOUNDARY_COORDINATES} the fibers take "
-            "Macaulay2 hours; --force tries anyway",
+            f"{layer} has {layer.coordinate_count} coordinates; beyond {_MOST_BOUNDARY_COORDINATES} "
+            "the fibers take hours in Macaulay2; --force attempts it",
             estimate=layer.coordinate_count,
         )
     return layer
 
 
 @question(
-    asks="What one layer of attention can reach: image, boundary, what only the closure adds; and where a point lies.",
+    asks="Image, relative boundary and Zariski closure of one attention layer; optionally the location of a point.",
     templates=("boundary", *membership.templates),
     quantities={
         "image_dim": "the dimension of the image, affine",
@@ -83,7 +83,7 @@ def boundary(
     point: Annotated[
         Any,
         Option(
-            "A point to place: a JSON file, coordinates such as 1,0,-1/2,0,0,0, or weights such as "
+            "Point to locate: a JSON file, coordinates such as 1,0,-1/2,0,0,0, or weights such as "
             '\'{"A": [[1,0],[0,1]], "V": [[1,2]]}\'.'
         ),
     ] = None,
@@ -195,7 +195,7 @@ def _placed(
             )
     reason = ours.reason
     if ours.where == "undecided" and where != "image":
-        undecided = "`membership` found neither weights nor that there are none within the limits; allow more with --timeout"
+        undecided = "`membership` did not decide within the limits; increase --timeout"
         reason = answer.reasons[0] if answer.reasons else undecided
     weights, conjugate = (None, None) if where == "outside" else _both_weights(model, answer, ours)
     details = [e.detail for e in answer.evidence if e.witness == "numpy" and e.detail]

@@ -87,7 +87,7 @@ def decide(model: Attention, coordinates: Sequence[Fraction]) -> Criterion:
 def _rank_one(S: np.ndarray, boundary: Where) -> Criterion:
     rank_s, second = over_q.rank(S), e2(S)
     if rank_s > 2:
-        reason = f"the quadric has rank {rank_s}: it is no product of linear forms"
+        reason = f"the quadric has rank {rank_s}: it is not a product of linear forms"
         return Criterion(where="outside", reason=reason, rank_s=rank_s)
     where, reason = boundary, "A = k (x) q and V = h (x) k: the two factors of the quadric coincide, e2 = 0"
     if second < 0:

@@ -42,7 +42,7 @@ def as_point(model: Attention, value: Any, source: str = "the point") -> Coordin
     if isinstance(value, np.ndarray):
         value = value.tolist()
     if not isinstance(value, Sequence) or isinstance(value, str):
-        raise InputError(f"{source} is no list; {_HOW}")
+        raise InputError(f"{source} is not a list; {_HOW}")
     numbers = tuple(exact_number(entry, source) for entry in value)
     if len(numbers) == model.coordinate_count:
         return numbers

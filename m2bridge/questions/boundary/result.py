@@ -153,7 +153,7 @@ def _weights(point: PlacedPoint) -> list[tuple[str, str]]:
             rows = {key: ", ".join(f"[{', '.join(row)}]" for row in weights[key]) for key in "AV"}
             found.append((label, ", ".join(f"{key} = [{text}]" for key, text in rows.items())))
     if point.weights is not None:
-        found.append(("", "evaluated back exactly: they give the point"))
+        found.append(("", "verified: these weights give exactly the point"))
     if point.distance is not None:
-        found.append(("search", f"nearest network that it found: at relative distance {point.distance:.1e}"))
+        found.append(("search", f"nearest network found: relative distance {point.distance:.1e}"))
     return found

@@ -65,7 +65,7 @@ def read_field(text: str) -> int | Literal["QQ"]:
 
 
 @question(
-    asks="The equations of the Zariski closure of a network's functions, with what is shown about them.",
+    asks="Equations of the Zariski closure of the image of a network, and what is shown about them.",
     primes=(2, LARGE_PRIME),
     templates=("closure_kernel", "closure_accounting", "closure_unmixed", "closure_section"),
     quantities={
@@ -82,16 +82,18 @@ def closure(
     context: Context,
     model: Model,
     *,
-    method: Annotated[Method, Option("How to find the equations: auto, interpolation or kernel.")] = "auto",
+    method: Annotated[Method, Option("Method for the equations: auto, interpolation or kernel.")] = "auto",
     max_degree: Annotated[
-        int | None, Option("Look for generators up to this degree (default: until settled).", least=1)
+        int | None,
+        Option("Largest degree of generators (default: until the equations are complete).", least=1),
     ] = None,
     field: Annotated[
         int | Literal["QQ"] | None, Option("QQ, or a prime (the same as --prime).", read=read_field)
     ] = None,
-    cross_check: Annotated[bool, Option("Also compute the kernel, and compare.")] = False,
+    cross_check: Annotated[bool, Option("Also compute the kernel of the ring map, and compare.")] = False,
     equations: Annotated[
-        bool, Option("Print and record the equations; a single short one always is.", unasked=False)
+        bool,
+        Option("Print and record the equations (a single short equation is always recorded).", unasked=False),
     ] = True,
 ) -> Closure:
     """Compute the ideal of the Zariski closure of the image of a polynomial model.
@@ -149,7 +151,7 @@ def _find(setting: Setting, method: Method, max_degree: int | None, chosen: int 
     """Find equations by the method in question; by the kernel where points over F_p do not determine equations."""
     if method != "interpolation" and setting.prime < _FEW_POINTS:
         lacking = (
-            f"agreement with interpolation: F_{setting.prime} has too few points to tell polynomials apart"
+            f"agreement with interpolation: F_{setting.prime} has too few points to distinguish polynomials"
         )
         return closure_by_kernel(setting, max_degree, alone=True).with_report(Report(not_shown=(lacking,)))
     if method == "kernel":
@@ -168,7 +170,7 @@ def _kernel_instead(interpolated: Findings, max_degree: int | None) -> Findings:
     setting = interpolated.setting
     findings = closure_by_kernel(setting, max_degree, alone=True)
     if not findings.complete:
-        lacking = "the kernel of the ring map: Macaulay2 did not finish it in time"
+        lacking = "the kernel of the ring map: Macaulay2 reached the time limit"
         obstacles = (*interpolated.obstacles, *findings.obstacles)
         return replace(interpolated, obstacles=obstacles).with_report(Report(not_shown=(lacking,)))
     reason = setting.image.too_few_points(interpolated.equations.degree_bound + 1, setting.prime)

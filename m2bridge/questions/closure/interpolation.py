@@ -278,7 +278,7 @@ class Interpolation:
         except LimitReached as reached:
             self.stop = LimitStop.of(reached)
         except MemoryError:
-            self.stop = LimitStop("memory ran out; allow more with --memory")
+            self.stop = LimitStop("memory ran out; increase --memory")
         return self.stop is None
 
     def _solve(self, degree: int) -> TooFewPoints | None:

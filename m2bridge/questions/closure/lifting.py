@@ -238,9 +238,11 @@ def _minimality(setting: Setting, equations: Equations, lifted: Sequence[Polynom
         expected = total - equations.hilbert_function[degree] - counts[degree]
         if generated_rank(lower, degree, n) != expected:
             return Report(
-                not_shown=(f"that the generators of degree {degree} are minimal over QQ: fewer suffice",)
+                not_shown=(
+                    f"that the generators of degree {degree} are minimal over QQ: fewer generators suffice",
+                )
             )
-    return Report(shown=("over QQ no generator can be left out (exact ranks)",))
+    return Report(shown=("over QQ the generators are minimal (exact ranks)",))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -282,7 +284,7 @@ def _bounds_dimension(evidence: Evidence) -> bool:
 
 
 def _over_rationals(bound: Evidence) -> Evidence:
-    method = f"{bound.method}; over QQ it is at most what it is modulo p"
+    method = f"{bound.method}; its value over QQ is at most its value modulo p"
     return replace(bound, field="QQ", certainty=Certainty.COMPUTED, method=method)
 
 

@@ -208,7 +208,7 @@ class Closure(Result):
     def known_equations(self) -> tuple[Equation, ...]:
         """The equations; an error where the record has none."""
         if self.equations is None:
-            raise InputError("this record was saved without equations; compute it again with equations")
+            raise InputError("the record contains no equations; compute it again with --equations")
         return self.equations
 
     @property
@@ -247,7 +247,7 @@ class Closure(Result):
             residues = [residue(v, p) for v in place]
             return Membership(verdict=all(f.at(residues) % p == 0 for f in known), arithmetic=f"mod {p}")
         if p:
-            raise InputError("equations over F_p say nothing about real points; compute the closure over QQ")
+            raise InputError("equations over F_p do not define real points; compute the closure over QQ")
         worst = max((f.relative_residual([float(v) for v in values]) for f in known), default=0.0)
         return Membership(verdict=worst <= tolerance, arithmetic="real", residual=worst, tolerance=tolerance)
 
@@ -261,7 +261,7 @@ class Closure(Result):
         return f"$$\\begin{{aligned}}{lines}\\end{{aligned}}$$"
 
     def view(self) -> View:
-        cone = ", no cone" if self.homogenized else ""
+        cone = ", not a cone" if self.homogenized else ""
         facts = [
             ("coordinates", f"{_numbered(self.coordinate_count)}: {self.coordinates}"),
             ("linear span", f"affine dimension {self.span_dim}; {self._linear_forms()}"),

@@ -46,7 +46,7 @@ class RingKernel:
     @property
     def lacking(self) -> str:
         """Why the kernel, or what should follow it, is not there."""
-        return self.limit or "Macaulay2 did not finish it"
+        return self.limit or "Macaulay2 reached a limit"
 
 
 def generator_counts(values: Values) -> dict[int, int]:

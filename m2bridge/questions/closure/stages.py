@@ -38,7 +38,7 @@ class LimitStop:
     @classmethod
     def of(cls, reached: LimitReached) -> LimitStop:
         """Name the limit, and the option that raises it unless it is that of the time."""
-        advice = "" if reached.option == "--timeout" else f"; allow more with {reached.option}"
+        advice = "" if reached.option == "--timeout" else f"; increase {reached.option}"
         return cls(reached.reason + advice)
 
 
@@ -146,9 +146,7 @@ class Setting:
         try:
             return stage()
         except LimitReached as reached:
-            self.context.note_limit(
-                f"{reached.reason} at this step: {step}; allow more with {reached.option}"
-            )
+            self.context.note_limit(f"{reached.reason} at this step: {step}; increase {reached.option}")
             return ended(stop=LimitStop.of(reached), report=Report(not_shown=(limit_sentence(step),)))
 
 

@@ -1,7 +1,7 @@
 """The loss landscape: critical points of a quadratic loss on the functions of a polynomial network, counted exactly.
 
 Regular points are counted in a chart of the weights modulo gauge; points on known strata of the singular locus are counted on a
-map of that stratum; functions that are critical for the weights only (spurious) are what remains of all critical points of the
+map of that stratum; functions that are critical in the weights only (spurious) are what remains of all critical points of the
 weights. Second witnesses: Chern classes where their hypotheses were checked, the conormal variety of the closure's equations, and
 the polynomials that the network's own program expands, with another prime, another gauge and another elimination.
 """
@@ -39,7 +39,7 @@ LEAST_PRIME = 1009
 
 
 @question(
-    asks="The critical points of the squared loss on a network's functions: how many, of which kind, how many real.",
+    asks="Critical points of the squared loss on the functions of a network: number, types, and real ones.",
     templates=(TEMPLATE, BUNDLE, CONORMAL, REAL),
     quantities={
         "regular": "the number of regular critical points over the complex numbers",
@@ -58,21 +58,26 @@ def critical_points(  # noqa: PLR0913 -- the options of the question
     model: Model,
     *,
     metric: Annotated[
-        Metric, Option("generic (a random quadric), bombieri (the functions' own norm) or euclidean.")
+        Metric, Option("Metric: generic (a random quadric), bombieri (the Bombieri norm) or euclidean.")
     ] = "generic",
     kernel: Annotated[int, Option("Dimension of the kernel of a generic quadric.", least=0)] = 0,
-    data: Annotated[Any, Option("Samples: X.npz,Y.npz, or one .npz with X and Y.", read=read_samples)] = None,
-    samples: Annotated[int | None, Option("The loss of so many random samples.", least=1)] = None,
+    data: Annotated[
+        Any,
+        Option("Samples: two files X.npz,Y.npz, or one .npz file with arrays X and Y.", read=read_samples),
+    ] = None,
+    samples: Annotated[int | None, Option("Use the loss of this number of random samples.", least=1)] = None,
     noise: Annotated[
-        float, Option("Noise on the targets of --samples; 0: a network of this kind made them.")
+        float, Option("Noise of the targets of --samples; with 0 they are outputs of a network of the model.")
     ] = 1.0,
     target: Annotated[
         Any,
-        Option("The target of a metric, as coordinates: 1/2,3,-0.25 (default: random).", read=read_target),
+        Option(
+            "Coordinates of the target of --metric, e.g. 1/2,3,-0.25 (default: random).", read=read_target
+        ),
     ] = None,
-    real: Annotated[bool, Option("Also find the real critical points, over QQ, with their index.")] = False,
-    digits: Annotated[int, Option("Decimals of the coordinates of real points.", least=1)] = 12,
-    draws: Annotated[int, Option("Count the real points of so many random data.", least=0)] = 0,
+    real: Annotated[bool, Option("Also compute the real critical points over QQ, with their index.")] = False,
+    digits: Annotated[int, Option("Number of decimals of the coordinates of real points.", least=1)] = 12,
+    draws: Annotated[int, Option("Count the real points for this number of random data sets.", least=0)] = 0,
 ) -> CriticalPoints:
     """The critical points of a quadratic loss on the neuromanifold.
 
@@ -95,9 +100,7 @@ def critical_points(  # noqa: PLR0913 -- the options of the question
     context.require_engine()
     source = ExpandedMap(source_model, p, context.seed)
     if source.image_dim == 0:
-        raise InputError(
-            f"{model} has one function only: there is nothing to vary, and no critical points to count"
-        )
+        raise InputError(f"{model} has a single function, so there are no critical points to count")
     counter = Counter(context, loss, p)
     context.report_progress("hypotheses of Chern classes")
     bundle, count = counter.first(source)
@@ -143,7 +146,7 @@ def critical_points(  # noqa: PLR0913 -- the options of the question
 def _checked(model: Model) -> Model:
     """The model with fewest weights and the same image; what has no critical points of this kind is refused."""
     if not model.polynomial:
-        raise NotPolynomialError(f"{model} is not polynomial: its critical points are no algebraic set")
+        raise NotPolynomialError(f"{model} is not polynomial: its critical points are not an algebraic set")
     if model.coordinate_count > _MOST_LOSS_COORDINATES:
         raise InputError(
             f"{model} has {model.coordinate_count} coordinates; critical points are counted for up to {_MOST_LOSS_COORDINATES}"

@@ -327,7 +327,7 @@ def _again(counter: Counter, own: ExpandedMap, count: Count, bundle: tuple[int, 
 
 @dataclass(frozen=True, slots=True)
 class OtherCriticalPoints:
-    """How many functions are critical for the weights only; strata with what is critical in the weights; how it is known."""
+    """How many functions are critical in the weights only; strata with what is critical in the weights; how it is known."""
 
     spurious: int | None
     singular: tuple[StratumPoints, ...] | None
@@ -351,7 +351,7 @@ def account(
         total, on_singular = counter.values_in_weights(source.model, equations)
     if total is not None:
         common = total.gcd(count.values)
-        text = f"Without a chart, {total.degree()} functions are critical for the weights, {common.degree()} of them regular."
+        text = f"Without a chart, {total.degree()} functions are critical in the weights, {common.degree()} of them regular."
         rest, origin = total // common, type(total)([0, 1], total.modulus())
         if points is None and not linear:
             return _judged(rest, on_singular, text, origin if source.cone else None)
@@ -380,8 +380,8 @@ def _judged(rest: Any, on_singular: Any, text: str, origin: Any) -> OtherCritica
         return OtherCriticalPoints((rest // singular).degree(), (found,), text)
     if origin is not None:
         rest = rest // rest.gcd(origin)
-        text += " The origin, where a cone that is no linear space is singular, is left out."
+        text += " The origin, where a cone other than a linear space is singular, is not counted."
     if rest.degree() == 0:
         return OtherCriticalPoints(0, None, text)
-    open_ones = f"Of these, {rest.degree()} are spurious or singular; equations of the closure would tell."
+    open_ones = f"Of these, {rest.degree()} are spurious or singular; the equations of the closure are needed to decide."
     return OtherCriticalPoints(None, None, f"{text} {open_ones}")

@@ -276,12 +276,12 @@ def sample_loss(model: Model, inputs: np.ndarray, outputs: np.ndarray, note: str
             )
     if len(inputs) != len(outputs) or not len(inputs):
         raise InputError(
-            f"there are {len(inputs)} inputs and {len(outputs)} outputs; as many of both are needed, at least one"
+            f"there are {len(inputs)} inputs and {len(outputs)} outputs; their numbers must be equal and positive"
         )
     try:
         given, wanted = (elementwise(Fraction, np.asarray(a, dtype=object)) for a in (inputs, outputs))
     except (TypeError, ValueError, OverflowError):
-        raise InputError("samples are finite real numbers; an entry of X or Y is not") from None
+        raise InputError("X and Y must contain finite real numbers") from None
     parts = [linear_in_coordinates(model, lambda w, x=x: model.forward(w, x)) for x in given]
     matrix, target = np.concatenate(parts), wanted.reshape(-1)
     ones = _ones(len(matrix))

@@ -100,7 +100,7 @@ def _from_vectors(
     ]
     own, inside = written[: len(functions)], written[len(functions) :]
     if None in own:
-        return None, "the random form does not separate the critical functions; another --seed"
+        return None, "the random form does not separate the critical functions; use another --seed"
     return Algebra(
         minimal=minimal, functions=tuple(own), places=None if None in inside else tuple(inside)
     ), None
@@ -238,14 +238,14 @@ def real_points(
     context, loss = counter.context, counter.loss
     if count.points is None or count.points > MOST_POINTS or count.drop_dim is None:
         remarks.append(
-            f"Real points were not looked for: there must be finitely many regular ones, at most {MOST_POINTS}."
+            f"Real points were not computed; this requires finitely many regular ones, at most {MOST_POINTS}."
         )
         return None, False
     context.report_progress("real critical points")
     chart = source.chart(dense=False)
     found, reason = algebra(context, source.model, chart, loss, saturating=count.drop_dim >= 0)
     if found is None:
-        remarks.append(f"The real points were not found: {reason}.")
+        remarks.append(f"The real points were not computed: {reason}.")
         return None, False
     # held entries may miss critical points of special data, which were counted in a random chart
     relation: Relation = ">=" if loss.special else "="
@@ -272,7 +272,7 @@ def histogram(
         loss = given.loss(source.model, context.seed + 1000 + k)
         found, reason = algebra(context, source.model, source.chart(dense=False), loss)
         if found is None:
-            remarks.append(f"Random data {k + 1} were left out: {reason}.")
+            remarks.append(f"Random data set {k + 1} was skipped: {reason}.")
             continue
         tally[len(real_roots(found.minimal))] += 1
     return {str(n): tally[n] for n in sorted(tally)}

@@ -139,13 +139,13 @@ class CriticalPoints(Result):
         for s in self.singular or ():
             facts.append((f"on {s.stratum}{f' (dimension {s.dim})' * (s.dim is not None)}", str(s)))
         if self.spurious is not None:
-            facts.append(("spurious", f"{self.spurious}, critical for the weights only"))
+            facts.append(("spurious", f"{self.spurious}, critical in the weights only"))
         if self.index is not None:
             listed = [f"{n} {_PLURAL[kind] if n != 1 else kind}" for kind, n in self.index.items()]
             facts.append(("real ones", ", ".join(listed) or "none"))
         if self.histogram is not None:
             facts.append(("real counts", ", ".join(f"{n}: {k} times" for n, k in self.histogram.items())))
-        to_prove = "the same ideals over QQ; a count over another prime is a further witness of it, and proves nothing"
+        to_prove = "the same ideals over QQ (a count modulo another prime is further evidence, but no proof)"
         if not counted:
             to_prove = raise_limit(self.limit) if self.limit else "no count is known to this question"
         return View(
@@ -160,7 +160,7 @@ class CriticalPoints(Result):
             answer = f"{self.regular} regular critical point{'' if self.regular == 1 else 's'} over the complex numbers"
         else:
             why = self.limit or "the chart does not meet general fibers in finitely many points"
-            answer = f"nothing is decided about the regular critical points: {why}"
+            answer = f"regular critical points: undecided ({why})"
             if by_formula:
                 answer = f"{by_formula[0]} regular critical points by Chern classes alone; they were not counted: {why}"
         zero = f", {self.zero_loss} of them with zero loss" if self.zero_loss else ""

@@ -38,7 +38,7 @@ _SHARE_FOR_A_CERTIFICATE = 0.2
 
 
 @question(
-    asks="The dimension of the neuromanifold and of the generic fiber, proved from both sides where possible.",
+    asks="Dimension of the neuromanifold and of the generic fiber, by lower and upper bounds.",
     templates=("dimension",),
     quantities={
         "image_dim": "the dimension of the image, affine",
@@ -52,7 +52,7 @@ def dimension(  # noqa: C901, PLR0915 -- bounds from the cheapest on; each uses 
     context: Context,
     model: Model,
     *,
-    certify: Annotated[bool, Option("Whether a proved answer carries its certificate.")] = True,
+    certify: Annotated[bool, Option("Include the certificate in a proved answer.")] = True,
     at: AtOption = None,
     rationalize: RationalizeOption = None,
 ) -> Dimension:
@@ -242,15 +242,15 @@ def _statement(
     if heuristic is not None:
         return f"The dimension is at most {upper}; {answer} rests on random units in place of exponentials over F_p: {heuristic}."
     if lower < upper:
-        return f"The dimension lies between {lower} and {upper}; {answer} is probable, being the rank at several random points."
+        return f"The dimension lies between {lower} and {upper}; {answer} is the rank at several random points (probable)."
     text = f"The dimension is {answer}: a lower and an upper bound meet."
     if theorems:
-        return f"{text} They rest on a theorem: {'; '.join(theorems)}. There is no certificate."
+        return f"{text} They use a theorem: {'; '.join(theorems)}. There is no certificate."
     text += " Both are in the certificate." if certified else " There is no certificate."
     if softmax is not None and softmax.layers > 1 and softmax.t > 1:
         text += (
-            " So the virtual weights (M, L) have finite generic fibers; that these are single points for t >= 2 "
-            "(Conjecture 3.10) is not proved by this, but in docs/conjecture-3.10.md."
+            " So the virtual weights (M, L) have finite generic fibers; this does not prove that they are single points "
+            "for t >= 2 (Conjecture 3.10); docs/conjecture-3.10.md does."
         )
     return text
 

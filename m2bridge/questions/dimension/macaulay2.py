@@ -118,7 +118,7 @@ def ask_macaulay2(context: Context, model: Model, p: int) -> list[Evidence]:
     try:
         values, stopped = context.run_script(_script(free, probe), share=_SHARE_FOR_RANK)
     except NoEngineError:
-        return [_nothing("no Macaulay2 found; the other witnesses answer")]
+        return [_nothing("no Macaulay2 found; the answer uses the other witnesses")]
     except EngineError as error:
         if context.engine_required:
             raise
@@ -132,7 +132,7 @@ def ask_macaulay2(context: Context, model: Model, p: int) -> list[Evidence]:
 
 def _ranks(values: Values, p: int, spent: float, ancestry: Ancestry, *, stopped: bool) -> list[Evidence]:
     if "jacobian_rank" not in values:
-        large = "too many weights for it to compute the whole Jacobian"
+        large = "too many weights to compute the whole Jacobian"
         return [_nothing("stopped by its limit" if stopped else large, seconds=spent)]
     rank = values.integer("jacobian_rank")
     over: dict[str, Any] = {"prime": p, "ancestry": ancestry}

@@ -59,14 +59,14 @@ class PointRank:
     @property
     def sentence(self) -> str:
         if self.loss is None or self.rank is None:
-            return "Whether these weights are critical is undecided: float64 shows no gap."
+            return "Undecided whether these weights are critical: the singular values in float64 have no gap."
         sure = "" if self.certainty.exact else f" ({self.certainty.value})"
         if not self.loss:
             return (
                 f"These weights are regular: the differential has the generic rank {self.rank} there{sure}."
             )
         of = f"rank {self.rank} of {self.rank + self.loss}"
-        return f"These weights are critical: the differential loses {self.loss}, {of}{sure}."
+        return f"These weights are critical: the rank of the differential drops by {self.loss}, {of}{sure}."
 
 
 @register_result
@@ -134,7 +134,7 @@ class Dimension(Result):
         notes = (self.statement,) if self.at_point is None else (self.at_point.sentence, self.statement)
         certified = (self.certificate or {}).get("statement", {}).get("dimension", self.image_dim)
         if certified != self.image_dim:
-            wrong = "The record says another dimension than its own certificate: it was altered. Trust nothing in it."
+            wrong = "The record is inconsistent: its dimension is not that of its certificate. Do not use it."
             notes = (wrong,)
         analytic = self.span_dim is None  # then there are no equations, and symmetries are not searched
         equations = "" if analytic else ", or equations (m2bridge closure)"
@@ -149,10 +149,10 @@ class Dimension(Result):
 
     def _formula_text(self) -> str:
         if self.formula is None:
-            return "none known"
+            return "none"
         if self.formula.value is None:
             failing = ", ".join(name for name, holds in self.formula.hypotheses if not holds)
-            return f"says nothing here, it needs: {failing} [{self.formula.citation}]"
+            return f"not applicable (requires {failing}) [{self.formula.citation}]"
         verdict = "agrees" if self.formula.agrees else "does not agree"
         return f"{self.formula.value}, {verdict}: {self.formula.citation}"
 

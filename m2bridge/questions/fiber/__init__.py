@@ -57,7 +57,7 @@ _BY_ARGUMENT: dict[str, Any] = {
 
 
 @question(
-    asks="Which weights compute the same function: the fiber through a point, and whether symmetries explain it.",
+    asks="The fiber through a point (all weights with the same function), and whether symmetries explain it.",
     templates=("fiber",),
     quantities={
         "verdict": "whether the known symmetries explain the fiber",
@@ -254,15 +254,20 @@ def _compute(context: Context, point: Point, p: int, *, force: bool) -> Computed
         return lifted(found, coarse, orbits_only=model.knowledge.layer is None)
     argument = all_orbits(point)
     if not force and _groebner_basis_is_slow(model) and argument is not None and argument.count is not None:
-        note = "an argument counts all orbits, so no Groebner basis was computed (--force computes one)"
+        note = (
+            "all orbits are counted by an argument, so no Groebner basis was computed (--force computes one)"
+        )
         return ComputedFiber(method="argument", notes=(note,))
     reason = None
     if not model.constraints.has_equations:
         reason = f"{model}: virtual weights through narrow layers have no simple equations"
     elif model.user.is_program and model.input_shape is not None:
-        reason = "its coordinates are too many to be expanded: dimensions only"
+        reason = "it has too many coordinates to expand: only dimensions are computed"
     elif not force and not in_reach(model, p, context.seed):
-        reason = f"a Groebner basis in {model.parameter_count} weights is out of reach here: dimensions only (--force tries it)"
+        reason = (
+            f"a Groebner basis in {model.parameter_count} weights is infeasible: "
+            "only dimensions are computed (--force attempts it)"
+        )
     if reason is not None:
         return ComputedFiber(method="jacobian", notes=(reason,))
     cut = _wants_slice(point, context.seed)
@@ -290,10 +295,8 @@ def _wants_slice(point: Point, seed: int) -> bool:
 
 # -- the verdict, in one word: the strongest that was shown, with its reason and how sure it is --------------------------------
 
-_UNDECIDED = "the components of the fiber were not computed, and dimensions at this point do not decide"
-_NOT_BY_COMPONENTS = (
-    "components of the fiber and dimensions at this point do not decide: smaller orbits were not counted"
-)
+_UNDECIDED = "undecided: the components of the fiber were not computed, and the dimensions at this point do not suffice"
+_NOT_BY_COMPONENTS = "undecided: smaller orbits in the fiber were not counted"
 
 
 @dataclass(frozen=True, slots=True)
@@ -365,7 +368,7 @@ def _from_orbits(model: Model, found: ComputedFiber, dims: Dimensions) -> Judgem
     else:
         reason = f"the fiber is one orbit of the known symmetries, {each}"
         if any(c.reduced is False for c in components):
-            reason += "; its equations count it more than once"
+            reason += "; its equations define it with multiplicity greater than one"
     return Judgement(word, reason, Certainty.PROBABLE, count)
 
 

@@ -149,9 +149,7 @@ def plain(
     second = None if other is None else plain(context, point, other, seed, avoided=p)
     if second is None or second.fiber_dim is None:
         return found
-    return second.with_note(
-        f"computed over F_{other}: F_{p} has bad reduction here, the fiber over it is another one"
-    )
+    return second.with_note(f"computed over F_{other}: the fiber has bad reduction modulo {p}")
 
 
 def _outputs(values: Values, outputs: Any, p: int) -> list[Evidence]:
@@ -322,8 +320,8 @@ def _counted(found: ComputedFiber, values: Values, request: _Request) -> Compute
         found = replace(found, orbits=component_count)
     elif request.sliced is not None:
         found = replace(found, fiber_dim=None, components=None, component_count=None).with_note(
-            "the slice does not see points of the fiber at which a scaled block of weights vanishes, and it was not shown that "
-            "there are none: its components may not be all"
+            "points of the fiber at which a scaled block of weights vanishes are not on the slice, "
+            "and it was not shown that there are none: components may be missing"
         )
     if found.components and found.component_count is None:
         found = found.with_note(
@@ -350,7 +348,7 @@ def _again(
     sent = script_values(point, other, request.seed, request.first_inputs, ask_orbits=False)
     second, limit = context.run_template(TEMPLATE, sent, model)
     if limit is not None:
-        found = found.with_note(f"the second computation ({_field(other)}) was cut off")
+        found = found.with_note(f"the second computation ({_field(other)}) was stopped by a limit")
     if "degree" not in second:
         return found, True
     complete = second.integer("equation_rank") == model.coordinate_count
@@ -360,9 +358,7 @@ def _again(
     same_shape = None in shapes or shapes[0] == shapes[1]
     if same_shape and all(values[tag] == second[tag] for tag in ("fiber_dim", "degree")):
         return found, True
-    note = (
-        f"the fibers over {_field(p)} and {_field(other)} are different: neither is reported as that over QQ"
-    )
+    note = f"the fibers over {_field(p)} and {_field(other)} differ: neither is reported as the fiber over QQ"
     return found.without_values().with_note(note), False
 
 

@@ -123,8 +123,8 @@ class Fiber(Result):
         notes = [f"Note: {note}." for note in self.notes]
         if self.verdict == "not-identifiable":
             notes.append(
-                "This is up to the symmetries that the model names or, for a model of your own, the linear ones that were found; "
-                "m2bridge symmetries searches for others."
+                "This refers to the declared symmetries of the model or, for a user-defined model, "
+                "to the linear symmetries that were found; `m2bridge symmetries` searches for others."
             )
         if self.counterexample is not None:
             counter = self.counterexample
@@ -139,7 +139,8 @@ class Fiber(Result):
         return View(
             answer=self.verdict, facts=tuple(facts), notes=tuple(notes),
             tables=(self._component_rows(),) if self.components else (),
-            to_prove="an argument that counts all orbits in the fiber; for random weights of the paper's networks there is one",
+            to_prove="an argument that counts all orbits in the fiber "
+            "(available for random weights of the networks of the paper)",
         )  # fmt: skip
 
     def _component_rows(self) -> Rows:

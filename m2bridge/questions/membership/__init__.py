@@ -139,7 +139,7 @@ def _shown(values: Any) -> str:
 
 
 @question(
-    asks="Whether a function lies in the closure, in the complex image, in the real image of a model; with weights or a proof.",
+    asks="Whether a function lies in the closure, the complex image and the real image of a model, with weights or a proof.",
     templates=("membership", *closure.templates),
     quantities={
         "closure": "whether the point is in the Zariski closure",
@@ -157,7 +157,7 @@ def membership(
     point: Annotated[
         Any,
         Option(
-            "The point: coordinates such as 1,0,-1/2 in the order that `describe` prints, a .json file, or an object with "
+            "Point: coordinates such as 1,0,-1/2 in the order printed by `describe`, a .json file, or an object with "
             '"inputs" and "outputs", or with "weights".'
         ),
     ] = None,

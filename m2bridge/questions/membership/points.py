@@ -66,7 +66,7 @@ def target_of(model: Model, point: Any) -> Target:
     if isinstance(value, np.ndarray):
         value = value.tolist()
     if not isinstance(value, Sequence) or isinstance(value, str):
-        raise InputError(f"{source} is no point; {_HOW}")
+        raise InputError(f"{source} is not a point; {_HOW}")
     numbers = tuple(exact_number(entry, source) for entry in value)
     if len(numbers) != model.coordinate_count:
         raise InputError(
@@ -95,7 +95,7 @@ def written_point(text: str, how: str) -> tuple[Any, str]:
         except (OSError, UnicodeDecodeError) as error:
             raise InputError(f"{source} cannot be read: {error}") from None
     elif text.endswith(".json"):
-        raise InputError(f"{source}: there is no such file")
+        raise InputError(f"{source}: no such file")
     if len(text) > _LONGEST_POINT:
         raise InputError(f"{source} is longer than {_LONGEST_POINT} characters")
     stripped = text.strip()

@@ -47,7 +47,7 @@ _MOST_STRATA_COORDINATES = 2500
 
 
 @question(
-    asks="Where the closure of a network's functions is singular: components, equations, strata of the weights or orbits.",
+    asks="Singular locus of the closure of the image: components, equations, and strata of the weights or orbits.",
     templates=("singular_strata", "fiber_length", *closure.templates),
     quantities={
         "image_dim": "the dimension of the image, affine",
@@ -109,13 +109,13 @@ def checked_strata(model: Model, seed: int, *, force: bool = False) -> Strata:
     ):
         raise OutOfReachError(
             f"{strata.model} has {count} coordinates; beyond {_MOST_STRATA_COORDINATES} the exact ranks take hours; "
-            "--force tries anyway",
+            "--force attempts it",
             estimate=count,
         )
     if not (model.polynomial or is_rational_map(model)):
         raise NotPolynomialError(
-            f"{model} is not polynomial: its image has no Zariski closure with equations; ask for its dimension, or for the "
-            "polynomial (lightning) network of the same sizes"
+            f"{model} is neither polynomial nor rational, which `singular-locus` requires; use `dimension`, "
+            "or the polynomial (lightning) network of the same sizes"
         )
     return strata
 
@@ -197,7 +197,7 @@ def _undecided(
     """Return what this answer leaves open, in sentences that say what would settle it."""
     extent = "no equations" if equations is None else f"equations {equations.extent}"
     left = [
-        f"{s.name}: the bounds of the tangent space do not decide ({extent})"
+        f"{s.name}: undecided, because the bounds of the tangent dimension differ ({extent})"
         for s in named
         if s.verdict == "undecided"
     ]
@@ -217,11 +217,11 @@ def _undecided(
     elif not span.complete:
         left.insert(
             0,
-            f"all points outside the listed strata: the equations are {span.found.completeness}; a longer --timeout, or "
-            "`closure --max-degree`",
+            f"all points outside the listed strata: the equations are {span.found.completeness}; "
+            "increase --timeout, or use `closure --max-degree`",
         )
     elif components is None:
         left.insert(
-            0, "the components of the singular locus: Macaulay2 reached its limit; a longer --timeout"
+            0, "the components of the singular locus: Macaulay2 reached its limit; increase --timeout"
         )
     return tuple(left)

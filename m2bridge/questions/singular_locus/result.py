@@ -152,7 +152,7 @@ class SingularLocus(Result):
                     ("", f"{text} = 0") for text in self.equations if len(text) <= _LONGEST_SHOWN_EQUATION
                 ]
         elif self.codim is None:
-            partial = "not computed whole at this size; those equations that were found serve as upper bounds"
+            partial = "not computed completely at this size; the known equations give upper bounds"
             facts.append(("closure", partial if self.exhaustive else "no equations"))
         for name, components in (("components", self.components), ("embedded", self.embedded)):
             if components is not None:
@@ -167,17 +167,17 @@ class SingularLocus(Result):
             return "smooth: no singular points"
         if self.singular_dim is None and (shown := [s for s in self.strata if s.verdict == "singular"]):
             exact = sum(s.certainty.exact for s in shown)
-            return f"not known as a whole; singular at the images of {len(shown)} strata of the weights, {exact} exactly"
+            return f"not determined; singular at the images of {len(shown)} strata of the weights, {exact} of them exactly"
         return whole
 
     def view(self) -> View:
         notes = [] if self.theorem is None else [self.theorem.sentence()]
         if self.theorem is not None and self.theorem.witness is not None:
-            notes.append(f"Theorem as printed fails: {self.theorem.witness['reason']}.")
+            notes.append(f"The theorem as printed fails: {self.theorem.witness['reason']}.")
         notes += [f"- undecided: {sentence}" for sentence in self.undecided]
         to_prove = "equations that are proved complete over QQ (m2bridge closure --field QQ), and the components over QQ"
         if self.undecided or any(s.verdict == "undecided" for s in self.strata):
-            to_prove = "undecided strata need more equations or curves; a longer --timeout"
+            to_prove = "more equations or curves at the undecided strata; increase --timeout"
         return View(
             answer=self._answer(), facts=tuple(self._facts()), tables=(self._rows(),), notes=tuple(notes),
             details=tuple(map(self._reason, self.strata)),
