@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 COMMANDS = {
     "figure": (
         "figure",
-        "Draw the figures of the paper from computed data (1, theorem-3.4, 3), slices, loss landscapes and sweeps.",
+        "Draw the figures of the paper from computed data (1, theorem-3.4, 3), slices and loss landscapes.",
     ),
     "models": ("models", "List the families of models, with an example of each."),
     "verify": (
@@ -69,10 +69,6 @@ COMMANDS = {
     "schema": ("records", "Print the JSON Schema of the --json output of a question."),
     "doctor": ("engine", "Show which Macaulay2 is used, which others were found, and why they are not used."),
     "engine": ("engine", "Install, list or remove a Macaulay2 in the data directory of the user."),
-    "mcp": (
-        "mcp",
-        "Serve every question as a Model Context Protocol tool over standard input and output.",
-    ),
     "describe": (
         "models",
         "Describe a model: parameters, coordinates, symmetries, and the dimension formula with its hypotheses.",
@@ -84,6 +80,7 @@ compares the descriptions with the docstrings of the commands."""
 REPLACED = {
     "hilbert-series": "the Hilbert series is a field of closure: m2bridge closure SPEC",
     "canonical": "m2bridge same compares two sets of weights, and m2bridge symmetries lists the symmetries",
+    "mcp": "every question prints its record with --json, and m2bridge schema QUESTION its JSON Schema",
     "licenses": "the container image lists its licences in /opt/m2bridge/LICENSES.txt",
     "render": "the option --script of a question prints its Macaulay2 script: m2bridge QUESTION SPEC --script",
 }

@@ -184,7 +184,7 @@ def test_the_table_of_questions_is_what_the_modules_declare() -> None:
         found = find(name)
         assert (found.name, found.asks) == (name, sentence)
         assert sentence.endswith(".")
-        assert found.quantities or name in ("mcp",)
+        assert found.quantities
         assert all(text for text in found.quantities.values())
         for own in found.options.values():
             assert own.option.help.endswith((".", "'.")), (name, own.name)

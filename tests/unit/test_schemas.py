@@ -10,9 +10,7 @@ import jsonschema
 import pytest
 
 from m2bridge import schemas
-from m2bridge.cli.mcp import inputs
 from m2bridge.errors import InputError
-from m2bridge.questions import find, sentences
 from m2bridge.records import result_types
 from m2bridge.results import RESULT_TYPES
 from m2bridge.schemas import schema
@@ -64,13 +62,3 @@ def test_the_shipped_files_are_the_current_schemas(tmp_path: Path) -> None:
     written = {path.name: path.read_text() for path in tmp_path.iterdir()}
     shipped = {path.name: path.read_text() for path in schemas.shipped().iterdir()}
     assert shipped == written, "run make schemas"
-
-
-@pytest.mark.parametrize("name", sentences())
-def test_what_a_question_takes_has_a_schema(name: str) -> None:
-    """Tools of the Model Context Protocol are declared with it, whether or not its package is installed here."""
-    taken = inputs(find(name))
-    jsonschema.Draft202012Validator.check_schema(taken)
-    jsonschema.validate({"subject": "lightning(d=2,dp=1)", "seed": 3}, {**taken, "required": ["subject"]})
-    declared = {own: option.option.least for own, option in find(name).options.items()}
-    assert {own: taken["properties"][own].get("minimum") for own in declared} == declared
