@@ -48,12 +48,11 @@ def lower_bounds(context: RankContext, model: Model, *, p: int, upper: int) -> L
     Where the user's limit comes after the first rank, that is the answer.
     """
     free, seed, limits, report = model.free, context.seed, context.limits, context.progress
-    samples = free.sampling.samples_needed()
     gauge = free.knowledge.gauge
     rank = partial(
         generic_rank, free.program, p=p, seed=seed, held=gauge, upper=upper, memory_limit=limits.memory_bytes, report=report
     )  # fmt: skip
-    found = rank(samples=samples)
+    found = rank(samples=free.knowledge.samples)
     method = "Jacobian rank at a random integer point" + (" of the slice" if gauge.count else "")
     if found.exponentials is not None:
         method += ", with units for exponentials (Ax)"

@@ -2,7 +2,7 @@
 
 - what a model is: `spec_fields` (its spec), `base` (its program and coordinates), `constraints` of weights, `evaluation` (a model
   at given weights), `symbolic` (over polynomials), `target_grading`; `spec` and `catalogue` read specs;
-- what is known about a model: `knowledge`, `symmetries`, `sampling` (points for ranks), and `*_knowledge`, `attention_sampling`;
+- what is known about a model: `knowledge`, `symmetries`, and `*_knowledge`;
 - families: `attention` has the layers that `self_attention` (with its `attention_options`) and `transformer` share, `virtual`
   has virtual weights, `segre` the coordinates of one layer; `perceptron`, `convolution`, `tensors`;
 - user-defined: `user_network` (recorded networks), `polynomial_map` (maps; `rational_cone` of rational ones), `user_code` (files

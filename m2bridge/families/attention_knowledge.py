@@ -7,7 +7,7 @@ move a dense set of weights onto the slice of :func:`gauge_slice`.
 
 from __future__ import annotations
 
-from math import comb, prod
+from math import ceil, comb, prod
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -33,6 +33,8 @@ def attention_knowledge(network: Attention) -> Knowledge:
     """Collect what is known about a network of attention layers and nothing else."""
     plain = network.is_plain
     deep = plain and network.numbered and not network.softmax
+    small = network.parameter_count <= MOST_GAUGE_WEIGHTS
+    gauge = gauge_slice(network) if plain and small else NOTHING_HELD
     return Knowledge(
         formula=dimension_formula(network) if plain else causal_formula(network),
         closure_degree=None
@@ -40,12 +42,29 @@ def attention_knowledge(network: Attention) -> Knowledge:
         else layer_degree(network),
         dimension_bound=layers_bound(network) if deep else None,
         symmetries=attention_symmetries(network),
-        gauge=gauge_slice(network)
-        if plain and network.parameter_count <= MOST_GAUGE_WEIGHTS
-        else NOTHING_HELD,
+        gauge=gauge,
+        samples=samples_of_low_rank(network, gauge) if deep else None,
         homogeneous=not (network.softmax or network.skip or network.positions),
         attention=network if plain else None,
     )
+
+
+def samples_of_low_rank(network: Attention, gauge: Held) -> int | None:
+    """Estimate how many inputs show the generic rank of a lightning network by (Q, K, V) whose ranks a are below t.
+
+    With ranks a < t in two layers or more, all that later layers see of X_0 is X_0^T K_1^T and Q_1 X_0, so that an input shows
+    2 a t - a^2 numbers of `free` unknown weights and of some rows of the last V, and a^2 to the later layers, which have all
+    but the `first` unknowns.
+    """
+    d, t = network.widths, network.t
+    rank = min(*network.ranks, *d[:-1])
+    special = network.skip or network.multi_head or network.by_weights is not network
+    if special or network.layers < 2 or rank >= t:
+        return None
+    free = network.parameter_count - gauge.count - d[-1] * d[-2]
+    unknowns = free + min(*d[-2:], t) * d[-2]
+    first = sum(len(gauge.free(name, shape)) for name, shape in network.layer_weights(1).items())
+    return ceil(1.24 * max(unknowns / (2 * rank * t - rank**2), (free - first) / rank**2)) + 2
 
 
 # -- dimensions ------------------------------------------------------------------------------------------

@@ -20,7 +20,6 @@ from m2bridge.errors import NotPolynomialError, OutOfReachError
 from m2bridge.families import evaluation
 from m2bridge.families.constraints import Constraints
 from m2bridge.families.knowledge import NOTHING_KNOWN, Formula, Knowledge
-from m2bridge.families.sampling import Sampling
 from m2bridge.families.spec_fields import SpecFields
 from m2bridge.families.symmetries import Symmetry
 from m2bridge.families.user_definition import NOTHING_WRITTEN, UserDefinition
@@ -236,11 +235,6 @@ class Model(SpecFields):
     def knowledge(self) -> Knowledge:
         """Symmetries, formulas and bounds, with their citations; nothing unless a family states it."""
         return NOTHING_KNOWN
-
-    @property
-    def sampling(self) -> Sampling:
-        """The points at which ranks are computed in floating point."""
-        return Sampling(self)
 
 
 class NetworkModel(Model):

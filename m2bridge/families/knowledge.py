@@ -58,6 +58,7 @@ class Knowledge:
     dimension_bound: an upper bound of the dimension of the image.
     symmetries: groups that act on the weights without changing the function.
     gauge: weight entries that the symmetries bring to fixed values: a slice on which ranks are those of the whole model.
+    samples: an estimate of how many inputs show the generic rank on the slice; None leaves it to the rank.
     homogeneous: whether every coordinate is homogeneous in each weight array.
     attention: the network itself where the arguments about self-attention apply: no mask, no tied weights, no positions, no
         powers of scores, and with softmax one head and no skip connections.
@@ -70,6 +71,7 @@ class Knowledge:
     dimension_bound: Formula | None = None
     symmetries: tuple[Symmetry, ...] = ()
     gauge: Held = NOTHING_HELD
+    samples: int | None = None
     homogeneous: bool = False
     attention: Attention | None = None
     perceptron: Perceptron | None = None

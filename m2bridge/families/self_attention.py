@@ -20,9 +20,7 @@ from typing import Any
 from m2bridge.errors import InputError, SpecError
 from m2bridge.families.attention import HIGHEST_DEGREE, AttentionNetwork
 from m2bridge.families.attention_knowledge import attention_knowledge
-from m2bridge.families.attention_sampling import attention_sampling
 from m2bridge.families.base import Knowledge
-from m2bridge.families.sampling import Sampling
 from m2bridge.families.segre import segre_description, segre_names, segre_program
 from m2bridge.programs.program import Program
 
@@ -263,10 +261,6 @@ class Attention(AttentionNetwork):
     @cached_property
     def knowledge(self) -> Knowledge:
         return attention_knowledge(self)
-
-    @property
-    def sampling(self) -> Sampling:
-        return attention_sampling(self)
 
 
 _OPTIONS = ("skip", "causal", "tied", "positions", "softmax")

@@ -49,7 +49,7 @@ def answer(spec: str, **options: object) -> Dimension:
 def test_the_fast_route_has_the_rank_of_the_models_own_jacobian(spec: str) -> None:
     """The slice, the elimination of V and few outputs change nothing: the model's own forward pass agrees."""
     model = parse_spec(spec)
-    fast = generic_rank(model.program, held=model.knowledge.gauge, samples=model.sampling.samples_needed())
+    fast = generic_rank(model.program, held=model.knowledge.gauge, samples=model.knowledge.samples)
     assert fast.layer is not None
     assert fast.held.count > 0
     p = LARGE_PRIME
@@ -96,7 +96,7 @@ def test_memory_is_bounded_before_it_starts() -> None:
         generic_rank(
             model.program,
             held=model.knowledge.gauge,
-            samples=model.sampling.samples_needed(),
+            samples=model.knowledge.samples,
             memory_limit=2**30,
         )
     with pytest.raises(OutOfReachError):

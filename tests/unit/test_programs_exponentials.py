@@ -136,7 +136,7 @@ def test_float_rank_of_deep_networks(family: str) -> None:
         model = parse_spec(f"{family}(d=[{d},{d},{d}],a=[2,2],t=3)")
         free = model.parameter_count - model.knowledge.gauge.count
         found = generic_rank(
-            model.program, held=model.knowledge.gauge, upper=free, samples=model.sampling.samples_needed()
+            model.program, held=model.knowledge.gauge, upper=free, samples=model.knowledge.samples
         )
         numeric, _ = float_witness(model, found, seed=0, report=None)
         assert numeric is not None

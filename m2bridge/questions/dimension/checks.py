@@ -52,9 +52,11 @@ def float_witness(
     if not layer and program.inputs:
         entries = _some_entries(program.output_count, found.outputs, samples, seed)
     block: dict[str, Any] = {"layer": layer, "outputs": outputs, "entries": entries}
+    rng = np.random.default_rng([seed, 8])
+    weights = free.draw_real_weights(rng)
+    inputs = {name: rng.normal(size=(samples, *shape)) for name, shape in program.input_shapes.items()}
     size, told, seen = (0, width), _NOTHING, set[int | None]()
     for scale in _SCALES:
-        weights, inputs = free.sampling.real_point(samples, seed)
         given = {name: Lettered("", scale * value) for name, value in weights.items()}
         given |= {name: Lettered("N", scale * value) for name, value in inputs.items()}
         try:
