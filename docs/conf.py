@@ -26,7 +26,7 @@ suppress_warnings = ["misc.highlighting_failure", "toc.not_included"]  # a page 
 
 html_theme = "furo"
 html_title = "m2bridge"
-html_static_path = ["_static", "../m2bridge/data/report/rotate.js"]
+html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_js_files = [("rotate.js", {"defer": "defer"})]
 html_show_sphinx = False

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 import m2bridge
+from _site.sheets import Sheet, sheet
 from m2bridge import boxes
-from m2bridge.figures.sheets import Sheet, sheet
 
 _FIRST = (
     "attention", "own_network", "deep_attention", "softmax", "correction", "fiber", "skip",

@@ -99,7 +99,7 @@ def used_coordinates(locus: SingularLocus, model: Model) -> list[int]:
         reason = "is equal to its span" if locus.codim == 0 else "is not defined by one equation in its span"
         raise InputError(
             f"slices are drawn of hypersurfaces, but the closure of {model} {reason}; project the map to other coordinates "
-            "(map:s,t->...). `closure` computes the equations, and `report` draws a projected surface of every image"
+            "(map:s,t->...). `closure` computes the equations"
         )
     names = [f"z{i}" for i in range(model.coordinate_count)]
     terms = parse_polynomial(locus.equations[0], names)

@@ -16,22 +16,17 @@ from typing import Any
 from m2bridge import boxes
 from m2bridge.errors import M2BridgeError
 from m2bridge.evidence import RELATION_SIGNS, by_quantity, strongest
-from m2bridge.families import parse_spec
-from m2bridge.figures.sheets import sheet
-from m2bridge.papers.lightning_attention import orbit_diagram
 from m2bridge.questions import find, sentences
-from m2bridge.questions.singular_locus.result import SingularLocus
 from m2bridge.report.cite import bibliography, sentence, title_of
 from m2bridge.report.templates import asset, written
 from m2bridge.results import Result, whole_number
 from m2bridge.views import cut
 
 _AGREEMENT = {True: "agree", False: "disagree", None: "one"}
-_MOST_SHEETS = 12
 _MOST_TABLE_COLUMNS = 3
 _LONGEST_TABLE_VALUE = 160
 _MANY = 1_000
-"""With more records than this the page omits diagrams, tables and LaTeX sentences, so that it opens within seconds."""
+"""With more records than this the page omits tables and LaTeX sentences, so that it opens within seconds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +54,7 @@ def page(entries: Iterable[PageEntry], *, title: str) -> str:
     answered = [(entry, entry.result) for entry in listed if entry.result is not None]
     answered.sort(key=lambda pair: (pair[1].ANALYSIS, len(pair[1].model), pair[1].model))
     results = [result for _, result in answered]
-    script = asset("page.js") + asset("rotate.js")
+    script = asset("page.js")
     return written(
         "page.html",
         title=title,
@@ -73,7 +68,6 @@ def page(entries: Iterable[PageEntry], *, title: str) -> str:
         damaged=[(entry.name, entry.trouble) for entry in listed if entry.damaged],
         unanswered=[(e.name, e.trouble) for e in listed if not e.damaged and e.result is None],
         groups=_groups(answered),
-        sheets=_sheets(results),
         words=boxes.WORDS,
         scripts=_scripts(results),
         bibliography=_bibliography(results),
@@ -126,7 +120,6 @@ def _row(
     number: int, entry: PageEntry, result: Result, columns: Sequence[str], *, brief: bool
 ) -> dict[str, Any]:
     view = result.view()
-    drawn = not brief and isinstance(result, SingularLocus) and any("meet" in s.ranks for s in result.strata)
     options = "".join(f"{name} {cut(value, 60)}; " for name, value in result.options.items())
     engine = f"Macaulay2 {result.macaulay2 or 'not used'}"
     limit = "" if result.limit is None else f" A limit was reached: {result.limit}."
@@ -142,7 +135,6 @@ def _row(
         "seconds": f"{result.seconds:.2f}",
         "body": boxes.head(view.answer, result.sure, result.agreement)
         + boxes.body(replace(view, tables=()) if brief else view),
-        "picture": orbit_diagram.svg(result) if drawn and isinstance(result, SingularLocus) else "",
         "evidence": _evidence(result),
         "ground": f"{entry.name}: seed {result.seed}; {options}m2bridge {entry.version}; {engine}.{limit}",
         "scripts": [(used.name, used.sha256, used.text is not None) for used in result.scripts[: 1 if brief else None]],
@@ -174,18 +166,6 @@ def _sentence(result: Result, version: str) -> str:
         return sentence(result, version=version)
     except M2BridgeError:
         return ""
-
-
-def _sheets(results: Sequence[Result]) -> list[str]:
-    """Return pictures of the first few models that can be drawn."""
-    pictures = []
-    for spec in list(dict.fromkeys(result.model for result in results))[:_MOST_SHEETS]:
-        try:
-            model = parse_spec(spec)
-            pictures.append(sheet(model).html(title=cut(model.title, 80)))
-        except (M2BridgeError, TypeError, ValueError, ArithmeticError):
-            continue
-    return pictures
 
 
 def _scripts(results: Sequence[Result]) -> list[tuple[str, str, str]]:

@@ -9,15 +9,18 @@ from typing import Any
 
 import pytest
 
+import m2bridge
+
 ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture
 def site(monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.syspath_prepend(str(ROOT / "docs"))
-    from _site import gallery, links, reference, theorem_map
+    from _site import gallery, links, reference, sheets, theorem_map
 
-    yield {"gallery": gallery, "links": links, "reference": reference, "theorem_map": theorem_map}
+    modules = (gallery, links, reference, sheets, theorem_map)
+    yield {module.__name__.partition(".")[2]: module for module in modules}
     for name in [name for name in sys.modules if name.split(".")[0] == "_site"]:
         del sys.modules[name]
 
@@ -50,6 +53,22 @@ def test_a_worked_example_shows_its_answer(site: Any, tmp_path: Path) -> None:
     assert "dimension 2, affine" in body
     assert "assert" not in body
     assert picture.svg().count("<path") > 100
+
+
+def test_a_sheet_is_the_image_of_the_map(site: Any) -> None:
+    umbrella = site["sheets"].sheet(m2bridge.parse_spec("map:s,t->s;s*t;t^2"), lines=5)
+    x, y, z = umbrella.points.reshape(-1, 3).T  # in the cube: s, s*t, 2*t^2 - 1
+    assert abs(x**2 * (z + 1) / 2 - y**2).max() < 1e-12
+    assert umbrella.svg().count("<path") == 16
+
+
+@pytest.mark.parametrize(
+    "spec", ["softmax(d=[2,2,2],a=[1,1],t=2)", "mlp(widths=[2,3,2],r=2)", "map:s->s;s^2;s^3"]
+)
+def test_every_kind_of_model_has_a_sheet(site: Any, spec: str) -> None:
+    surface = site["sheets"].sheet(m2bridge.parse_spec(spec), lines=4)
+    assert surface.points.shape == (4, 4, 3)
+    assert abs(surface.points).max() <= 1 + 1e-12
 
 
 def test_a_wrong_claim_stops_the_build(site: Any, tmp_path: Path) -> None:

@@ -15,8 +15,6 @@ from m2bridge import boxes, from_callable, records
 from m2bridge.batch.store import Store
 from m2bridge.cli import main
 from m2bridge.errors import InputError
-from m2bridge.families import parse_spec
-from m2bridge.figures.sheets import sheet
 from m2bridge.questions.dimension import Dimension, dimension
 from m2bridge.report.cite import sentence
 from m2bridge.report.explain import explain
@@ -187,22 +185,6 @@ def test_a_box_escapes_all_that_it_shows() -> None:
     )  # fmt: skip
     text = boxes.box(view, certainty="proved", agreement=True, ground=HOSTILE, title=HOSTILE)
     assert not [tag for tag, _ in Tags(text).tags if tag in ("script", "img")]
-
-
-def test_a_sheet_is_the_image_of_the_map() -> None:
-    umbrella = sheet(parse_spec("map:s,t->s;s*t;t^2"), lines=5)
-    x, y, z = umbrella.points.reshape(-1, 3).T  # in the cube: s, s*t, 2*t^2 - 1
-    assert abs(x**2 * (z + 1) / 2 - y**2).max() < 1e-12
-    assert umbrella.svg().count("<path") == 16
-
-
-@pytest.mark.parametrize(
-    "spec", ["softmax(d=[2,2,2],a=[1,1],t=2)", "mlp(widths=[2,3,2],r=2)", "map:s->s;s^2;s^3"]
-)
-def test_every_kind_of_model_has_a_sheet(spec: str) -> None:
-    found = sheet(parse_spec(spec), lines=4)
-    assert found.points.shape == (4, 4, 3)
-    assert abs(found.points).max() <= 1 + 1e-12
 
 
 def test_an_answer_that_its_own_evidence_refutes_is_damaged(answer: Dimension, tmp_path: Path) -> None:

@@ -209,41 +209,6 @@ def _legend(figure: Any, drawn: Sequence[OrbitNode], centre: float, height: floa
     )  # fmt: skip
 
 
-def svg(locus: SingularLocus) -> str:
-    """Return the diagram as SVG: one box per orbit, one row per dimension, lines for the closure order."""
-    drawn = nodes(locus, None)
-    levels = _levels(drawn)
-    places = _places(drawn, levels)
-    left = min(x for x, _ in places.values())
-    width = 110 * (max(x for x, _ in places.values()) - left) + 190
-    height = 56 * len(levels) + 12
-    at = {i: (110 * (x - left) + 115, height - 34 - 56 * y) for i, (x, y) in places.items()}
-    lines = "".join(
-        f'<line x1="{at[i][0]:.0f}" y1="{at[i][1]:.0f}" x2="{at[j][0]:.0f}" y2="{at[j][1]:.0f}"/>'
-        for i, node in enumerate(drawn)
-        for j in node.covers
-    )
-    boxes = "".join(_svg_box(node, *at[i]) for i, node in enumerate(drawn))
-    rows = "".join(
-        f'<text x="8" y="{height - 30 - 56 * row}">dim {dim}</text>' for row, dim in enumerate(levels)
-    )
-    return (
-        f'<svg class="strata" viewBox="0 0 {width:.0f} {height}" width="{width:.0f}" role="img" '
-        f'aria-label="orbits by dimension: (rk A, rk V, meet), tangent dimension T; orange is singular, blue is smooth">'
-        f"<g>{lines}</g>{rows}{boxes}</svg>"
-    )
-
-
-def _svg_box(node: OrbitNode, x: float, y: float) -> str:
-    name, _ = node.label.split("\n")
-    cross = f'<text class="fails" x="{x + 42:.0f}" y="{y - 10:.0f}">\N{MULTIPLICATION SIGN}</text>'
-    return (
-        f'<rect x="{x - 46:.0f}" y="{y - 20:.0f}" width="92" height="38" rx="8" class="{node.verdict}"/>'
-        f'<text class="in" x="{x:.0f}" y="{y - 4:.0f}">{name}</text>'
-        f'<text class="in" x="{x:.0f}" y="{y + 12:.0f}">T {node.tangent}</text>{cross if node.fails else ""}'
-    )
-
-
 COLUMNS = tuple(field.name for field in fields(OrbitNode))
 
 
