@@ -1,4 +1,4 @@
-"""CLI: ``m2bridge figure 1``, ``theorem-3.4``, ``3``, ``slice``, ``landscape`` and ``sweep``.
+"""CLI: ``m2bridge figure 1``, ``theorem-3.4``, ``3``, ``slice`` and ``landscape``.
 
 A figure is written to a file, with its data in JSON and CSV files beside it, or without data to standard output (``-o -``).
 """
@@ -16,7 +16,6 @@ from typing import Annotated, Any, TypeVar
 import typer
 
 from m2bridge import records
-from m2bridge.batch.store import Store
 from m2bridge.cli import common
 from m2bridge.engine import open_engine
 from m2bridge.errors import DisagreementError, InputError
@@ -59,13 +58,12 @@ def register(app: typer.Typer) -> None:
     figures = common.group_of(
         app,
         "figure",
-        "Draw the figures of the paper from computed data (1, theorem-3.4, 3), slices, loss landscapes and sweeps.",
+        "Draw the figures of the paper from computed data (1, theorem-3.4, 3), slices and loss landscapes.",
     )
     figures.command("1")(figure1_command)
     figures.command("theorem-3.4")(orbits_command)
     figures.command("3")(widths_command)
     figures.command("slice")(slice_command)
-    figures.command("sweep")(sweep_command)
     figures.command("landscape")(landscape_command)
 
 
@@ -337,36 +335,6 @@ def widths_command(
     proved = sum(row.certainty in ("proved", "theorem", "computed") for row in rows)
     equal = sum(row.estimated == row.expected for row in rows)
     target.report(f"{len(rows)} widths: {proved} proved, {equal} equal to the formula")
-
-
-def sweep_command(
-    store: Annotated[Path, typer.Argument(help="The store of a batch.")],
-    output: StaticOption,
-    x: Annotated[
-        str,
-        typer.Option(
-            "--x", help="Horizontal axis: a grid variable or a model argument, e.g. h, d, 'widths[1]'."
-        ),
-    ],
-    y: Annotated[str, typer.Option("--y", help="Vertical axis: a quantity of the results.")] = "image_dim",
-    by: Annotated[
-        str | None, typer.Option("--by", help="Draw one series per value of this variable.")
-    ] = None,
-    where: Annotated[
-        str | None, typer.Option("--where", help="Condition on the records, as for `m2bridge results`.")
-    ] = None,
-    picture: FormatOption = None,
-) -> None:
-    """Draw one quantity of the records of a store against a grid variable; markers show the certainty.
-
-    Example: m2bridge figure sweep STORE --x h --y image_dim -o sweep.png
-    """
-    target = Destination(output, picture, plotting.STATIC)
-    points = charts.points_of(Store.open(store).rows(where), x, y, by)
-    with target.file() as file:
-        charts.draw_sweep(points, file, x=x, y=y)
-    target.add_data(*charts.sweep_data(points, x=x, y=y), charts.SWEEP_COLUMNS)
-    target.report(f"{len(points)} records")
 
 
 def landscape_command(

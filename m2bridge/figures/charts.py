@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass, fields
 from pathlib import Path
@@ -155,91 +154,3 @@ def width_data(rows: Sequence[Row], *, title: str, models: Sequence[str]) -> tup
     named = [dict(zip(WIDTH_COLUMNS, row, strict=True)) for row in table]
     document = {"figure": "3", "title": title, "models": list(models), "rows": named}
     return document, [["" if value is None else value for value in row] for row in table]
-
-
-# -- a sweep -------------------------------------------------------------------------------------------------------------------
-
-_COLOURS = (plotting.BLUE, plotting.VERMILION, plotting.GREEN, plotting.PURPLE, plotting.ORANGE, plotting.SKY)
-_INDEXED = re.compile(r"([A-Za-z_]\w*)\[(\d+)\]")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SweepPoint:
-    """One record: its coordinates in the figure, its certainty and its model."""
-
-    series: str
-    x: float
-    y: float
-    certainty: str
-    model: str
-
-
-SWEEP_COLUMNS = tuple(field.name for field in fields(SweepPoint))
-
-
-def points_of(
-    rows: Sequence[Mapping[str, Any]], x: str, y: str, by: str | None = None
-) -> tuple[SweepPoint, ...]:
-    """Return the records in which `x` and `y` are numbers; ``widths[1]`` is the second entry of a list.
-
-    Raises
-    ------
-    InputError
-        No record has both numbers, or two records of one series have the same x and different y.
-    """
-    points: dict[tuple[str, float], SweepPoint] = {}
-    for row in rows:
-        across, up = _value(row, x), _value(row, y)
-        if not (_is_number(across) and _is_number(up)):
-            continue
-        series = "" if by is None else f"{by} = {_value(row, by)}"
-        model = str(row.get("name") or row["model"])
-        point = SweepPoint(series=series, x=across, y=up, certainty=str(row.get("certainty")), model=model)
-        before = points.setdefault((series, across), point)
-        if before.y != up:
-            raise InputError(
-                f"{x} = {across} has two values of {y}, for {before.model[:80]} and {point.model[:80]}: "
-                "select records with --where, or separate series with --by"
-            )
-    if not points:
-        names = sorted({name for row in rows for name, value in row.items() if _is_number(value)})
-        raise InputError(f"no record has numbers {x} and {y}; available: {', '.join(names) or 'no records'}")
-    return tuple(sorted(points.values(), key=lambda point: (point.series, point.x)))
-
-
-def _value(row: Mapping[str, Any], name: str) -> Any:
-    indexed = _INDEXED.fullmatch(name)
-    if indexed is None:
-        return row.get(name)
-    values = row.get(indexed[1])
-    index = int(indexed[2])
-    return values[index] if isinstance(values, list) and index < len(values) else None
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
-
-
-def draw_sweep(points: Sequence[SweepPoint], path: Path, *, x: str, y: str) -> None:
-    """Draw a thin line per series and a marker per record."""
-    drawn = []
-    for number, name in enumerate(dict.fromkeys(point.series for point in points)):
-        colour = _COLOURS[number % len(_COLOURS)]
-        members = [point for point in points if point.series == name]
-        faint = {"linewidth": 1, "alpha": 0.5}
-        drawn.append(Series(name="_line", points=[(p.x, p.y) for p in members], colour=colour, look=faint))
-        for word in dict.fromkeys(point.certainty for point in members):
-            of_certainty = [point for point in members if point.certainty == word]
-            label = ", ".join(filter(None, (name, word)))
-            marker = MARKERS.get(word, _OTHER)
-            drawn.append(
-                Series(name=label, points=[(p.x, p.y) for p in of_certainty], colour=colour, marker=marker)
-            )
-    draw(drawn, path, x=x.replace("_", " "), y=y.replace("_", " "))
-
-
-def sweep_data(points: Sequence[SweepPoint], *, x: str, y: str) -> tuple[dict[str, Any], list[Any]]:
-    """Return the data of the figure as a JSON document and a table."""
-    table = [list(astuple(point)) for point in points]
-    rows = [dict(zip(SWEEP_COLUMNS, row, strict=True)) for row in table]
-    return {"figure": "sweep", "x": x, "y": y, "rows": rows}, table

@@ -361,7 +361,6 @@ def test_bad_input_is_one_line(
         (["slice", "map:t->t^2;t^3"], True),
         (["theorem-3.4"], False),
         (["3"], False),
-        (["sweep", "store", "--x", "d", "--y", "image_dim"], False),
         (["landscape", "lightning(d=2,dp=1)"], False),
     ],
 )

@@ -1,24 +1,19 @@
-"""Sweeps of one's own: names in lists, own networks by name, frames and pictures of a store."""
+"""Sweeps of one's own: names in lists, own networks by name, frames of a store."""
 
 from __future__ import annotations
 
 import json
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
-import typer
-from typer.testing import CliRunner
 
 import m2bridge
 from m2bridge.batch import jobfile
 from m2bridge.batch.plan import Plan, expand
 from m2bridge.batch.policy import Attempt, JobOutcome, Task, record_of
 from m2bridge.batch.store import Store
-from m2bridge.cli.figure import register
 from m2bridge.errors import InputError, ParseError
-from m2bridge.figures import charts
 from m2bridge.limits import Limits
 from m2bridge.records import save
 from m2bridge.report.cite import sentence
@@ -119,35 +114,3 @@ def test_a_frame_has_the_names_of_the_grid(sweep_store: Path) -> None:
     assert list(frame["image_dim"]) == [2, 8, 15]  # weights minus scalings, and all 5 x 3 coefficients
     assert r"\toprule" in frame[["h", "image_dim"]].to_latex()
     assert m2bridge.Store(str(sweep_store)).rows('name == "my gate"')[0]["image_dim"] == 4
-
-
-@pytest.mark.parametrize("ending", ["png", "svg"])
-def test_a_picture_of_a_sweep(sweep_store: Path, tmp_path: Path, ending: str) -> None:
-    picture = tmp_path / f"sweep.{ending}"
-    app = typer.Typer(pretty_exceptions_enable=False)
-    register(app)
-    done = CliRunner().invoke(
-        app, ["figure", "sweep", str(sweep_store), "--x", "h", "--by", "r", "-o", str(picture)]
-    )
-    assert done.exit_code == 0, done.output
-    assert picture.stat().st_size > 5000
-    rows = json.loads(picture.with_suffix(".json").read_text())["rows"]
-    assert [(row["series"], row["x"], row["y"]) for row in rows] == [
-        ("r = 2", 1, 2), ("r = 2", 2, 8), ("r = 2", 3, 15), ("r = 3", 1, 2), ("r = 3", 2, 8),
-    ]  # fmt: skip
-
-
-def rows() -> list[dict[str, Any]]:
-    return [
-        {"model": f"m{k}", "widths": [2, k], "r": r, "image_dim": k * r, "certainty": "proved"}
-        for k in (1, 2)
-        for r in (2, 3)
-    ]
-
-
-def test_what_cannot_be_drawn_is_refused() -> None:
-    assert [p.x for p in charts.points_of(rows()[::2], "widths[1]", "image_dim")] == [1, 2]
-    with pytest.raises(InputError, match="--by"):
-        charts.points_of(rows(), "widths[1]", "image_dim")
-    with pytest.raises(InputError, match="image_dim, r"):
-        charts.points_of(rows(), "h", "image_dim")

@@ -47,7 +47,6 @@ def test_the_page_does_what_it_says(tmp_path: Path, monkeypatch: pytest.MonkeyPa
                     assert line in done.stdout, (command, done.stdout)
         else:
             exec(compile(text, f"{kind} block", "exec"), names)
-    assert (tmp_path / "sweep.png").stat().st_size > 5000
     frame, found = names["frame"], names["found"]
     assert list(frame["image_dim"]) == [3, 6, 6, 6, 6]  # type: ignore[index]
     assert found.at_point.loss == 2  # type: ignore[attr-defined]
