@@ -31,6 +31,7 @@ _ANCESTRY: dict[str, Ancestry] = {
     "numpy": "program",
     "substitution": "program",
     "interpolation": "program",
+    "msolve": "program",
     "macaulay2": "template",
     "formula": "formula",
     "literature": "literature",

@@ -181,10 +181,10 @@ def read(run: Run) -> Values:
     """
     if not run.began:
         raise NoEngineError(
-            f"no Macaulay2 could load script {run.script.name}: {run.stderr.strip()}", run=run
+            f"no {run.engine.program} could load script {run.script.name}: {run.stderr.strip()}", run=run
         )
     if run.outcome is not Outcome.FINISHED:
-        raise _failure(run)
+        raise failure(run)
     values = parse(run)
     if not values.complete:
         name = run.script.name
@@ -195,7 +195,7 @@ def read(run: Run) -> Values:
     return values
 
 
-def _failure(run: Run) -> EngineError:
+def failure(run: Run) -> EngineError:
     """Make the error for a run that did not finish."""
     name = run.script.name
     after = f"after {run.seconds:.1f} s"
@@ -214,12 +214,12 @@ def _failure(run: Run) -> EngineError:
         return OutputLimitError(message, run=run, values=values, bytes=run.limits.output_bytes)
     if run.outcome is Outcome.CRASHED:
         end = "was lost" if run.signal is None else f"was terminated by signal {run.signal}"
-        return CrashError(f"Macaulay2 {end} in script {name} {after}", run=run, signal=run.signal)
+        return CrashError(f"{run.engine.program} {end} in script {name} {after}", run=run, signal=run.signal)
     if match := _ERROR.search(run.stderr):
         return _script_error(run, match)
     last_line = run.stderr.strip().splitlines()[-1:] or ["(no message on standard error)"]
     return ScriptError(
-        f"Macaulay2 stopped in script {name} with exit status {run.exit_status}: {last_line[0]}",
+        f"{run.engine.program} stopped in script {name} with exit status {run.exit_status}: {last_line[0]}",
         run=run, error=last_line[0], file=None, line=None, column=None,
     )  # fmt: skip
 

@@ -27,7 +27,7 @@ from typing import Any, Literal, Union
 from m2bridge._version import __version__
 from m2bridge.errors import InputError, M2BridgeError, RecordError
 from m2bridge.questions import find, questions
-from m2bridge.results import RESULT_TYPES, Result
+from m2bridge.results import RESULT_TYPES, Result, ScriptUse
 
 SCHEMA_VERSION = 3
 """The version that is written and read; a record of another version is rejected."""
@@ -162,7 +162,7 @@ def save(result: Result, directory: Path | str) -> Path:
     path = directory / f"{result.ANALYSIS}-{slug}-{sha256(key.encode()).hexdigest()[:12]}.json"
     for script in result.scripts:
         if script.text is not None:
-            script_path = directory / "scripts" / f"{script.sha256}.m2"
+            script_path = directory / "scripts" / f"{script.sha256}{script.suffix}"
             script_path.parent.mkdir(exist_ok=True)
             write_atomically(script_path, script.text)
     write_atomically(path, dumps(to_document(result)) + "\n")
@@ -180,15 +180,16 @@ def make_directory(directory: Path, option: str) -> None:
 def scripts_beside(path: Path | str, result: Result) -> Result:
     """Return the result of the record at `path` with the texts of its scripts, which :func:`save` has written."""
 
-    def text_of(sha: str) -> str | None:
-        file = Path(path).parent / "scripts" / f"{sha}.m2"
+    def text_of(script: ScriptUse) -> str | None:
+        sha = script.sha256
+        file = Path(path).parent / "scripts" / f"{sha}{script.suffix}"
         try:
             text = file.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError):
             return None
         return text if sha256(text.encode()).hexdigest() == sha else None
 
-    scripts = (dataclasses.replace(script, text=text_of(script.sha256)) for script in result.scripts)
+    scripts = (dataclasses.replace(script, text=text_of(script)) for script in result.scripts)
     return dataclasses.replace(result, scripts=tuple(scripts))
 
 

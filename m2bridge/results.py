@@ -60,14 +60,20 @@ class EngineUse:
 class ScriptUse:
     """A script that a result used: the template's name, the sha256 of the rendered text, and the values that it emitted.
 
-    The text itself is not in the record: :func:`m2bridge.records.save` leaves it beside the record, under that hash. Long values,
-    such as lists of equations, are left out.
+    For an input of msolve the values are its version (``msolve``), origin and arguments. The text itself is not in the record:
+    :func:`m2bridge.records.save` leaves it beside the record, under that hash. Long values, such as lists of equations, are left
+    out.
     """
 
     name: str
     sha256: str
     values: Mapping[str, Value] = field(default_factory=dict)
     text: str | None = field(default=None, compare=False, repr=False, metadata={"key": None})
+
+    @property
+    def suffix(self) -> str:
+        """The ending of the name of its file."""
+        return ".ms" if "msolve" in self.values else ".m2"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,7 +133,8 @@ class Result:
             return 2 * len(equal) - len(shared)
 
         named = [script for script in self.scripts if script.name == self.FINAL_TEMPLATE]
-        return max(reversed(named or self.scripts), key=equal_values, default=None)
+        templates = [script for script in self.scripts if script.suffix == ".m2"]
+        return max(reversed(named or templates), key=equal_values, default=None)
 
     @property
     def conflicts(self) -> tuple[Conflict, ...]:

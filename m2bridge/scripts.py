@@ -32,15 +32,21 @@ _RENDERED = "rendered"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Script:
-    """A rendered Macaulay2 script: its name, its text and the sha256 of the text.
+    """A rendered Macaulay2 script, or the input of msolve: its name, its text and the sha256 of the text.
 
-    `preload` is false if the script loads every package that it needs. Macaulay2 then starts without the packages of its prompt,
-    whose loading takes most of the time of the start.
+    `arguments` are those of msolve; a Macaulay2 script has none. `preload` is false if the script loads every package that it
+    needs. Macaulay2 then starts without the packages of its prompt, whose loading takes most of the time of the start.
     """
 
     name: str
     text: str
     preload: bool = True
+    arguments: tuple[str, ...] = ()
+
+    @property
+    def suffix(self) -> str:
+        """The ending of the name of its file."""
+        return ".ms" if self.arguments else ".m2"
 
     @property
     def packages(self) -> tuple[str, ...]:

@@ -4,6 +4,8 @@
 each Macaulay2 that is to be supported: the default one, and those named in ``M2BRIDGE_TEST_ENGINES``
 (separated as PATH is). No Macaulay2 at all is a failure, never a skip. `answered` asks a question once in a run.
 
+`msolve` is the msolve of the machine; without one its tests are skipped.
+
 `make test` leaves out what is marked `slow`. The mark `macaulay2` is given here, to every test that starts a Macaulay2.
 """
 
@@ -23,7 +25,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from m2bridge import scripts
-from m2bridge.engine import Engine, EngineInfo, find_engine, open_engine
+from m2bridge.engine import Engine, EngineInfo, find_engine, open_engine, open_msolve
 from m2bridge.errors import M2BridgeError
 from tests.answering import Answers
 from tests.replay import ReplayEngine
@@ -102,6 +104,15 @@ def engine() -> Iterator[Engine]:
         pytest.fail(f"tests with Macaulay2 need one: {error}", pytrace=False)
     with opened:
         yield opened
+
+
+@pytest.fixture(scope="session")
+def msolve() -> Engine:
+    """The msolve of this machine, which is optional: `m2bridge engine install --msolve`."""
+    opened = open_msolve()
+    if opened is None:
+        pytest.skip("no msolve on this machine")
+    return opened
 
 
 @pytest.fixture(scope="session")

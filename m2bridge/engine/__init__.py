@@ -1,4 +1,4 @@
-"""Find a Macaulay2 and run scripts in it under limits. Running a script returns a :class:`Run`.
+"""Find Macaulay2 and msolve, and run scripts in them under limits. Running a script returns a :class:`Run`.
 
 >>> from m2bridge.engine import open_engine
 >>> from m2bridge.scripts import Script
@@ -13,15 +13,15 @@ import logging
 import sys
 
 from m2bridge.engine.base import Engine, EngineInfo, Listener, Outcome, Run
-from m2bridge.engine.discovery import Candidate, candidates, find_engine
+from m2bridge.engine.discovery import Candidate, candidates, find_engine, find_msolve
 from m2bridge.engine.fork_server import ForkServerEngine
-from m2bridge.engine.supervisor_process import ProcessEngine
+from m2bridge.engine.supervisor_process import MsolveEngine, ProcessEngine
 
 log = logging.getLogger(__name__)
 
 __all__ = [
-    "Candidate", "Engine", "EngineInfo", "ForkServerEngine", "Listener", "Outcome", "ProcessEngine", "Run",
-    "candidates", "find_engine", "open_engine",
+    "Candidate", "Engine", "EngineInfo", "ForkServerEngine", "Listener", "MsolveEngine", "Outcome", "ProcessEngine",
+    "Run", "candidates", "find_engine", "find_msolve", "open_engine", "open_msolve",
 ]  # fmt: skip
 
 
@@ -42,3 +42,9 @@ def open_engine(explicit: str | None = None, *, warm: bool = False) -> Engine:
         log.warning("the warm engine requires Linux; each script starts a new Macaulay2")
         return ProcessEngine(info)
     return ForkServerEngine(info)
+
+
+def open_msolve() -> Engine | None:
+    """Return an engine that runs the first working msolve; None if there is none."""
+    info = find_msolve()
+    return None if info is None else MsolveEngine(info)

@@ -1,4 +1,4 @@
-"""The interface of engines, which run Macaulay2 scripts.
+"""The interface of engines, which run scripts of Macaulay2 or msolve.
 
 An engine takes a :class:`~m2bridge.scripts.Script` and :class:`Limits` and returns a :class:`Run`. It does not raise an exception
 if the script fails: the run contains the outcome, and :func:`m2bridge.protocol.read` converts a run to values or raises an error.
@@ -30,7 +30,7 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EngineInfo:
-    """A Macaulay2: its version, its origin and its path.
+    """An engine: its program (Macaulay2 or msolve), version, origin and path.
 
     The origin is ``option`` (named by the user), ``path``, ``wheel``, ``installed`` or ``replay``.
     """
@@ -38,6 +38,7 @@ class EngineInfo:
     version: str
     origin: str
     path: Path | None = None
+    program: str = "Macaulay2"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +67,7 @@ Listener = Callable[[str], None]
 
 
 class Engine(Protocol):
-    """Runs Macaulay2 scripts. Use an engine in a ``with`` statement, or call :meth:`close`."""
+    """Runs scripts. Use an engine in a ``with`` statement, or call :meth:`close`."""
 
     @property
     def info(self) -> EngineInfo: ...

@@ -1,9 +1,9 @@
-"""Find a working Macaulay2.
+"""Find a working Macaulay2 and a working msolve.
 
 The order of choice is: the path named by ``--engine`` or ``M2BRIDGE_M2``; ``M2`` on PATH; the PyPI wheel in the site-packages of
 this Python; the Macaulay2 installed by ``m2bridge engine install`` in the user's data directory. Each candidate is tested by
 running a script; one that fails is skipped, with a reason. A successful test is recorded in the user's cache and is valid while
-the file is unchanged.
+the file is unchanged. msolve is found in the same way (variable ``M2BRIDGE_MSOLVE``); without it, Macaulay2 does its work.
 """
 
 from __future__ import annotations
@@ -12,18 +12,19 @@ import contextlib
 import hashlib
 import json
 import os
+import re
 import shutil
 import signal
 import sysconfig
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from m2bridge.engine.base import EngineInfo, Outcome, Run
-from m2bridge.engine.install import WHEEL_BINARY, installed
+from m2bridge.engine.install import MACAULAY2, MSOLVE, Wheel, installed
 from m2bridge.engine.machine import cache_directory
-from m2bridge.engine.supervisor_process import UNKNOWN, ProcessEngine
+from m2bridge.engine.supervisor_process import UNKNOWN, MsolveEngine, ProcessEngine
 from m2bridge.errors import InputError, NoEngineError
 from m2bridge.limits import Limits
 from m2bridge.scripts import Script
@@ -41,6 +42,17 @@ J = ideal(x^2-y, x*y-1);
 << "@m2b-probe " << version#"VERSION" << " " << numcols gens gb I << " " << degree J << endl << flush;
 """,
 )
+MSOLVE_PROBES = (
+    (
+        Script(name="probe", text="x,y,z\n65537\nx^2-x*y,\nx*z-x,\nx\n", arguments=("-S", "-g", "2")),
+        "[1*z^1+65536,1*x^1+65536*y^1]:",
+    ),
+    (
+        Script(name="probe", text="x,y\n0\nx^2+y^2-5,\nx*y-2\n", arguments=("-P", "2")),
+        "[0,[0,2,4,['x','y'],[0,1],[1,[[4,[4,0,-5,0,1]],[3,[0,-10,0,4]],[[[3,[20,0,-8,0]],1]]]]]]:",
+    ),
+)
+"""Tests of msolve, each with the end of its output: a saturation over a prime field, and a parametrization over QQ."""
 _LONGEST_PATH = 4096
 ONE_LINE = (
     "no working Macaulay2 found; install one with `m2bridge engine install` (75 MB), "
@@ -58,10 +70,11 @@ or set its path with --engine PATH or the variable M2BRIDGE_M2. `m2bridge doctor
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate:
-    """A possible path of Macaulay2 and the result of its test: `info` if it works, else the `reason` why not."""
+    """A possible path of an engine and the result of its test: `info` if it works, else the `reason` why not."""
 
     path: Path
     origin: str
+    program: str = MACAULAY2.program
     info: EngineInfo | None = None
     reason: str | None = None
 
@@ -70,21 +83,43 @@ class Candidate:
         return self.info is not None
 
 
-def candidate_paths(explicit: str | None = None) -> Iterator[tuple[str, Path]]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Program:
+    """A program to find: its wheel, and the variable that names its path."""
+
+    wheel: Wheel
+    variable: str
+
+    @property
+    def name(self) -> str:
+        return self.wheel.program
+
+    def probe(self, path: Path) -> tuple[str | None, str | None]:
+        """Test the program at `path`; return its version and None, or None and the reason why it does not work."""
+        return _probe_msolve(path) if self is MSOLVE_PROGRAM else _probe(path)
+
+
+MACAULAY2_PROGRAM = Program(wheel=MACAULAY2, variable=VARIABLE)
+MSOLVE_PROGRAM = Program(wheel=MSOLVE, variable="M2BRIDGE_MSOLVE")
+
+
+def candidate_paths(
+    explicit: str | None = None, program: Program = MACAULAY2_PROGRAM
+) -> Iterator[tuple[str, Path]]:
     """Yield the pairs (origin, path) to test, in the order of choice. An explicit path is the only candidate."""
-    named = explicit or os.environ.get(VARIABLE)
+    named = explicit or os.environ.get(program.variable)
     if named:
         yield "option", Path(shutil.which(named) or named).absolute()
         return
-    on_path = shutil.which("M2")
+    on_path = shutil.which(program.wheel.binary.name)
     if on_path:
         yield "path", Path(on_path).absolute()
     for directory in dict.fromkeys(sysconfig.get_path(key) for key in ("platlib", "purelib")):
-        binary = Path(directory) / WHEEL_BINARY
+        binary = Path(directory) / program.wheel.binary
         if binary.exists():
             yield "wheel", binary
             break
-    for binary in installed():
+    for binary in installed(program.wheel):
         yield "installed", binary
 
 
@@ -93,24 +128,29 @@ def origin_of(info: EngineInfo) -> str:
     return next((origin for origin, path in candidate_paths() if path.resolve() == info.path), info.origin)
 
 
-def check_candidate(origin: str, path: Path, *, fresh: bool = False) -> Candidate:
-    """Test the Macaulay2 at `path`. Unless `fresh`, a successful test of the same file is read from the cache."""
+def check_candidate(
+    origin: str, path: Path, *, fresh: bool = False, program: Program = MACAULAY2_PROGRAM
+) -> Candidate:
+    """Test the program at `path`. Unless `fresh`, a successful test of the same file is read from the cache."""
+    candidate = Candidate(path=path, origin=origin, program=program.name)
     try:
         real = path.resolve(strict=True)
         if not real.is_file() or not os.access(real, os.X_OK):
-            return Candidate(path=path, origin=origin, reason="not an executable file")
+            return replace(candidate, reason="not an executable file")
     except (OSError, RuntimeError) as error:
         message = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        return Candidate(path=path, origin=origin, reason=message.lower())
+        return replace(candidate, reason=message.lower())
     # Macaulay2's start script finds its libraries relative to its own path, so it must not be called through a symbolic link.
     version: str | None = None if fresh else _read_cache(real)
     reason: str | None = None
     if version is None:
-        version, reason = _probe(real)
+        version, reason = program.probe(real)
         if version is not None:
             _write_cache(real, version)
-    info = EngineInfo(version=version, origin=origin, path=real) if version is not None else None
-    return Candidate(path=path, origin=origin, info=info, reason=reason)
+    info = None
+    if version is not None:
+        info = EngineInfo(version=version, origin=origin, path=real, program=program.name)
+    return replace(candidate, info=info, reason=reason)
 
 
 def _probe(path: Path) -> tuple[str | None, str | None]:
@@ -131,6 +171,21 @@ def _probe(path: Path) -> tuple[str | None, str | None]:
         return None, f"version {version} is too old; 1.21 or newer is required"
     if (gb_size, degree) != ("3", "3"):
         return None, f"wrong result: a Groebner basis of {gb_size} elements and degree {degree}, not 3 and 3"
+    return version, None
+
+
+def _probe_msolve(path: Path) -> tuple[str | None, str | None]:
+    """Run the tests of msolve; return its version and None, or None and the reason why it does not work."""
+    engine = MsolveEngine(EngineInfo(version=UNKNOWN, origin="option", path=path, program=MSOLVE.program))
+    for script, expected in MSOLVE_PROBES:
+        run = engine.run(script, PROBE_LIMITS)
+        if run.outcome is not Outcome.FINISHED:
+            return None, _failure_reason(run)
+        if not "".join(run.stdout.split()).endswith(expected):
+            return None, f"wrong result of the test {' '.join(script.arguments)}: {run.stdout[-80:]!r}"
+    version = run.engine.version
+    if not re.fullmatch(r"\d+(\.\d+)+", version):
+        return None, f"not an msolve: unknown version {version[:40]!r}"
     return version, None
 
 
@@ -185,9 +240,21 @@ def _write_cache(path: Path, version: str) -> None:
             temporary.replace(target)
 
 
-def candidates(explicit: str | None = None, *, fresh: bool = False) -> tuple[Candidate, ...]:
+def candidates(
+    explicit: str | None = None, *, fresh: bool = False, program: Program = MACAULAY2_PROGRAM
+) -> tuple[Candidate, ...]:
     """Test all candidates and return them in the order of choice (the output of `m2bridge doctor`)."""
-    return tuple(check_candidate(origin, path, fresh=fresh) for origin, path in candidate_paths(explicit))
+    paths = candidate_paths(explicit, program)
+    return tuple(check_candidate(origin, path, fresh=fresh, program=program) for origin, path in paths)
+
+
+def find_msolve() -> EngineInfo | None:
+    """Return the first working msolve; None if there is none."""
+    for origin, path in candidate_paths(program=MSOLVE_PROGRAM):
+        candidate = check_candidate(origin, path, program=MSOLVE_PROGRAM)
+        if candidate.info is not None:
+            return candidate.info
+    return None
 
 
 def find_engine(explicit: str | None = None) -> EngineInfo:

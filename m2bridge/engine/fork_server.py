@@ -18,7 +18,7 @@ from m2bridge.engine.base import Engine, EngineInfo, Listener, Outcome, Run
 from m2bridge.engine.supervisor_process import (
     FIXED_SEED,
     LOAD_SCRIPT,
-    Command,
+    Macaulay2Command,
     SupervisorProcess,
     path_of,
     run_with_retries,
@@ -62,7 +62,7 @@ class ForkServerEngine(Engine):
     def __init__(self, info: EngineInfo, *, recycle_after: int = 1000) -> None:
         if sys.platform != "linux":
             raise InputError("the fork server requires Linux; on other systems use warm=False")
-        self._command = Command(path=path_of(info), expression=SERVER, preload=False, warm=True)
+        self._command = Macaulay2Command(path=path_of(info), expression=SERVER, preload=False, warm=True)
         self._info = info
         self._recycle_after = recycle_after
         self._initialize()

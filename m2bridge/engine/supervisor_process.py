@@ -1,4 +1,4 @@
-"""Start a supervisor, the process between Python and Macaulay2, and run scripts through it.
+"""Start a supervisor, the process between Python and an engine (Macaulay2, msolve), and run scripts through it.
 
 Only this process holds the socket to the supervisor. When the socket closes, the supervisor kills all processes that it started.
 :class:`ProcessEngine` starts a supervisor for each script.
@@ -19,8 +19,9 @@ import sys
 import threading
 import time
 import weakref
+from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -53,28 +54,18 @@ _FILE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Command:
-    """The command that starts Macaulay2.
-
-    `expression` is evaluated at the start. `preload` loads the packages of Macaulay2's prompt. `warm` marks a Macaulay2 that
-    keeps running and forks a child for each script.
-    """
+class Command(ABC):
+    """The command that starts an engine. `warm` marks one that keeps running and forks a child for each script."""
 
     path: Path
-    expression: str
-    preload: bool = True
     warm: bool = False
 
+    @abstractmethod
     def arguments(self) -> list[str]:
-        """Return the path of Macaulay2 and its arguments."""
-        flags = ["-q", "--silent", "--stop", "--no-debug"]
-        if not self.preload:
-            flags.append("--no-preload")
-        version = f'<< "{VERSION_LINE}" << version#"VERSION" << endl << flush; '
-        return [str(self.path), *flags, "-e", version + self.expression]
+        """Return the program and its arguments. It prints its version, reads the name of the script from the gate and runs it."""
 
     def environment(self) -> dict[str, str]:
-        """Return the environment of Macaulay2, without any variable of the caller. Macaulay2's start script needs PATH."""
+        """Return the environment of the engine, without any variable of the caller. Macaulay2's start script needs PATH."""
         environment = {
             "PATH": os.pathsep.join((str(self.path.parent), "/usr/local/bin", "/usr/bin", "/bin")),
             "HOME": "/nonexistent",
@@ -85,9 +76,35 @@ class Command:
         return environment | _WARM_ENVIRONMENT if self.warm else environment
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Macaulay2Command(Command):
+    """The command that starts Macaulay2: `expression` is evaluated; `preload` loads the packages of its prompt."""
+
+    expression: str
+    preload: bool = True
+
+    def arguments(self) -> list[str]:
+        flags = ["-q", "--silent", "--stop", "--no-debug"]
+        if not self.preload:
+            flags.append("--no-preload")
+        version = f'<< "{VERSION_LINE}" << version#"VERSION" << endl << flush; '
+        return [str(self.path), *flags, "-e", version + self.expression]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MsolveCommand(Command):
+    """The command that starts msolve. It has no gate of its own: a shell waits there and is replaced by msolve."""
+
+    options: tuple[str, ...]
+
+    def arguments(self) -> list[str]:
+        wait = f'printf "{VERSION_LINE}%s\\n" "$("$0" -V)"; read -r file < ../gate; test -n "$file" || exit 0'
+        return ["/bin/sh", "-c", f'{wait}; exec "$0" "$@" -f "$file"', str(self.path), *self.options]
+
+
 def file_name(script: Script) -> str:
     """Return the file name of the script, which Macaulay2 prints in its error messages."""
-    return f"{script.name if _FILE_NAME.fullmatch(script.name) else 'script'}.m2"
+    return f"{script.name if _FILE_NAME.fullmatch(script.name) else 'script'}{script.suffix}"
 
 
 class SupervisorProcess:
@@ -233,6 +250,8 @@ def run_with_retries(
         succeeded = False
         try:
             run = supervisor.run(command, script, limits, listener=listener, info=info)
+            if info.version == UNKNOWN and supervisor.version is not None:
+                run = replace(run, engine=replace(info, version=supervisor.version))
             succeeded = info.version == UNKNOWN or supervisor.version in (None, info.version)
             if succeeded:
                 return run
@@ -254,7 +273,7 @@ def run_with_retries(
 
 
 class ProcessEngine(Engine):
-    """Runs each script in a new Macaulay2. Several threads may run scripts at the same time."""
+    """Runs each script in a new process, by default of Macaulay2. Several threads may run scripts at the same time."""
 
     def __init__(self, info: EngineInfo) -> None:
         self._info = info
@@ -266,9 +285,21 @@ class ProcessEngine(Engine):
 
     def run(self, script: Script, limits: Limits | None = None, listener: Listener | None = None) -> Run:
         """Run `script` until it ends or reaches a limit; thread-safe."""
+        return run_with_retries(
+            SupervisorProcess, self.command(script), script, limits or Limits(), listener, self._info
+        )
+
+    def command(self, script: Script) -> Command:
+        """Return the command that runs `script`."""
         expression = FIXED_SEED + LOAD_SCRIPT.replace("@GATE@", '"../gate"')
-        command = Command(path=self._path, preload=script.preload, expression=expression)
-        return run_with_retries(SupervisorProcess, command, script, limits or Limits(), listener, self._info)
+        return Macaulay2Command(path=self._path, preload=script.preload, expression=expression)
+
+
+class MsolveEngine(ProcessEngine):
+    """Runs each script in a new msolve, with the arguments of the script."""
+
+    def command(self, script: Script) -> Command:
+        return MsolveCommand(path=self._path, options=script.arguments)
 
 
 def path_of(info: EngineInfo) -> Path:

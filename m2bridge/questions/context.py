@@ -8,13 +8,14 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from m2bridge import protocol, scripts
 from m2bridge.alarm import suspended_alarm
-from m2bridge.engine import Engine, Run, open_engine
-from m2bridge.errors import InputError, LimitError, M2BridgeError, NoEngineError, TimeLimitError
+from m2bridge.engine import Engine, Run, open_engine, open_msolve
+from m2bridge.errors import EngineError, InputError, LimitError, M2BridgeError, NoEngineError, TimeLimitError
 from m2bridge.evidence import Evidence, labelled
 from m2bridge.families import Model
 from m2bridge.limits import Clock, LimitReached, Limits
@@ -85,6 +86,14 @@ class Context:
                 self._given = self._opened.enter_context(self._opener(warm=self._warm))
         return self._given
 
+    @cached_property
+    def msolve(self) -> Engine | None:
+        """Return the first msolve that works; None without one, or if engines are disabled."""
+        if self.engine_disabled:
+            return None
+        with suspended_alarm():
+            return open_msolve()
+
     def require_engine(self) -> None:
         """Raise NoEngineError now if there is no Macaulay2, not after minutes of other work."""
         _ = self.engine
@@ -139,6 +148,29 @@ class Context:
         self.scripts[-1] = replace(self.scripts[-1], values=short)
         return values, stopped
 
+    def run_msolve(
+        self, script: Script, read: Callable[[Run], S], *, share: float | None = None
+    ) -> tuple[S | None, str | None]:
+        """Run a job of msolve; return what `read` returns for the run, or None and the reason why there is no answer.
+
+        No failure of msolve is an error or a limit of the answer, because Macaulay2 can do all of its work.
+        """
+        if self.msolve is None:
+            return None, "there is no msolve"
+        with suspended_alarm():
+            run = self.msolve.run(script, self.clock.limits(self.limits, share))
+        self._remember(run)
+        use = {
+            "msolve": run.engine.version,
+            "origin": run.engine.origin,
+            "arguments": " ".join(script.arguments),
+        }
+        self.scripts[-1] = replace(self.scripts[-1], values=use)
+        try:
+            return read(run), None
+        except (EngineError, NoEngineError) as error:
+            return None, str(error)
+
     def _why_stopped(self, error: LimitError) -> str:
         """Name the limit that stopped a script; a share of the time is named as a share of what the user allowed."""
         if not isinstance(error, TimeLimitError) or self.clock.remaining is None:
@@ -174,7 +206,11 @@ class Context:
             self.keep.mkdir(parents=True, exist_ok=True)
             stem = self.keep / f"{script.name}-{script.sha256[:12]}"
             try:
-                for ending, text in ((".m2", script.text), (".out", run.stdout), (".err", run.stderr)):
+                for ending, text in (
+                    (script.suffix, script.text),
+                    (".out", run.stdout),
+                    (".err", run.stderr),
+                ):
                     stem.with_suffix(ending).write_text(text, encoding="utf-8")
             except OSError as error:
                 raise M2BridgeError(f"--keep {self.keep} cannot be written to: {error.strerror}") from None

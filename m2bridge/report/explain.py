@@ -61,7 +61,11 @@ def _sections(result: Result) -> Iterator[tuple[str, list[str]]]:
     if isinstance(result, TemplateValues):
         yield "How to repeat it", result.repeated()
     elif result.scripts:
-        yield "Macaulay2 scripts, in order", [*_steps(result)]
+        with_msolve = any(used.suffix == ".ms" for used in result.scripts)
+        heading = (
+            "Scripts of Macaulay2 and msolve, in order" if with_msolve else "Macaulay2 scripts, in order"
+        )
+        yield heading, [*_steps(result)]
 
 
 def _steps(result: Result) -> Iterator[str]:
@@ -71,7 +75,8 @@ def _steps(result: Result) -> Iterator[str]:
         purpose = "" if used.text is None else _first_comment(used.text)
         emitted = ", ".join(f"{tag} = {cut(value, 40)}" for tag, value in used.values.items())
         line = f"{number}. `{used.name}` (sha256 {used.sha256[:12]}){purpose}."
-        line += f" It emitted {cut(emitted, 4 * _LONGEST_EXPLAINED_VALUE)}." if emitted else ""
+        verb = "It was run with" if used.suffix == ".ms" else "It emitted"
+        line += f" {verb} {cut(emitted, 4 * _LONGEST_EXPLAINED_VALUE)}." if emitted else ""
         yield line + (" Its values are those of the answer." if used is final else "")
     if all(used.text is None for used in result.scripts):
         yield "Their texts are not available; `--save DIRECTORY` writes them to `scripts/` beside the record."

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from m2bridge.engine import candidates, discovery, find_engine
-from m2bridge.engine.install import PACKAGE, VERSION, WHEEL_BINARY, wheel_available
+from m2bridge.engine.install import MACAULAY2, wheel_available
 from m2bridge.errors import InputError, NoEngineError
 
 FAKE = """#!/bin/sh
@@ -55,11 +55,13 @@ def test_the_error_lists_ways_to_install_macaulay2() -> None:
 
 
 def test_order_of_choice(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    installed = machine / "data/m2bridge/engines" / f"{PACKAGE}-{VERSION}" / WHEEL_BINARY
+    installed = (
+        machine / "data/m2bridge/engines" / f"{MACAULAY2.package}-{MACAULAY2.version}" / MACAULAY2.binary
+    )
     expected = []
     for origin, path in (
         ("installed", installed),
-        ("wheel", machine / "site" / WHEEL_BINARY),
+        ("wheel", machine / "site" / MACAULAY2.binary),
         ("path", machine / "bin/M2"),
     ):
         fake(path)
@@ -92,7 +94,7 @@ def test_a_broken_macaulay2_is_skipped_with_a_reason(
     limits = discovery.Limits(wall_seconds=4.0, memory_bytes=None, output_bytes=2**16)
     monkeypatch.setattr(discovery, "PROBE_LIMITS", limits)
     fake(machine / "bin/M2", text)
-    good = fake(machine / "site" / WHEEL_BINARY)
+    good = fake(machine / "site" / MACAULAY2.binary)
     assert find_engine().path == good
     first, second = candidates()
     assert not first.works

@@ -58,7 +58,9 @@ def test_install_twice_then_remove(pip: Path) -> None:
     (pip / "the.whl").unlink()
     assert install.install(messages.append) == path
     assert "already installed" in messages[-1]
-    assert [directory.name for directory in install.remove()] == [f"{install.PACKAGE}-{install.VERSION}"]
+    assert [directory.name for directory in install.remove()] == [
+        f"{install.MACAULAY2.package}-{install.MACAULAY2.version}"
+    ]
     assert install.installed() == ()
     assert install.remove() == ()
     assert list(pip.glob("XDG_DATA_HOME/m2bridge/*")) == []
@@ -83,12 +85,12 @@ def test_a_bad_download_leaves_nothing(pip: Path, present: bool) -> None:
 
 def test_another_wheel_of_the_same_name_is_rejected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The real pip is used, with an index that contains a manipulated wheel."""
-    name = f"passagemath_macaulay2-{install.VERSION}"
+    name = f"passagemath_macaulay2-{install.MACAULAY2.version}"
     with zipfile.ZipFile(tmp_path / f"{name}-py3-none-any.whl", "w") as archive:
         archive.writestr("sage_wheels/bin/M2", "#!/bin/sh\ntouch pwned\n")
         archive.writestr(
             f"{name}.dist-info/METADATA",
-            f"Metadata-Version: 2.1\nName: {install.PACKAGE}\nVersion: {install.VERSION}\n",
+            f"Metadata-Version: 2.1\nName: {install.MACAULAY2.package}\nVersion: {install.MACAULAY2.version}\n",
         )
         archive.writestr(
             f"{name}.dist-info/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
@@ -143,3 +145,15 @@ def test_doctor_shows_why_an_explicit_engine_is_rejected(pip: Path, app: typer.T
     result = CliRunner().invoke(app, ["doctor", "--engine", "/nonexistent/M2"])
     assert result.exit_code == 4
     assert "no such file" in result.output
+
+
+def test_without_msolve_the_installation_succeeds(pip: Path, app: typer.Typer) -> None:
+    """The wheel that pip copies contains Macaulay2 only, so the test of msolve fails; `--msolve` alone is then an error."""
+    wheel(pip, GOOD)
+    result = CliRunner().invoke(app, ["engine", "install"])
+    assert result.exit_code == 0
+    assert "msolve is not installed" in result.output
+    assert [path.name for path in install.installed()] == ["M2"]
+    assert install.installed(install.MSOLVE) == ()
+    with pytest.raises(NoEngineError):
+        install.install(wheel=install.MSOLVE)

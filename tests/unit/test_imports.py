@@ -53,6 +53,7 @@ LEFT_OF = {
     "results": FOUNDATION,
     "engine": FOUNDATION | {"families", "scripts"},
     "protocol": FOUNDATION | {"frontends", "families", "scripts", "engine"},
+    "msolve": FOUNDATION | {"scripts", "engine", "protocol"},
     "certificates": FOUNDATION | {"linear", "programs", "frontends", "families", "results"},
     "bounds": FOUNDATION | {"linear", "programs", "frontends", "families", "symmetry", "certificates"},
     "checker": set(),  # checks certificates alone: nothing that helped to make them
