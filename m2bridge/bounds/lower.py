@@ -22,6 +22,8 @@ _image_dim = partial(Evidence, "image_dim", scope="generic")
 MOST_COLUMNS_BESIDE_THEOREM = 6000
 """Weights up to which the rank is computed although a theorem gives the dimension."""
 _REPEATS = 2
+_REPEATED_TWICE = 3000
+"""Larger ranks are repeated once."""
 
 Report = Callable[[str], None]
 
@@ -31,6 +33,9 @@ class RankContext(SearchContext, Protocol):
 
     limits: Limits
     progress: Report | None
+
+    def add_evidence(self, *evidence: Evidence) -> None:
+        """Add evidence for the answer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,12 +50,14 @@ class LowerBounds:
 def lower_bounds(context: RankContext, model: Model, *, p: int, upper: int) -> LowerBounds:
     """Return the rank of the network's Jacobian at a random point modulo p, with units in the place of exponentials.
 
-    Where the user's limit comes after the first rank, that is the answer.
+    Where the user's limit comes after the first rank, that is the answer. Where it comes before, the rank of the rows so far is
+    added to the evidence as a lower bound, and the limit is raised.
     """
     free, seed, limits, report = model.free, context.seed, context.limits, context.progress
     gauge = free.knowledge.gauge
     rank = partial(
-        generic_rank, free.program, p=p, seed=seed, held=gauge, upper=upper, memory_limit=limits.memory_bytes, report=report
+        generic_rank, free.program, p=p, seed=seed, held=gauge, upper=upper, memory_limit=limits.memory_bytes, report=report,
+        check=context.clock.check,
     )  # fmt: skip
     found = rank(samples=free.knowledge.samples)
     method = "Jacobian rank at a random integer point" + (" of the slice" if gauge.count else "")
@@ -66,18 +73,22 @@ def lower_bounds(context: RankContext, model: Model, *, p: int, upper: int) -> L
             "settled": found.settled, "heuristic": found.heuristic is not None,
         },
     )  # fmt: skip
+    if found.stopped is not None:
+        if found.heuristic is None:
+            context.add_evidence(item)
+        raise found.stopped
     if found.heuristic or found.rank >= upper:
         return LowerBounds(evidence=(item,), likely=found.rank, rank=found)
     best: GenericRank = found
     more: tuple[Evidence, ...] = ()
     with context.keep_partial("the same rank with other primes"):
         context.clock.check()
-        best, more = _repeated(free, found, seed=seed, upper=upper, limits=limits)
+        best, more = _repeated(context, free, found, upper=upper)
     return LowerBounds(evidence=(item, *more), likely=best.rank, rank=best)
 
 
 def _repeated(
-    model: Model, found: GenericRank, *, seed: int, upper: int, limits: Limits
+    context: RankContext, model: Model, found: GenericRank, *, upper: int
 ) -> tuple[GenericRank, tuple[Evidence, ...]]:
     """The same rank with other primes and seeds: the best of them, and the probability argument where the bounds do not meet.
 
@@ -88,14 +99,17 @@ def _repeated(
     generic one unless a point was special.
     """
     start = time.perf_counter()
-    others = primes_below(found.p - 1, count=_REPEATS, numbers=given_numbers(model))
-    runs = [
-        generic_rank(
-            model.program, p=q, seed=seed + k, held=model.knowledge.gauge, upper=upper, samples=found.samples,
-            grow=False, memory_limit=limits.memory_bytes,
-        )
-        for k, q in enumerate(others, start=1)
-    ]  # fmt: skip
+    repeats = _REPEATS if found.rank <= _REPEATED_TWICE else 1
+    others = primes_below(found.p - 1, count=repeats, numbers=given_numbers(model))
+    runs = []
+    for k, q in enumerate(others, start=1):
+        run = generic_rank(
+            model.program, p=q, seed=context.seed + k, held=model.knowledge.gauge, upper=upper, samples=found.samples,
+            grow=False, memory_limit=context.limits.memory_bytes, report=context.progress, check=context.clock.check,
+        )  # fmt: skip
+        if run.stopped is not None:
+            raise run.stopped
+        runs.append(run)
     best = max([found, *(run for run in runs if run.heuristic is None)], key=lambda run: run.rank)
     primes = [found.p, *others]
     chance: float | None = None  # degrees with exponentials are not bounded

@@ -6,51 +6,45 @@ What makes it fast, each step exact:
 2. where the output is V Z with a weight V that occurs nowhere else, the columns of V are eliminated by hand: they are the
    tokens Z, and with U the linear relations among the tokens, rank J = rows(V) * rank(Z) + rank(V dZ U);
 3. a few output coordinates often suffice: fewer rows can only lower the rank;
-4. elimination modulo p < 2^23 in BLAS (:mod:`m2bridge.linear.modular`).
+4. rows are added in blocks to a row space modulo p < 2^23, in BLAS (:mod:`m2bridge.linear.row_space`). What was reached after
+   any block is a rank, so that a limit of time leaves a lower bound, and the elimination ends at a proved upper bound.
 
-The number of samples grows until the rank meets the upper bound or two growths in a row leave it as it is.
+Samples are added until the rank meets the upper bound, or fresh samples with more output coordinates leave it as it is: a
+random row that lies in the row space shows that all of them do, but for a chance of degree / p.
 """
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import NamedTuple
-
-import numpy as np
 
 from m2bridge.errors import InputError, OutOfReachError
-from m2bridge.linear.modular import echelon_residues, eliminate_residues
+from m2bridge.limits import LimitReached
+from m2bridge.linear.modular import Interruption
 from m2bridge.linear.primes import LARGE_PRIME
 from m2bridge.linear.residues import field_of
-from m2bridge.programs.arithmetics import Array, PrimeFieldArithmetic, ZeroDenominatorError
+from m2bridge.linear.row_space import RowSpace
+from m2bridge.programs.arithmetics import ZeroDenominatorError
 from m2bridge.programs.exponentials import FormalExponentials, Units, formal_exponentials
-from m2bridge.programs.jacobians import (
-    LastLayer,
-    free_columns,
-    jacobian_rows,
-    last_layer,
-    output_seeds,
-    token_seeds,
-)
-from m2bridge.programs.points import NOTHING_HELD, Held, draw_inputs, draw_weights, entered
+from m2bridge.programs.jacobian_blocks import JacobianRows, RowName, Samples
+from m2bridge.programs.jacobians import LastLayer
+from m2bridge.programs.points import NOTHING_HELD, Held
 from m2bridge.programs.program import Program
-from m2bridge.programs.run import Lettered, evaluate
 
 MEMORY_LIMIT = 6 * 2**30
-_CHUNK_BYTES = 48 * 2**20
-_GROWTHS = 2
 _DRAWS = 20
 _STEP = 1_000_003
 """From the seed of a point to the next one, where a denominator was zero."""
 _FEW_OUTPUTS = 16
 """So many output entries of each input are looked at first, chosen at random: an input with many outputs may say little."""
+_MANY_OUTPUTS = 256
+"""So many output entries of a fresh sample are looked at to see whether the rank is stable."""
+_FRESH_SAMPLES = 2
+_LEAST_SHARE_FOR_ESTIMATE = 0.1
 
 Report = Callable[[str], None]
-_Pivots = tuple[Sequence[int], list[tuple[int, int]], Sequence[int]]
-"""Pivot columns, pivot rows as GenericRank has them, and independent tokens."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,6 +59,7 @@ class GenericRank:
     layer, token_pivots: the last layer that was eliminated, and independent columns of Z.
     samples, outputs: how many inputs, and output entries of each (or rows of V), were looked at.
     settled: whether the rank met the upper bound or did not grow with more samples.
+    stopped: the limit that ended the elimination; the rank is that of the rows before.
     exponentials: why units may stand in the place of exponentials; None for a rational program.
     heuristic: why the rank is no bound: the arguments of exponentials were not seen to be independent. None if it is one.
     """
@@ -80,6 +75,7 @@ class GenericRank:
     seed: int
     held: Held
     settled: bool = False
+    stopped: LimitReached | None = None
     exponentials: FormalExponentials | None = None
     heuristic: str | None = None
     seconds: float = 0.0
@@ -97,6 +93,7 @@ def generic_rank(  # noqa: PLR0913 -- options of one computation, all keywords w
     whole: bool = False,
     memory_limit: int | None = MEMORY_LIMIT,
     report: Report | None = None,
+    check: Interruption | None = None,
 ) -> GenericRank:
     """Rank over F_p of the Jacobian of a program at a random point, with as many random inputs as it takes.
 
@@ -114,6 +111,9 @@ def generic_rank(  # noqa: PLR0913 -- options of one computation, all keywords w
         Whether the columns of a last layer stay in the matrix, and are not eliminated.
     memory_limit
         Bytes; a rank that needs more is refused before it starts.
+    report, check
+        Functions that are called after each block of rows: with a sentence, and to look at the clock. With `check`,
+        a LimitReached ends the elimination and the rank that was reached is returned; the field `stopped` has the limit.
 
     Raises
     ------
@@ -126,7 +126,7 @@ def generic_rank(  # noqa: PLR0913 -- options of one computation, all keywords w
         try:
             return _rank_of_seed(
                 program, p=p, seed=own, held=held, upper=upper, samples=samples, grow=grow, whole=whole,
-                memory_limit=memory_limit, report=report,
+                memory_limit=memory_limit, report=report, check=check,
             )  # fmt: skip
         except ZeroDenominatorError:
             continue
@@ -135,113 +135,97 @@ def generic_rank(  # noqa: PLR0913 -- options of one computation, all keywords w
 
 def _rank_of_seed(  # noqa: PLR0913 -- options of one computation, all keywords with defaults
     program: Program, *, p: int, seed: int, held: Held, upper: int | None, samples: int | None, grow: bool, whole: bool,
-    memory_limit: int | None, report: Report | None,
+    memory_limit: int | None, report: Report | None, check: Interruption | None,
 ) -> GenericRank:  # fmt: skip
     """The rank at the point of one seed; ZeroDenominatorError where a denominator is zero there."""
     start = time.perf_counter()
     free = program.parameter_count - held.count
-    most = free if upper is None else min(upper, free)
     work = _RankWork(program, p, seed, held, whole=whole)
-    size = work.first_size(samples)
-    best: GenericRank | None = None
-    unchanged = 0
-    while True:
-        needed = work.memory(size)
-        if memory_limit is not None and needed > memory_limit:
-            if best is not None:
-                break
-            raise OutOfReachError(
-                f"the rank needs {needed / 2**30:.1f} GB, more than the {memory_limit / 2**30:.1f} GB allowed; "
-                "increase --memory",
-                estimate=needed,
-            )
-        if report:
-            report(f"rank over F_{p}: {work.width} columns, {size.samples} samples, {needed / 2**20:.0f} MB")
-        found = work.rank(size)
-        better = best is None or found.rank > best.rank
-        best, unchanged = (found, 0) if better or best is None else (best, unchanged + 1)
-        if best.rank >= most or unchanged >= _GROWTHS or not (program.inputs and grow):
-            break
-        size = work.next_size(size)
-    settled = best.rank >= most or unchanged >= _GROWTHS or not program.inputs
-    return replace(best, settled=settled, seconds=time.perf_counter() - start)
+    progress = _Progress(report, check, most=free if upper is None else min(upper, free), start=start)
+    size, settled = work.first_size(samples), False
+    stopped: LimitReached | None = None
+    try:
+        _require_memory(work.memory(size), memory_limit)
+        work.add_samples(size, progress)
+        while program.inputs and grow and not settled and work.rank < progress.most:
+            before, size = work.rank, work.fresh_samples(size)
+            work.add_samples(size, progress)
+            settled = work.rank == before
+            if not settled:
+                size = work.more_samples(size)
+                work.add_samples(size, progress)
+    except LimitReached as reached:
+        if check is None or not work.rank:
+            raise
+        stopped = reached
+    settled = settled or work.rank >= progress.most or not (program.inputs or stopped)
+    return replace(work.result(), settled=settled, stopped=stopped, seconds=time.perf_counter() - start)
 
 
-class _Size(NamedTuple):
-    """How many samples, how many output entries of each (or rows of the last layer)."""
+def _require_memory(needed: int, limit: int | None) -> None:
+    if limit is not None and needed > limit:
+        raise OutOfReachError(
+            f"the rank needs {needed / 2**30:.1f} GB, more than the {limit / 2**30:.1f} GB allowed; "
+            f"increase --memory to {math.ceil(needed / 2**30)}G",
+            estimate=needed,
+        )
 
-    samples: int
-    outputs: int
+
+@dataclass(frozen=True, slots=True)
+class _Progress:
+    """What a rank reports after each block: its share of `most`, and the time that it still takes; `check` may end it."""
+
+    report: Report | None
+    check: Interruption | None
+    most: int
+    start: float
+
+    def step(self, rank: int, rows: int) -> None:
+        """Report how far the elimination is. With x = rank / most it has done 3 x^2 - 2 x^3 of its operations."""
+        if self.check is not None:
+            self.check()
+        if self.report is None:
+            return
+        text = f"rank over F_p: {rank} of at most {self.most} after {rows} rows"
+        x = rank / max(1, self.most)
+        seconds = time.perf_counter() - self.start
+        if x > _LEAST_SHARE_FOR_ESTIMATE and seconds > 1:
+            text += f", about {seconds * (1 / (3 * x**2 - 2 * x**3) - 1):.0f} s left"
+        self.report(text)
 
 
 class _RankWork:
-    """A rank that is being computed: the point, and the columns that are asked for."""
+    """A rank that is being computed: the point, the columns, and the space of the rows so far, each with its name.
+
+    Rows are named as in :class:`GenericRank`.
+    """
 
     def __init__(self, program: Program, p: int, seed: int, held: Held, *, whole: bool) -> None:
         self.program, self.p, self.seed, self.held = program, p, seed, held
-        self.layer = None if whole else last_layer(program, held)
-        self.arithmetic = PrimeFieldArithmetic(field_of(p))
         formal = None if program.rational else formal_exponentials(program, p=p, seed=seed)
         self.heuristic = formal if isinstance(formal, str) else None
         self.exponentials = None if isinstance(formal, str) else formal
         relations = {} if self.exponentials is None else self.exponentials.relations
-        self.units = Units(program, relations, p=p, seed=seed)
-        self.weights = entered(self.arithmetic, draw_weights(program, p, seed, held))
-        self.columns = free_columns(program, held, self.layer)
-        self.width = len(self.columns)
+        self.jacobian = JacobianRows(program, Units(program, relations, p=p, seed=seed), held, whole=whole)
+        self.layer, self.width = self.jacobian.layer, self.jacobian.width
+        self.space = RowSpace(field_of(p), self.width)
+        self.rows: list[RowName] = []
+        self.size = Samples(0, 0, 0)
 
-    # -- how many samples ---------------------------------------------------------------------------------
+    @property
+    def rank(self) -> int:
+        return self.space.rank + (self.layer.outputs * len(self.jacobian.tokens) if self.layer else 0)
 
-    def first_size(self, samples: int | None) -> _Size:
-        if self.layer is None:
-            rows = self.program.output_count
-            if not self.program.inputs:
-                return _Size(1, rows)
-            rows = min(rows, _FEW_OUTPUTS)
-            return _Size(samples or math.ceil(1.05 * self.width / rows) + 2, rows)
-        tokens, outputs = self.layer.columns, self.layer.few(analytic=not self.program.polynomial)
-        unknowns = self.width + outputs * self.layer.width
-        return _Size(samples or max(2, math.ceil(1.03 * unknowns / (outputs * tokens)) + 2), outputs)
-
-    def next_size(self, size: _Size) -> _Size:
-        most = min(self.layer.outputs, self.layer.width, 2 * size.outputs) if self.layer else size.outputs
-        return _Size(math.ceil(1.5 * size.samples) + 1, most)
-
-    def memory(self, size: _Size) -> int:
-        """Bytes of the matrix (and a copy of it), of a block of the reverse pass, and of the values."""
-        per_sample = self._per_sample(size)
-        chunk = max(per_sample, min(_CHUNK_BYTES, size.samples * per_sample))
-        pairs = zip(self.program.instructions, self.program.sees_inputs, strict=True)
-        values = 8 * size.samples * sum(item.size for item, seen in pairs if seen)
-        matrix = 8 * size.samples * self._rows(size) * max(1, self.width)
-        return (1 if self.layer else 2) * matrix + 2 * chunk + values + 48 * 2**20
-
-    def _rows(self, size: _Size) -> int:
-        """Rows of the Jacobian for each sample."""
-        return size.outputs * self.layer.columns if self.layer else size.outputs
-
-    def _per_sample(self, size: _Size) -> int:
-        """Bytes of the reverse pass for one sample; nothing is pulled back to constants."""
-        largest = max(item.size for item in self.program.instructions if item.operation != "constant")
-        return 8 * self._rows(size) * (2 * largest + 3 * max(1, self.width))
-
-    # -- the work -----------------------------------------------------------------------------------------
-
-    def rank(self, size: _Size) -> GenericRank:
-        """The rank at so many samples, with its pivots."""
-        inputs = draw_inputs(self.program, self.p, self.seed, size.samples)
-        point = self.weights | entered(self.arithmetic, inputs, "N")
-        values = evaluate(self.program, self.arithmetic, point, self.units)
-        columns, rows, tokens = (self._eliminated if self.layer else self._plain)(values, size)
-        own = self.layer.outputs * len(tokens) if self.layer else 0
+    def result(self) -> GenericRank:
+        """The rank of the rows so far, with its pivots."""
         return GenericRank(
-            rank=own + len(columns),
-            columns=tuple(self.columns[list(columns)].tolist()),
-            rows=tuple(rows),
+            rank=self.rank,
+            columns=tuple(self.jacobian.columns[list(self.space.pivot_columns)].tolist()),
+            rows=tuple(self.rows[row] for row in self.space.pivot_rows),
             layer=self.layer,
-            token_pivots=tuple(tokens),
-            samples=size.samples,
-            outputs=size.outputs,
+            token_pivots=tuple(self.jacobian.tokens),
+            samples=self.size.stop,
+            outputs=self.size.outputs,
             p=self.p,
             seed=self.seed,
             held=self.held,
@@ -249,52 +233,51 @@ class _RankWork:
             heuristic=self.heuristic,
         )
 
-    def _plain(self, values: Sequence[Lettered], size: _Size) -> _Pivots:
-        """Pivots of the Jacobian of a few random output entries of each sample."""
-        rng = np.random.default_rng([self.seed, self.p, 5])
-        every, n = self.program.output_count, size.outputs
-        entries = np.stack([np.sort(rng.permutation(every)[:n]) for _ in range(size.samples)])
-        matrix = np.empty((size.samples, n, self.width))
-        for window in self._windows(size):
-            seeds = output_seeds(self.program, self.arithmetic, entries[window])
-            matrix[window] = self._block(values, seeds, window)
-        found = eliminate_residues(matrix.reshape(-1, self.width), self.arithmetic.field)
-        rows = [(row // n, int(entries[row // n, row % n])) for row in found.pivot_rows]
-        return found.pivot_columns, rows, ()
+    # -- how many samples ---------------------------------------------------------------------------------
 
-    def _eliminated(self, values: Sequence[Lettered], size: _Size) -> _Pivots:
-        """Pivots modulo the columns of the last weight V, and independent tokens."""
-        layer, field, outputs = self.layer, self.arithmetic.field, size.outputs
-        assert layer is not None
-        tokens = values[layer.tokens].array.reshape(size.samples, layer.width, layer.columns)
-        table = np.array(tokens.swapaxes(0, 1), order="C")  # a copy: it is overwritten
-        pivots, reduced = echelon_residues(table.reshape(layer.width, -1), field)
-        if not self.width:
-            return (), [], pivots
-        rank, total = len(pivots), reduced.shape[1]
-        free = np.setdiff1d(np.arange(total), pivots)
-        place = np.empty(total, dtype=np.int64)
-        place[np.concatenate([pivots, free]).astype(np.int64)] = np.arange(total)
-        # derivatives of the rows of V at each token, those at independent tokens first
-        matrix = np.empty((total, outputs, self.width))
-        forms = self.weights[layer.weight].array[:outputs]
-        seeds = {layer.tokens: token_seeds(self.program, self.arithmetic, layer, forms)}
-        for window in self._windows(size):
-            block = self._block(values, seeds, window).reshape(-1, outputs, layer.columns, self.width)
-            own = place[window.start * layer.columns : window.stop * layer.columns]
-            matrix[own] = block.swapaxes(1, 2).reshape(-1, outputs, self.width)
-        rest, relations = matrix[rank:], np.ascontiguousarray(reduced[:, free].T)
-        wide = outputs * self.width
-        field.subtract_product(rest.reshape(-1, wide), relations, matrix[:rank].reshape(-1, wide))
-        found = eliminate_residues(rest.reshape(-1, self.width), field)
-        rows = [(row % outputs, int(free[row // outputs])) for row in found.pivot_rows]
-        return found.pivot_columns, rows, pivots
+    def first_size(self, samples: int | None) -> Samples:
+        if self.layer is None:
+            rows = self.program.output_count
+            if not self.program.inputs:
+                return Samples(0, 1, rows)
+            rows = min(rows, _FEW_OUTPUTS)
+            return Samples(0, samples or math.ceil(1.05 * self.width / rows) + 2, rows)
+        tokens, outputs = self.layer.columns, self.layer.few(analytic=not self.program.polynomial)
+        unknowns = self.width + outputs * self.layer.width
+        return Samples(0, samples or max(2, math.ceil(1.03 * unknowns / (outputs * tokens)) + 2), outputs)
 
-    def _windows(self, size: _Size) -> list[slice]:
-        chunk = max(1, _CHUNK_BYTES // self._per_sample(size))
-        return [slice(k, min(k + chunk, size.samples)) for k in range(0, size.samples, chunk)]
+    def fresh_samples(self, size: Samples) -> Samples:
+        """Two more samples with more output entries of each: whether they raise the rank shows whether others would."""
+        if self.layer is None:
+            outputs = min(self.program.output_count, max(size.outputs, _MANY_OUTPUTS))
+        else:
+            outputs = min(self.layer.outputs, self.layer.width, 2 * size.outputs)
+        return Samples(size.stop, size.stop + _FRESH_SAMPLES, outputs)
 
-    def _block(self, values: Sequence[Lettered], seeds: dict[int, Lettered], window: slice) -> Array:
-        """Rows of the Jacobian at some samples: (samples, rows, columns)."""
-        part = [v.like(v.array[window]) if v.lead else v for v in values]
-        return jacobian_rows(self.program, self.arithmetic, part, seeds, self.columns)
+    def more_samples(self, size: Samples) -> Samples:
+        outputs = size.outputs if self.layer else min(size.outputs, _FEW_OUTPUTS)
+        return Samples(size.stop, math.ceil(1.5 * size.stop) + 1, outputs)
+
+    def memory(self, size: Samples) -> int:
+        """Bytes of the row space (twice, when it grows), of some blocks of rows, and of what makes them."""
+        rows = min(self.width, size.count * self.jacobian.per_sample(size))
+        half = min(rows, self.width // 2)
+        space = 2 * half * (self.width - half)
+        blocks = 4 * min(rows, self.space.block_rows) * max(1, self.width)
+        return 8 * (space + blocks) + self.jacobian.memory(size) + 48 * 2**20
+
+    # -- the work -----------------------------------------------------------------------------------------
+
+    def add_samples(self, size: Samples, progress: _Progress) -> None:
+        """Add the rows of some samples, until the rank is as large as it can be."""
+        blocks = self.jacobian.blocks(size, self.space.block_rows)
+        self.size = size
+        if self.rank >= progress.most:
+            return
+        for names, block in blocks:
+            self.rows += names
+            self.space.add(block)
+            if self.rank >= progress.most:
+                return
+            if len(names) == self.space.block_rows:  # a shorter block is the last one, or takes no time
+                progress.step(self.rank, self.space.added)

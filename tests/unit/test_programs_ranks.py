@@ -11,9 +11,11 @@ import pytest
 
 from m2bridge.errors import OutOfReachError
 from m2bridge.families import Model, from_callable, parse_spec
+from m2bridge.limits import LimitReached
+from m2bridge.linear import row_space
 from m2bridge.linear.primes import LARGE_PRIME
 from m2bridge.linear.residues import Mod
-from m2bridge.programs import ranks
+from m2bridge.programs import jacobian_blocks
 from m2bridge.programs.evaluation import input_form
 from m2bridge.programs.jacobians import last_layer
 from m2bridge.programs.points import Held
@@ -76,7 +78,7 @@ def test_all_routes_have_one_rank(seed: int, monkeypatch: pytest.MonkeyPatch) ->
     assert generic_rank(program).rank == expected
     assert generic_rank(program, samples=1).rank == expected
     assert generic_rank(program, p=32003).rank == expected
-    monkeypatch.setattr(ranks, "last_layer", lambda *_: None)
+    monkeypatch.setattr(jacobian_blocks, "last_layer", lambda *_: None)
     plain = generic_rank(program)
     assert plain.layer is None
     assert plain.rank == expected
@@ -102,7 +104,7 @@ def test_held_weights_change_no_rank(spec: str, monkeypatch: pytest.MonkeyPatch)
     masks = {name: mask for name, mask in model.knowledge.gauge.masks.items() if name != last}
     more = Held(masks, {name: model.knowledge.gauge.values[name] for name in masks})
     assert generic_rank(program, held=more).rank == whole
-    monkeypatch.setattr(ranks, "last_layer", lambda *_: None)
+    monkeypatch.setattr(jacobian_blocks, "last_layer", lambda *_: None)
     assert generic_rank(program, held=model.knowledge.gauge).rank == whole
 
     def network(X: Any, **weights: Any) -> Any:
@@ -232,3 +234,33 @@ def test_an_entry_of_the_input_is_one_monomial() -> None:
     assert model.coordinate_count == 64, "x[8] does not occur"
     with pytest.raises(OutOfReachError, match="four times as many in all"):
         input_form(model.program, weights, most_products=1000)
+
+
+def test_what_was_reached_before_a_limit_is_a_rank(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(row_space, "_MOST_ROWS", 8)
+    program = parse_spec("mlp(widths=[6,6,4],r=2)").program
+    complete = generic_rank(program)
+    looks = []
+
+    def check() -> None:
+        looks.append(None)
+        if len(looks) == 3:
+            raise LimitReached("the time limit of 1 s was reached")
+
+    found = generic_rank(program, whole=True, check=check)
+    assert found.rank == 24
+    assert found.rank < complete.rank
+    assert not found.settled
+    assert found.stopped is not None
+    looks.clear()
+    with pytest.raises(LimitReached):
+        generic_rank(program, whole=True, report=lambda _: check())
+
+
+def test_the_rank_reports_its_progress(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(row_space, "_MOST_ROWS", 8)
+    program = parse_spec("mlp(widths=[6,6,4],r=2)").program
+    steps: list[str] = []
+    generic_rank(program, upper=54, whole=True, report=steps.append)
+    assert steps[0] == "rank over F_p: 8 of at most 54 after 8 rows"
+    assert len(steps) == 54 // 8  # the block that meets the upper bound is the last one

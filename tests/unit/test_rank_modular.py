@@ -10,6 +10,7 @@ from m2bridge.errors import InputError
 from m2bridge.linear.modular import echelon_residues, eliminate, kernel_mod, rank_mod, rank_over_q
 from m2bridge.linear.primes import LARGE_PRIME, is_prime
 from m2bridge.linear.residues import Field
+from m2bridge.linear.row_space import RowSpace
 
 
 def low_rank(rng: np.random.Generator, rows: int, columns: int, rank: int, p: int) -> np.ndarray:
@@ -117,3 +118,23 @@ def test_blocked_echelon_form_with_row_exchanges(shape: tuple[int, int]) -> None
     assert field.canonical(floats).tolist() == [
         [int(expected[i, j]) for j in range(shape[1])] for i in range(rank)
     ]
+
+
+@pytest.mark.parametrize("block", [1, 5, 40, 97])
+@pytest.mark.parametrize("p", [2, 101, LARGE_PRIME])
+def test_rows_in_blocks_have_the_echelon_form_of_the_matrix(p: int, block: int) -> None:
+    """Zero columns, equal rows and rows that begin with many zeros: pivots are not where they are sought first."""
+    rng = np.random.default_rng(5)
+    matrix = low_rank(rng, 97, 150, 60, p)
+    matrix[:, 3:90] *= rng.integers(0, 2, size=(97, 1))
+    matrix[10:14] = matrix[9]
+    matrix[:, :20] = 0
+    field = Field(p)
+    space = RowSpace(field, 150)
+    grown = [space.add(field.residues(matrix[k : k + block])) for k in range(0, 97, block)]
+    expected, rank = flint.nmod_mat(97, 150, (matrix % p).ravel().tolist(), p).rref()
+    pivots, form = space.echelon()
+    assert sum(grown) == space.rank == rank == len(pivots)
+    assert field.canonical(form).tolist() == [[int(expected[i, j]) for j in range(150)] for i in range(rank)]
+    minor = matrix[np.ix_(space.pivot_rows, space.pivot_columns)]
+    assert all(flint_rank(minor[:k, :k], p) == k for k in range(1, rank + 1))
