@@ -23,6 +23,8 @@ from m2bridge.literals import assignment
 
 SUFFIX = ".m2.j2"
 PARAMETERS_LINE = re.compile(r'^--%\s*include\s+"_params\.m2\.j2"\s*$', re.MULTILINE)
+_INCLUDE = re.compile(r'^--%\s*include\s+"([A-Za-z0-9_.]+)"\s*$', re.MULTILINE)
+_DEEPEST_INCLUDE = 8
 _LOADED = re.compile(r'\bload\s*"\./(_\w+)\.m2\.j2"')
 _DEFAULT = re.compile(r"^([a-zA-Z][a-zA-Z0-9]*)\s*=", re.MULTILINE)
 _PACKAGE = re.compile(r'^needsPackage "([A-Za-z0-9]+)";', re.MULTILINE)
@@ -94,6 +96,25 @@ _DECLARED: dict[Path, dict[str, str]] = {}
 def declare(path: Path) -> None:
     """Read a template outside the package; this process renders this text from now on, even if the file changes."""
     _DECLARED.setdefault(path.resolve().parent, {})[path.name] = declared_text(path)
+
+
+def declare_text(name: str, text: str) -> Path:
+    """Return a path by which this process renders a template that is given by its text, without a file."""
+    directory = Path("/no-file") / hashlib.sha256(text.encode()).hexdigest()
+    _DECLARED.setdefault(directory, {})[name] = text
+    return directory / name
+
+
+def with_includes(path: Path, depth: int = 0) -> str:
+    """Return the text of a template in which the files beside it that it includes are inserted."""
+    if depth > _DEEPEST_INCLUDE:
+        raise InputError(f"template {path.name}: files are included more than {_DEEPEST_INCLUDE} deep")
+
+    def insert(match: re.Match[str]) -> str:
+        file = path.with_name(match[1])
+        return with_includes(file, depth + 1) if file.is_file() else match[0]
+
+    return _INCLUDE.sub(insert, declared_text(path))
 
 
 @cache

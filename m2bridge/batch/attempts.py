@@ -15,7 +15,7 @@ from typing import Any
 
 from m2bridge import records
 from m2bridge.alarm import alarm
-from m2bridge.batch import registry
+from m2bridge.batch import registry, user_files
 from m2bridge.batch.policy import NO_ENGINE, JobOutcome, limits_of
 from m2bridge.engine import Engine, EngineInfo, Listener, Outcome, Run
 from m2bridge.engine.discovery import check_candidate
@@ -32,6 +32,7 @@ from m2bridge.errors import (
 )
 from m2bridge.families import parse_spec
 from m2bridge.limits import Clock, LimitReached, Limits
+from m2bridge.results import Result
 from m2bridge.scripts import Script
 
 LINUX = sys.platform == "linux"
@@ -159,11 +160,15 @@ def _outcome_after_engine_test(answer: dict[str, Any], engine: JobEngine) -> dic
 def _answer(
     job: dict[str, Any], engine: JobEngine, limits: Limits, clock: Clock, progress: Callable[[str], None]
 ) -> dict[str, Any]:
-    question = registry.job(job["analysis"])
-    result = question(
-        parse_spec(job["model"]), **registry.parameters_of(question, job.get("parameters", {})), engine=engine,
-        limits=limits, clock=clock, progress=progress,
-    )  # fmt: skip
+    result: Result
+    if "file" in job:
+        result = user_files.answer(job, engine=engine, limits=limits, clock=clock, progress=progress)
+    else:
+        question = registry.job(job["analysis"])
+        result = question(
+            parse_spec(job["model"]), **registry.parameters_of(question, job.get("parameters", {})), engine=engine,
+            limits=limits, clock=clock, progress=progress,
+        )  # fmt: skip
     document = json.loads(json.dumps(records.to_document(result), allow_nan=False))
     if result.agreement is False:
         message = "; ".join(str(conflict) for conflict in result.conflicts[:5])

@@ -15,7 +15,7 @@ from m2bridge.batch import registry
 from m2bridge.batch.expressions import Expression, parse
 from m2bridge.batch.grid import Axis, Grid, Point, axis_of, axis_with
 from m2bridge.batch.job import Job
-from m2bridge.batch.jobfile import COMMON, NAME, JobFile, Section
+from m2bridge.batch.jobfile import COMMON, FILE_ANALYSES, NAME, JobFile, Section
 from m2bridge.errors import InputError, OutOfReachError, ParseError, SpecError, suggestion
 from m2bridge.families import Model, catalogue, parse_spec
 from m2bridge.families.spec import Arguments, read, written
@@ -40,24 +40,24 @@ class Models:
         """Return the model of a spec and its name, if the user has given it one."""
         if text not in self._models:
             if text.strip().startswith("file:"):
-                named = parse_spec(f"file:{self._path_inside(text.strip().removeprefix('file:'))}")
+                named = parse_spec(f"file:{self.path_inside(text.strip().removeprefix('file:'))}")
                 model = parse_spec(named.spec)
             elif is_code(text):  # rejected without --allow-code; the job contains the recorded program
                 kind, path, name = parts_of(text)
-                named = model = parse_spec(f"{kind}:{self._path_inside(str(path))}:{name}")
+                named = model = parse_spec(f"{kind}:{self.path_inside(str(path))}:{name}")
             else:
                 named = model = parse_spec(text)
             self._models[text] = model, named.user.name
         return self._models[text]
 
-    def _path_inside(self, name: str) -> Path:
+    def path_inside(self, name: str, entry: str = "spec") -> Path:
         """Return the path of a file in the directory of the job file or below it. Raises InputError for any other path."""
         relative = PurePosixPath(name)
         path = self._directory / name
         is_inside = path.resolve().is_relative_to(self._directory.resolve())
         if relative.is_absolute() or ".." in relative.parts or not is_inside:
             raise InputError(
-                f"file:{name[:80]}: the file must be in the directory of the job file", argument="spec"
+                f"file:{name[:80]}: the file must be in the directory of the job file", argument=entry
             )
         return path
 
@@ -155,7 +155,7 @@ class SectionReader:
 
     def _check_names(self) -> None:
         """Check that the analyses and families exist, before the points are counted."""
-        names_of = {"analysis": sorted(registry.jobs()), "model": families()}
+        names_of = {"analysis": sorted([*registry.jobs(), *FILE_ANALYSES]), "model": families()}
         titles = {"analysis": "analysis", "model": "family"}
         for entry in ("analysis", "model", "spec"):
             for name in self._constants(entry):
@@ -173,11 +173,9 @@ class SectionReader:
         valid: list[str] = []
         if self.section.kind == "grid" and "spec" not in self.entries:
             valid = ["model", "when", *_union(self._constants("model"), families(), arguments_of)]
-        analyses = registry.jobs()
-        valid += _union(
-            self._constants("analysis"), list(analyses), lambda name: registry.options_of(analyses[name])
-        )
-        valid += ("analysis", "spec", *COMMON, "options")
+        analyses = [*registry.jobs(), *FILE_ANALYSES]
+        valid += _union(self._constants("analysis"), analyses, self._option_names)
+        valid += ("analysis", "spec", *COMMON, "options", *FILE_ANALYSES)
         checked_elsewhere = {"model", "when"}
         unknown = [
             key for key in self.entries if key not in {*valid, *checked_elsewhere} and NAME.fullmatch(key)
@@ -191,6 +189,10 @@ class SectionReader:
 
     # -- jobs ------------------------------------------------------------------------------------------------
 
+    def _option_names(self, analysis: str) -> Iterable[str]:
+        """Return the names of the options of an analysis; none for an analysis that does not take a list of analyses."""
+        return registry.options_of(registry.job(analysis)) if analysis in registry.jobs() else ()
+
     def _split(self, point: Point) -> tuple[Point, Point]:
         """Split the entries of a point into arguments of its model and options of its analysis."""
         excluded = {"analysis", "model", "spec"} | self.unknown
@@ -198,7 +200,7 @@ class SectionReader:
         if "spec" in point:
             return {}, entries
         explicit = self.entries.get("options") or {}
-        option_names = {*registry.options_of(registry.job(point["analysis"])), *explicit, "prime"}
+        option_names = {*self._option_names(point["analysis"]), *explicit, "prime"}
         arguments = {key: value for key, value in entries.items() if key not in option_names}
         options = {key: value for key, value in entries.items() if key in option_names}
         return arguments, options
@@ -220,22 +222,28 @@ class SectionReader:
             raise InputError('no model: set spec = "...", or model and its arguments', argument="analysis")
         arguments, options = self._split(point)
         for key, value in options.items():
-            _check_plain(key, value)
+            check_plain(key, value)
         spec = point["spec"] if "spec" in point else spec_of(point["model"], arguments)
         model, name = self.models.of(spec)
-        entries = self.entries
-        return Job(
+        return self._job_with(
+            point,
             analysis=question.name,
             analysis_version=question.result.VERSION,
             spec=model.spec,
             parameters=registry.parameters_of(question, options),
-            script_sha256=registry.script_sha256(question, model),
+            script_sha256=registry.templates_sha256(question.templates, model),
             size=model.parameter_count,
-            limits=self._limits(),
-            tags=tuple(dict.fromkeys(entries.get("tags", ()))),
-            priority=entries.get("priority", 0),
             name=name,
+        )
+
+    def _job_with(self, point: Point, **fields: Any) -> Job:
+        """Make a job of these fields with the limits, tags and priority of the section."""
+        return Job(
+            limits=self._limits(),
+            tags=tuple(dict.fromkeys(self.entries.get("tags", ()))),
+            priority=self.entries.get("priority", 0),
             sweep={key: value for key, value in point.items() if key in self.variables},
+            **fields,
         )
 
     def _report_point(self, point: Point, error: InputError) -> None:
@@ -291,7 +299,7 @@ def spec_of(family: str, arguments: Mapping[str, Any]) -> str:
     return written(family, **{k: tuple(v) if isinstance(v, list) else v for k, v in arguments.items()})
 
 
-def _check_plain(name: str, value: Any) -> None:
+def check_plain(name: str, value: Any) -> None:
     """Check that the value of an option is a number, a flag, a word, or a list of these."""
     for item in value if isinstance(value, list) else [value]:
         if type(item) not in (int, bool, float) and not (isinstance(item, str) and _WORD.fullmatch(item)):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import json
 from collections.abc import Mapping
@@ -10,12 +11,21 @@ from typing import Any
 
 from m2bridge.batch import registry
 from m2bridge.limits import Limits
+from m2bridge.questions import find
 from m2bridge.records import SCHEMA_VERSION
+
+
+@dataclass(frozen=True, slots=True)
+class UserFile:
+    """A file of the user that a job is about: a Macaulay2 template or an ideal."""
+
+    name: str
+    text: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """One question about one model.
+    """One question about one model, or one file of the user.
 
     The key is computed from the analysis, the spec, the parameters and all versions. Limits, tags and priority do not change the
     answer and are not part of the key.
@@ -35,6 +45,7 @@ class Job:
     priority: int = 0
     name: str | None = None
     sweep: Mapping[str, Any] = field(default_factory=dict)
+    file: UserFile | None = None
 
     def question(self, engine_version: str) -> dict[str, Any]:
         """Return everything that determines the answer."""
@@ -46,6 +57,7 @@ class Job:
             "parameters": dict(self.parameters),
             "schema_version": SCHEMA_VERSION,
             "script_sha256": self.script_sha256,
+            **({"file": self.file.text} if self.file else {}),
         }
 
     def key(self, engine_version: str) -> str:
@@ -64,11 +76,13 @@ class Job:
             "tags": list(self.tags),
             **({"name": self.name} if self.name else {}),
             **({"sweep": dict(self.sweep)} if self.sweep else {}),
+            **({"file": dataclasses.asdict(self.file)} if self.file else {}),
         }
 
     @property
     def title(self) -> str:
         """One line that identifies the job; parameters with default values are omitted."""
-        defaults = registry.parameters_of(registry.job(self.analysis), {})
+        is_template = self.analysis == "template"
+        defaults = {"seed": 0} if is_template else registry.parameters_of(find(self.analysis), {})
         parameters = [f"{k}={v}" for k, v in self.parameters.items() if k not in defaults or defaults[k] != v]
         return " ".join([self.analysis, self.name or self.spec, *parameters])

@@ -1,7 +1,8 @@
 """Read a job file (TOML or JSON) and split it into sections, jobs and grids; report all errors at once.
 
 An error is located by the path of its key, such as ``grid[2].d`` (counted from 0). A file that is not valid TOML or JSON is
-reported with the line and column given by the parser. Nothing in a job file is executed, and its size is limited before it is
+reported with the line and column given by the parser. Nothing in a job file is executed (a template that it names runs in the
+sandbox of Macaulay2), and its size is limited before it is
 expanded.
 """
 
@@ -25,6 +26,8 @@ LONGEST_TEXT = 2_000
 _TOP = ("defaults", "grid", "job")
 COMMON = ("timeout", "memory", "tags", "priority", "prime", "seed")
 _TAG = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_-]|\.(?!\.)){0,63}")
+FILE_ANALYSES = ("template", "ideal")
+"""Analyses of a file of the user, which the entry of the same name contains."""
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
 
 KeyPath = tuple[str | int, ...]
@@ -219,7 +222,9 @@ def _check_section(section: Section, mistakes: Mistakes) -> None:  # noqa: C901,
     if "analysis" not in entries:
         mistakes.add(section.path, f"this {section.kind} has no analysis")
     model_keys = [key for key in ("spec", "model") if key in entries]
-    if section.kind == "job" and model_keys != ["spec"]:
+    if entries.get("analysis") in FILE_ANALYSES:
+        _check_file_section(section, model_keys, mistakes)
+    elif section.kind == "job" and model_keys != ["spec"]:
         mistakes.add(section.path, "a job requires analysis and spec, e.g. spec = 'lightning(d=2,dp=1)'")
     elif len(model_keys) != 1:
         mistakes.add(
@@ -247,6 +252,17 @@ def _check_section(section: Section, mistakes: Mistakes) -> None:  # noqa: C901,
         mistakes.add(section.path_of("priority"), "priority must be an integer; larger ones run first")
     if not isinstance(entries.get("options", {}), dict):
         mistakes.add(section.path_of("options"), "options must be a table")
+
+
+def _check_file_section(section: Section, model_keys: list[str], mistakes: Mistakes) -> None:
+    """Check which of the entries template, ideal, spec and model a section about files of the user has."""
+    analysis = section.entries["analysis"]
+    if analysis not in section.entries:
+        mistakes.add(section.path, f"the analysis {analysis} requires {analysis} = 'FILE'")
+    if analysis == "ideal" and model_keys:
+        mistakes.add(section.path_of(model_keys[0]), "an ideal has no model")
+    if len(model_keys) > 1 or (section.kind == "job" and "model" in model_keys):
+        mistakes.add(section.path, "a template takes one model: spec, or in a grid model and its arguments")
 
 
 def _strings(value: Any) -> list[str]:

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 from m2bridge.batch.expansion import Models, SectionReader
 from m2bridge.batch.job import Job
-from m2bridge.batch.jobfile import JobFile
+from m2bridge.batch.jobfile import FILE_ANALYSES, JobFile, Section
 from m2bridge.batch.policy import larger
+from m2bridge.batch.user_files import FileSectionReader
 from m2bridge.limits import Limits
 
 MOST_JOBS = 100_000
@@ -32,7 +33,7 @@ def expand(file: JobFile, *, limits: Limits | None = None, most_jobs: int = MOST
     """
     mistakes = file.mistakes
     models = Models(file.path.parent)
-    readers = [SectionReader(section, file, models, limits or Limits()) for section in file.sections]
+    readers = [_reader_for(section)(section, file, models, limits or Limits()) for section in file.sections]
     points_of_sections = [(reader, reader.points(most_jobs)) for reader in readers]
     total = sum(len(points) for _, points in points_of_sections)
     if total > most_jobs:
@@ -49,6 +50,12 @@ def expand(file: JobFile, *, limits: Limits | None = None, most_jobs: int = MOST
         mistakes.add((), "the file has no jobs: every grid is empty, or no point satisfies its filter")
     mistakes.raise_if_any()
     return Plan(tuple(jobs.values()), duplicates)
+
+
+def _reader_for(section: Section) -> type[SectionReader]:
+    """Return the class that expands a section. One with errors in its file entry is expanded as any other."""
+    analysis = section.entries.get("analysis")
+    return FileSectionReader if analysis in FILE_ANALYSES and analysis in section.entries else SectionReader
 
 
 def _merged(first: Job, second: Job) -> Job:

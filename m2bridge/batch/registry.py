@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import inspect
 import json
 import re
 import types
 import typing
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal, Union
@@ -113,21 +114,19 @@ def _has_type(kind: Any, value: Any) -> bool:  # noqa: PLR0911 -- one case for e
     return False
 
 
-def script_sha256(question: Question[Any, Any], model: Model) -> str:
-    """Return a hash of all templates on which the answer may depend: those of the question and that of the model.
+def templates_sha256(templates: Iterable[str | Path], model: Model | None) -> str:
+    """Return a hash of all templates on which the answer may depend: `templates` and that of the model.
 
     For a family of another package the hash includes its program, because such a family has no version.
     """
-    try:
-        partial: str | Path | None = model.m2_partial
-    except M2BridgeError:
-        partial = None
-    templates = _templates_sha256(
-        (*question.templates, *_ALWAYS, *([partial] if partial is not None else []))
-    )
-    if type(model).__module__.startswith("m2bridge."):
-        return templates
-    return _sha256([templates, model.program.sha256])
+    partial: str | Path | None = None
+    if model is not None:
+        with contextlib.suppress(M2BridgeError):
+            partial = model.m2_partial
+    digest = _templates_sha256((*templates, *_ALWAYS, *([partial] if partial is not None else [])))
+    if model is None or type(model).__module__.startswith("m2bridge."):
+        return digest
+    return _sha256([digest, model.program.sha256])
 
 
 @cache

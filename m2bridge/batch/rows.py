@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from dataclasses import dataclass
 from functools import lru_cache
@@ -11,8 +12,21 @@ from m2bridge.batch.expressions import Expression
 from m2bridge.batch.store import Store
 from m2bridge.errors import InputError, M2BridgeError, RecordError
 from m2bridge.families.spec import read as read_spec
+from m2bridge.questions.custom_template import BY_SCRIPT, DECLARABLE
 
-COLUMNS = ("key", "analysis", "model", "family", "outcome", "prime", "seed", "seconds", "attempts", "size")
+COLUMNS = (
+    "key",
+    "analysis",
+    "model",
+    "family",
+    "outcome",
+    "field",
+    "prime",
+    "seed",
+    "seconds",
+    "attempts",
+    "size",
+)
 """The columns of every row, for all questions and models."""
 _LONGEST_FACT = 200
 
@@ -60,9 +74,12 @@ def read_rows(store: Store) -> StoreRows:
 
 
 def _order(row: Row) -> list[tuple[bool, Any]]:
-    """Sort by analysis, size, model, prime, seed; unknown values come first."""
-    names = ("analysis", "size", "model", "prime", "seed", "key")
-    return [(row[name] is not None, row[name]) for name in names]
+    """Sort by analysis, size, model, prime, seed; unknown values come first. Rows of a template are sorted by its parameters."""
+    order = [(row[name] is not None, row[name]) for name in ("analysis", "size", "model")]
+    if row["analysis"] == "template":
+        numbers = [(name, value) for name, value in row.items() if type(value) is int and name not in COLUMNS]
+        order.append((True, (row["name"], numbers)))
+    return order + [(row[name] is not None, row[name]) for name in ("prime", "seed", "key")]
 
 
 def row_of(record: dict[str, Any]) -> Row:
@@ -70,8 +87,11 @@ def row_of(record: dict[str, Any]) -> Row:
     job = record["job"]
     parameters = job["parameters"]
     prime = parameters.get("prime", parameters.get("field"))
+    result = record["result"] or {}
     row: Row = {**_arguments(job["model"]), **parameters, **job.get("sweep", {})}
-    for name, value in (record["result"] or {}).items():
+    if job["analysis"] == "template":
+        row |= _emitted(result.get("values", {}))
+    for name, value in result.items():
         short = isinstance(value, str) and len(value) <= _LONGEST_FACT
         if short or isinstance(value, bool | int | float | None):
             row.setdefault(name, value)
@@ -89,10 +109,36 @@ def row_of(record: dict[str, Any]) -> Row:
         "outcome": record["outcome"],
         "prime": prime if isinstance(prime, int) else None,
         "seed": parameters.get("seed"),
+        "field": _field(row, result),
         "seconds": record["seconds"],
         "attempts": len(record["attempts"]),
         "size": job["size"],
     }
+
+
+def _emitted(values: dict[str, Any]) -> Row:
+    """Return the values that a template emitted, without long ones, and their certainty."""
+    short = {name: value for name, value in values.items() if len(json.dumps(value)) <= _LONGEST_FACT}
+    certainty = values.get("certainty")
+    return short | {"certainty": certainty if certainty in DECLARABLE else BY_SCRIPT}
+
+
+def _field(row: Row, result: dict[str, Any]) -> str | None:
+    """Return the field over which the answer was computed: QQ or F_p; None if it is not known."""
+    if isinstance(result.get("field"), str):
+        return str(result["field"])
+    options = result.get("options") or {}
+    candidates = (
+        result.get("characteristic"),
+        options.get("prime"),
+        options.get("field"),
+        row.get("field"),
+        row.get("prime"),
+    )
+    field = next((value for value in candidates if value is not None), None)
+    if isinstance(field, int):
+        return f"F_{field}" if field else "QQ"
+    return field if isinstance(field, str) else None
 
 
 @lru_cache(maxsize=4096)

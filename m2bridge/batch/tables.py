@@ -16,7 +16,7 @@ from m2bridge.batch.rows import COLUMNS
 from m2bridge.errors import InputError, visible
 
 FORMATS = ("table", "csv", "json")
-_FIRST = ("analysis", "model", "prime", "seed", "outcome")
+_FIRST = ("analysis", "model", "field", "seed", "outcome")
 _LAST = ("certainty", "seconds")
 _QUANTITIES = ("image_dim", "generic_fiber_dim", "codim", "degree", "singular_dim", "boundary_dim")
 """The quantities that a table shows first, if the records have them."""
@@ -24,6 +24,7 @@ _NOT_QUANTITIES = frozenset(
     {"schema_version", "analysis_version", "peak_memory_bytes", "key", *COLUMNS, *_FIRST, *_LAST}
 )
 _MOST_QUANTITIES = 3
+_MOST_EMITTED = 6
 _LONGEST_UNFOLDED, _LEAST_FOLDED, _GAP = 20, 8, 3
 """If a table is too wide, columns with cells longer than the first number are folded first, down to the second number; the
 third is the space between columns."""
@@ -44,20 +45,23 @@ def choose_columns(rows: Sequence[dict[str, Any]], wanted: str | None, *, everyt
     count: Counter[str] = Counter()
     for row in rows:
         count.update(name for name, value in row.items() if type(value) is int and name in _QUANTITIES)
+    most = _MOST_QUANTITIES if count else _MOST_EMITTED
     if not count:
         for row in rows:
             hidden = _NOT_QUANTITIES | _arguments(row)
             count.update(name for name, value in row.items() if type(value) is int and name not in hidden)
-    quantities = [name for name, _ in count.most_common(_MOST_QUANTITIES)]
+    quantities = [name for name, _ in count.most_common(most)]
     quantities.sort(key=list(available).index)
-    first = [name for name in _FIRST if name not in ("prime", "seed") or _distinguishes(rows, name)]
+    first = [name for name in _FIRST if name not in ("field", "seed") or _distinguishes(rows, name)]
     return [*first, *quantities, *_LAST]
 
 
 def _distinguishes(rows: Sequence[dict[str, Any]], name: str) -> bool:
     """Return whether there are rows with the same analysis and model but different values of a parameter."""
     seen: dict[tuple[str, str], Any] = {}
-    return any(seen.setdefault((row["analysis"], row["model"]), row[name]) != row[name] for row in rows)
+    return any(
+        seen.setdefault((row["analysis"], row["model"]), row.get(name)) != row.get(name) for row in rows
+    )
 
 
 def _arguments(row: dict[str, Any]) -> set[str]:

@@ -7,6 +7,8 @@ The contract, which is that of the package's own templates:
 * values are sent with ``emit("tag", value)`` as soon as they are known: integers, booleans, null, one-line strings, and lists of
   these (anything else as ``toString``); a tag is a lower-case letter, then lower-case letters, digits and underscores, and is
   sent once; ``announce "text"`` names a step; ``emitEnd()`` is the last line;
+* ``emit("field", "QQ")`` and ``emit("certainty", "numeric")`` declare what the values are: the field, and whether they are
+  ``computed``, ``probable`` or ``numeric``;
 * with a model, the script also has ``R``, ``weights`` and ``coordinates`` of that model.
 
 For example::
@@ -34,14 +36,24 @@ from m2bridge.certainty import Certainty
 from m2bridge.engine.base import Engine
 from m2bridge.errors import InputError, OutputError, ScriptError
 from m2bridge.families.base import Model
-from m2bridge.limits import Limits
+from m2bridge.limits import Clock, Limits
 from m2bridge.literals import NAME
 from m2bridge.questions.kernel import Context
 from m2bridge.results import Result, register_result
-from m2bridge.scripts import line_in_template
+from m2bridge.scripts import declare_text, declared_parameters, declared_text, line_in_template
 from m2bridge.views import View, cut
 
 BY_SCRIPT = "computed by your script"
+DECLARABLE = ("computed", "probable", "numeric")
+"""The certainties that a template may emit about its values."""
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """A template given by its name and its text, without a file."""
+
+    name: str
+    text: str
 
 
 @register_result
@@ -49,7 +61,8 @@ BY_SCRIPT = "computed by your script"
 class TemplateValues(Result):
     """What a user's template emitted, by tag, in the order of emission; `complete` when it reached its last line.
 
-    m2bridge has checked nothing about these values but their form: the certainty is the template's own affair.
+    m2bridge has checked nothing about these values but their form. Two tags have a meaning: ``field`` names the field (``QQ``),
+    and ``certainty`` is ``computed``, ``probable`` or ``numeric``.
     """
 
     ANALYSIS: ClassVar[str] = "template"
@@ -66,8 +79,9 @@ class TemplateValues(Result):
 
     @property
     def sure(self) -> str:
-        """Whose word the values are: no certainty is known of them."""
-        return BY_SCRIPT
+        """The certainty that the template declares, otherwise that its values were computed by it."""
+        declared = _declared_certainty(self.values)
+        return BY_SCRIPT if declared is None else f"{declared.value}, as your script declares"
 
     def view(self) -> View:
         end = "complete" if self.complete else "incomplete: stopped before the last line"
@@ -93,16 +107,16 @@ class TemplateValues(Result):
 
 
 def run_template(  # noqa: PLR0913 -- what every question takes, as users write it
-    path: Path, parameters: Mapping[str, object] | None = None, *, model: Model | None = None, prime: int | None = None,
-    engine: Engine | None = None, seed: int = 0, limits: Limits | None = None, keep: Path | None = None,
-    progress: Callable[[str], None] | None = None,
+    template: Path | Template, parameters: Mapping[str, object] | None = None, *, model: Model | None = None,
+    prime: int | None = None, engine: Engine | None = None, seed: int = 0, limits: Limits | None = None, keep: Path | None = None,
+    progress: Callable[[str], None] | None = None, clock: Clock | None = None,
 ) -> TemplateValues:  # fmt: skip
     """Run a template of one's own and return what it emitted.
 
     Parameters
     ----------
-    path: the ``.m2.j2`` file.
-    parameters: values for the parameters it declares.
+    template: the ``.m2.j2`` file, or a template without a file.
+    parameters: values for the parameters it declares. If it declares ``seed`` or ``p``, these are the seed and the prime.
     model: a model whose ``R``, ``weights`` and ``coordinates`` the script gets; `prime` is then the field's characteristic
         (32003 unless given).
 
@@ -112,36 +126,61 @@ def run_template(  # noqa: PLR0913 -- what every question takes, as users write 
         The template cannot be rendered, Macaulay2 stops in it (fields `line`, in the file, and `run`), or what it prints is not
         what :mod:`m2bridge.protocol` reads.
     """
-    if not path.name.endswith(".m2.j2"):
-        raise InputError(f"template {path}: the name of a template ends in .m2.j2")
-    if not path.is_file():
-        raise InputError(f"template {path} does not exist")
+    path = _path_of(template)
+    text = declared_text(template) if isinstance(template, Path) else template.text
     given = dict(parameters or {})
-    if model is not None:
+    declared = declared_parameters(text)
+    if "seed" in declared and seed:
+        given.setdefault("seed", seed)
+    if model is not None or ("p" in declared and prime is not None):
         given.setdefault("p", 32003 if prime is None else prime)
     context = Context(
-        engine=engine, prime=prime, seed=seed, limits=limits or Limits(), keep=keep, progress=progress
+        engine=engine,
+        prime=prime,
+        seed=seed,
+        limits=limits or Limits(),
+        keep=keep,
+        progress=progress,
+        clock=clock,
     )
     try:
         values, limit = context.run_template(path, given, model)
     except (ScriptError, OutputError) as error:
-        raise _mistake(path, error) from error
+        raise _mistake(path.name, text, error) from error
     finally:
         context.close()
     return context.build_result(
         TemplateValues, model="none" if model is None else model.spec, options=json.loads(json.dumps(given, default=str)),
-        certainty=Certainty.PROBABLE, limit=limit, template=path.name, complete=values.complete, values=dict(values),
+        certainty=_declared_certainty(values) or Certainty.COMPUTED, limit=limit, template=path.name,
+        complete=values.complete, values=dict(values),
     )  # fmt: skip
 
 
-def _mistake(path: Path, error: ScriptError | OutputError) -> InputError:
+def _path_of(template: Path | Template) -> Path:
+    """Return the path by which the template is rendered."""
+    if isinstance(template, Template):
+        return declare_text(template.name, template.text)
+    if not template.name.endswith(".m2.j2"):
+        raise InputError(f"template {template}: the name of a template ends in .m2.j2")
+    if not template.is_file():
+        raise InputError(f"template {template} does not exist")
+    return template
+
+
+def _declared_certainty(values: Mapping[str, Any]) -> Certainty | None:
+    """Return the certainty that a template emits about its values; proofs and theorems need more than its word."""
+    word = values.get("certainty")
+    return Certainty(word) if word in DECLARABLE else None
+
+
+def _mistake(name: str, text: str, error: ScriptError | OutputError) -> InputError:
     """An error in a user's own template, with its line in the user's file where that is known."""
-    line, told = None, f"template {path.name}: {error.message}"
+    line, told = None, f"template {name}: {error.message}"
     if isinstance(error, ScriptError) and error.line:
-        line = line_in_template(path.read_text(encoding="utf-8"), error.run.script.text, error.line)
+        line = line_in_template(text, error.run.script.text, error.line)
         if line:
             place = f"line {line} (line {error.line} of the rendered script, saved by --keep), column {error.column}"
-            told = f"template {path.name}, {place}: Macaulay2 stopped: {error.said}"
+            told = f"template {name}, {place}: Macaulay2 stopped: {error.said}"
     return InputError(told, line=line, run=error.run)
 
 

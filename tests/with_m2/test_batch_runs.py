@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from m2bridge import cli, records
+from m2bridge.batch.entry import run_batch
 from m2bridge.batch.store import Store
 from m2bridge.engine import Engine
 from m2bridge.families import parse_spec
@@ -230,3 +231,40 @@ def test_wrong_files_and_directories_exit_2(tmp_path: Path, capsys: pytest.Captu
         assert cli.main([str(word) for word in arguments]) == 2, arguments
         assert len(capsys.readouterr().err.strip().splitlines()) == 1, arguments
     assert not (tmp_path / "s").exists()
+
+
+def test_a_batch_of_a_template_and_of_ideals(tmp_path: Path) -> None:
+    """A sweep over a user's template and files with ideals: values are columns, and a second run computes nothing."""
+    (tmp_path / "own.m2.j2").write_text(
+        'n = 3;\np = 32003;\nseed = 0;\nrendered = false;\n--% include "_params.m2.j2"\n--% include "helper.m2.j2"\n'
+        'setRandomSeed seed;\nemit("field", if p == 0 then "QQ" else "F_" | toString p);\n'
+        'emit("deg", degree quadrics((if p == 0 then QQ else ZZ/p)[vars(0..n-1)], n));\nemit("seed_used", seed);\nemitEnd();\n'
+    )
+    (tmp_path / "helper.m2.j2").write_text("quadrics = (S, n) -> ideal random(S^1, S^{n-1:-2});\n")
+    (tmp_path / "curve.m2").write_text("ideal(x*y - z^2)\n")
+    (tmp_path / "jobs.toml").write_text(
+        '[[grid]]\nanalysis = "template"\ntemplate = "own.m2.j2"\nn = "2..3"\np = [0, 101]\nseed = [1, 2]\n'
+        '[[grid]]\nanalysis = "ideal"\nideal = "curve.m2"\nfield = ["QQ", 101]\n'
+    )
+    result = run_batch(tmp_path / "jobs.toml", tmp_path / "store", workers=1)
+    assert result.outcomes == {"complete": 10}
+    rows = result.rows('analysis == "template"')
+    assert [(row["n"], row["deg"], row["field"]) for row in rows if row["seed"] == 1] == [
+        (2, 2, "QQ"), (2, 2, "F_101"), (3, 4, "QQ"), (3, 4, "F_101"),
+    ]  # fmt: skip
+    assert all(row["seed_used"] == row["seed"] for row in rows)
+    assert {row["certainty"] for row in rows} == {"computed by your script"}
+    assert [(row["degree"], row["field"]) for row in result.rows('analysis == "ideal"')] == [
+        (2, "QQ"), (2, "F_101"),
+    ]  # fmt: skip
+    again = run_batch(tmp_path / "jobs.toml", tmp_path / "store", workers=1)
+    assert sum(again.state.cached.values()) == 10
+
+
+def test_an_error_in_a_template_of_a_batch_is_a_bad_job(tmp_path: Path) -> None:
+    (tmp_path / "own.m2.j2").write_text('rendered = false;\n--% include "_params.m2.j2"\nerror "wrong";\n')
+    jobs = tmp_path / "jobs.toml"
+    jobs.write_text('[[job]]\nanalysis = "template"\ntemplate = "own.m2.j2"\n')
+    result = run_batch(jobs, tmp_path / "store", workers=1)
+    assert result.outcomes == {"bad-job": 1}
+    assert "line 3" in result.rows()[0]["message"]
