@@ -5,6 +5,7 @@
 * slice: the free entries of the gauge slice (:func:`m2bridge.families.attention_knowledge.gauge_slice`);
 * virtual: the virtual weights (M_i, L) of Henry, Marchetti and Kohn, Eq. 8, in their determinantal varieties;
 * layers: what each layer's function can depend on, for several heads and skip connections, up to changes of basis between layers;
+* found: the weights minus the rank of the symmetries by structure (:mod:`m2bridge.symmetry.structure`);
 * ambient: the number of target coordinates;
 * span: the dimension of the linear span of the coordinates, expanded over QQ, where that is cheap and a gap is left;
 * found: vector fields and compositions that are searched in the program (:mod:`m2bridge.bounds.searched`), when the others leave
@@ -36,9 +37,12 @@ from m2bridge.families.perceptron import Perceptron
 from m2bridge.families.symbolic import symbolic_map
 from m2bridge.linear.modular import rank_mod, rank_over_q
 from m2bridge.programs.points import WEIGHTS, Held
-from m2bridge.programs.program import degrees
+from m2bridge.programs.program import Program, degrees
+from m2bridge.symmetry.structure import structural_rank, structure
 
 MOST_SYMMETRY_ENTRIES = 10_000_000
+MOST_FIELD_TERMS = 200_000
+"""A certificate lists vector fields with at most so many terms."""
 _MOST_EXPANDED, _MOST_MONOMIALS = 100, 20_000
 """So many coordinates are expanded, with at most so many monomials: a second or so."""
 
@@ -68,6 +72,9 @@ def upper_bounds(model: Model, *, p: int, seed: int) -> list[ModelBound]:
         bounds.append(ModelBound(evidence, {"kind": kind}))
     if model.knowledge.perceptron is not None:
         bounds += _by_widths(model.knowledge.perceptron, p=p, seed=seed)
+    structural = structural_bound(model, p=p, seed=seed)
+    if structural.value < min(b.value for b in bounds):
+        bounds.append(structural)
     if closed is not None and closed.value is not None and closed.value < min(b.value for b in bounds):
         bounds.append(ModelBound(_by_theorem("closed upper bound", closed.value, closed.citation)))
     return bounds
@@ -230,10 +237,32 @@ def _slice_point(model: Model, seed: int) -> Argument:
     return stream_point(model.program, seed, WEIGHTS, model.knowledge.gauge)
 
 
+def structural_bound(model: Model, *, p: int, seed: int) -> ModelBound:
+    """Subtract from the weights the rank of the symmetries that follow from the structure of the program."""
+    start, program = time.perf_counter(), model.free.program
+    rank = structural_rank(program, p=p, seed=seed)
+    method = "weights minus the rank of symmetries by structure"
+    evidence = proved_bound("found", method, program.parameter_count - rank, orbit_dim=rank)
+    evidence = replace(evidence, prime=p, seconds=time.perf_counter() - start, ancestry="program")
+    return ModelBound(evidence, _structural_argument(program, p, seed))
+
+
+def _structural_argument(program: Program, p: int, seed: int) -> Argument | None:
+    """Name the vector fields and the point at which they have the needed rank; None if there are too many."""
+    fields: list[list[Any]] = []
+    terms = 0
+    for field in structure(program).fields():
+        terms += len(field.terms)
+        if terms > MOST_FIELD_TERMS:
+            return None
+        fields.append(field.document)
+    point = {"seed": seed, "stream": WEIGHTS, "fixed": []}
+    return {"kind": "fields", "groups": [], "fields": fields, "prime": p, "weights": point}
+
+
 def symmetry_rank(model: Model, *, p: int, seed: int) -> int | None:
     """Return the rank over F_p of the infinitesimal symmetries at a random point; None if there are too many of them."""
-    # about the dimension of the groups, without building them: n^2 for each square size among the weights
-    size = sum(min(shape[-2:]) ** 2 if len(shape) > 1 else 1 for shape in model.parameters.values())
+    size = sum(symmetry.dim for symmetry in model.knowledge.symmetries)
     if size * model.parameter_count > MOST_SYMMETRY_ENTRIES:
         return None
     if not model.knowledge.symmetries:

@@ -144,7 +144,7 @@ def dimension(  # noqa: C901, PLR0915 -- bounds from the cheapest on; each uses 
     parameters, span = model.parameter_dim, ambient_dim(model)
     symmetry = _orbit_dim(model, uppers, p=p, seed=context.seed)
     if searched is not None and not model.knowledge.symmetries:
-        symmetry = searched.orbit_dim
+        symmetry = max(symmetry, searched.orbit_dim)
     expected = parameters - symmetry if span is None else min(parameters - symmetry, span)
     return context.build_result(
         Dimension,
@@ -179,6 +179,10 @@ def dimension(  # noqa: C901, PLR0915 -- bounds from the cheapest on; each uses 
 
 def _orbit_dim(model: Model, uppers: list[Evidence], *, p: int, seed: int) -> int:
     """The rank of the symmetries, from the upper bound that was found with it where there is one; else that of the slice."""
+    if not model.knowledge.symmetries:
+        return max(
+            (int(item.detail.get("orbit_dim", 0)) for item in uppers if item.witness == "found"), default=0
+        )
     for item in uppers:
         if item.witness == "symmetry" and item.detail.get("source") == model.spec:
             return int(item.detail["orbit_dim"])

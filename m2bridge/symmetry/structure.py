@@ -1,0 +1,109 @@
+"""All symmetries that follow from the structure of a program, and the dimension of their orbits.
+
+Groups act along axes of the weights (:mod:`m2bridge.symmetry.axis_groups`), biases are shifted (:mod:`m2bridge.symmetry.shifts`),
+and some weights are not used. Neither the search nor the dimension of the orbits becomes expensive for large widths, as long as
+each group moves some weight alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from m2bridge.linear.modular import rank_mod
+from m2bridge.programs.points import WEIGHTS, Integers, integers
+from m2bridge.programs.program import Program
+from m2bridge.symmetry.axis_groups import AxisGroup
+from m2bridge.symmetry.factored import factored
+from m2bridge.symmetry.fields import VectorField
+from m2bridge.symmetry.matrix_groups import matrix_groups
+from m2bridge.symmetry.shifts import Shift, shifts
+from m2bridge.symmetry.tori import tori
+
+MOST_ENTRIES = 50_000_000
+"""A matrix of vector fields at a point has at most so many entries; fields beyond that are not counted."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Structure:
+    """The symmetries that follow from the structure of a program: groups, shifts, and weights that are not used."""
+
+    parameters: int
+    groups: tuple[AxisGroup, ...]
+    shifts: tuple[Shift, ...]
+    unused: tuple[int, ...]
+
+    @property
+    def families(self) -> tuple[AxisGroup | Shift, ...]:
+        return (*self.groups, *self.shifts)
+
+    def fields(self) -> Iterator[VectorField]:
+        """List all vector fields."""
+        for family in self.families:
+            yield from family.fields()
+        yield from (VectorField(((i, 1, ()),)) for i in self.unused)
+
+    def rank(self, point: Integers, p: int) -> int:
+        """Return the rank of the fields at flat weights modulo p, which the dimension of generic orbits is at least.
+
+        A family that moves some weight alone, with full rank, is independent of the others and is counted first.
+        """
+        left, count = list(self.families), len(self.unused)
+        while left:
+            users = np.zeros(self.parameters, dtype=np.int64)
+            for family in left:
+                for entries in _blocks(family):
+                    users[entries] += 1
+            free = [family for family in left if _moves_alone(family, users, point, p)]
+            if not free:
+                break
+            count += free[0].dim
+            left.remove(free[0])
+        return count + _dense_rank(left, point, p)
+
+
+@lru_cache(maxsize=32)
+def structure(program: Program) -> Structure:
+    """Return the symmetries that follow from the structure of a program.
+
+    >>> from m2bridge.families import parse_spec
+    >>> found = structure(parse_spec("mlp(widths=[3,5,2],r=2,bias=true)").program)
+    >>> [(group.name, group.moved) for group in found.groups]
+    [('GL(1)^5', ('W1', 'b1', 'W2'))]
+    """
+    steps = factored(program)
+    matrices = matrix_groups(steps)
+    groups = (*(group for group, _ in matrices), *tori(steps, [labels for _, labels in matrices]))
+    return Structure(program.parameter_count, groups, tuple(shifts(steps)), steps.unused)
+
+
+def structural_rank(program: Program, *, p: int, seed: int) -> int:
+    """Return the dimension of orbits that the structure of a program shows; the image has at most the dimension that is left."""
+    return structure(program).rank(integers(seed, WEIGHTS, program.parameter_count, p), p)
+
+
+def _blocks(family: AxisGroup | Shift) -> list[np.ndarray]:
+    """Return the flat weights that each action of a family moves."""
+    if isinstance(family, AxisGroup):
+        return [action.entries for action in family.actions]
+    return family.entries()
+
+
+def _moves_alone(family: AxisGroup | Shift, users: np.ndarray, point: Integers, p: int) -> bool:
+    """Return whether a family moves some weight with full rank that nothing else moves."""
+    if isinstance(family, Shift):
+        return bool((users[family.entries()[0]] == 1).all())
+    alone = [action for action in family.actions if (users[action.entries] == 1).all()]
+    return any(family.is_free_on(action, point, p) for action in alone)
+
+
+def _dense_rank(families: list[AxisGroup | Shift], point: Integers, p: int) -> int:
+    """Return the rank of the fields of families by elimination; families that make the matrix too large are left out."""
+    rows: list[Integers] = []
+    for family in families:
+        if (len(rows) + family.dim) * len(point) <= MOST_ENTRIES:
+            rows += [field.at(point, p) for field in family.fields()]
+    return rank_mod(np.stack(rows), p) if rows else 0

@@ -1,0 +1,210 @@
+"""Tori that act along axes of the weights: the labels of all arrays solve linear equations, one for each step of the program."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
+from itertools import combinations
+from math import lcm, prod
+
+import numpy as np
+
+from m2bridge.symmetry.axis_factors import DisjointSets
+from m2bridge.symmetry.axis_groups import Action, AxisGroup, Labels, Node, entries_of, ordered_actions
+from m2bridge.symmetry.factored import FactoredProgram, Letters, Tensor
+
+_MOST_INDICES = 3
+"""A torus has one scaling for each tuple of at most so many indices."""
+
+
+def index_spaces(program: FactoredProgram) -> DisjointSets:
+    """Unite axes of tensors (place, (position,)) that have the same index."""
+    sets = DisjointSets()
+    for place, item in enumerate(program.tensors):
+        first: dict[int, Node] = {}
+        for k, letters in ((place, item.result), *zip(item.operands, item.letters, strict=True)):
+            for position, letter in enumerate(letters):
+                node = (k, (position,))
+                sets.join(first.setdefault(letter, node), node)
+    return sets
+
+
+def tori(program: FactoredProgram, known: Sequence[Labels]) -> list[AxisGroup]:
+    """Return tori with one scaling for each tuple of indices; larger tuples first, without scalings that were found before."""
+    sets = index_spaces(program)
+    spaces = [
+        [sets.root((k, (a,))) for a in range(len(item.shape))] for k, item in enumerate(program.tensors)
+    ]
+    choices = dict.fromkeys(
+        tuple(spaces[k][a] for a in axes)
+        for k, _ in program.weights()
+        for count in range(_MOST_INDICES + 1)
+        for axes in combinations(range(len(spaces[k])), count)
+    )
+    different = {frozenset(choice): choice for choice in choices if len(set(choice)) == len(choice)}
+    found, before = [], list(known)
+    for choice in sorted(different.values(), key=len, reverse=True):
+        for labels in _torus_labels(program, spaces, choice, before):
+            before.append(labels)
+            found.append(_torus(program, labels))
+    return found
+
+
+def _torus_labels(
+    program: FactoredProgram,
+    spaces: Sequence[Sequence[object]],
+    choice: tuple[object, ...],
+    before: Sequence[Labels],
+) -> list[Labels]:
+    """Solve for the labels of weights at tuples of axes in given index spaces, modulo solutions that were found before."""
+    unknowns: dict[Node, int] = {}
+    forms: dict[Node, dict[Node, Fraction]] = {}
+    equations: list[dict[Node, Fraction]] = []
+    for place, item in enumerate(program.tensors):
+        nodes = [(place, axes) for axes in _tuples(spaces[place], choice)]
+        if item.operation == "weight":
+            for node in nodes:
+                unknowns[node] = len(unknowns)
+                forms[node] = {node: Fraction(1)}
+            continue
+        own = {tuple(item.result[a] for a in axes): (place, axes) for _, axes in nodes}
+        forms |= {node: {} for node in own.values()}
+        for letters, parts in _by_letters(item, spaces, choice).items():
+            equations += _label_equations(item, own.get(letters), parts, forms)
+    equations += [
+        forms[node] for k in program.outputs for axes in _tuples(spaces[k], choice) for node in [(k, axes)]
+    ]
+    solutions = _kernel(equations, list(unknowns))
+    return _modulo(solutions, [_projected(labels, spaces, choice) for labels in before])
+
+
+def _tuples(spaces: Sequence[object], choice: Sequence[object]) -> Iterator[Letters]:
+    """List the tuples of axes that lie in the chosen index spaces."""
+    places = [[a for a, space in enumerate(spaces) if space == wanted] for wanted in choice]
+    if not all(places):
+        return
+    found: list[Letters] = [()]
+    for options in places:
+        found = [(*axes, a) for axes in found for a in options if a not in axes]
+    yield from found
+
+
+def _by_letters(
+    item: Tensor, spaces: Sequence[Sequence[object]], choice: tuple[object, ...]
+) -> dict[Letters, list[Node]]:
+    """Group the tuples of axes of the operands by their letters."""
+    found: dict[Letters, list[Node]] = {}
+    for k, letters in zip(item.operands, item.letters, strict=True):
+        for axes in _tuples(spaces[k], choice):
+            found.setdefault(tuple(letters[a] for a in axes), []).append((k, axes))
+    return found
+
+
+def _label_equations(
+    item: Tensor, result: Node | None, parts: Sequence[Node], forms: dict[Node, dict[Node, Fraction]]
+) -> list[dict[Node, Fraction]]:
+    """Set the label of a result and return the forms that must vanish, for one tuple of letters of a step."""
+    own = [forms[part] for part in parts]
+    if item.operation in ("exp", "softmax"):
+        return own
+    if item.operation in ("add", "scale", "opaque"):
+        equal = [_sum([own[0], _scaled(other, -1)]) for other in own[1:]]
+        if result is None or (item.operation == "add" and len(own) < len(item.operands)):
+            return [*equal, own[0]]
+        forms[result] = own[0]
+        return equal
+    total = _scaled(_sum(own), {"power": int(item.number), "reciprocal": -1}.get(item.operation, 1))
+    if result is None:
+        return [total]
+    forms[result] = total
+    return []
+
+
+def _sum(forms: Sequence[Mapping[Node, Fraction]]) -> dict[Node, Fraction]:
+    found: dict[Node, Fraction] = {}
+    for form in forms:
+        for node, c in form.items():
+            found[node] = found.get(node, Fraction(0)) + c
+    return {node: c for node, c in found.items() if c}
+
+
+def _scaled(form: Mapping[Node, Fraction], factor: int) -> dict[Node, Fraction]:
+    return {node: factor * c for node, c in form.items()}
+
+
+def _projected(labels: Labels, spaces: Sequence[Sequence[object]], choice: tuple[object, ...]) -> Labels:
+    """Return the labels, at tuples of fewer axes, of the product of all scalings with the same indices there; empty if none."""
+    found: Labels = {}
+    for (k, axes), label in labels.items():
+        inside = [[a for a in axes if spaces[k][a] == wanted] for wanted in choice]
+        if any(len(options) != 1 for options in inside):
+            return {}
+        node = (k, tuple(options[0] for options in inside))
+        found[node] = found.get(node, Fraction(0)) + label
+    return found
+
+
+def _kernel(equations: Sequence[Mapping[Node, Fraction]], unknowns: Sequence[Node]) -> list[Labels]:
+    """Return a basis of the labels at which all forms vanish."""
+    solved: dict[Node, dict[Node, Fraction]] = {}
+    for equation in equations:
+        rest = _reduced(equation, solved)
+        if not rest:
+            continue
+        pivot = next(iter(rest))
+        own = {node: -c / rest[pivot] for node, c in rest.items() if node != pivot}
+        solved = {node: _substituted(form, pivot, own) for node, form in solved.items()}
+        solved[pivot] = own
+    basis = []
+    for free in unknowns:
+        if free not in solved:
+            basis.append(
+                {free: Fraction(1)} | {n: form[free] for n, form in solved.items() if form.get(free)}
+            )
+    return basis
+
+
+def _reduced(
+    form: Mapping[Node, Fraction], solved: Mapping[Node, Mapping[Node, Fraction]]
+) -> dict[Node, Fraction]:
+    parts = [
+        {other: c * d for other, d in solved[node].items()} if node in solved else {node: c}
+        for node, c in form.items()
+    ]
+    return _sum(parts)
+
+
+def _substituted(
+    form: Mapping[Node, Fraction], pivot: Node, value: Mapping[Node, Fraction]
+) -> dict[Node, Fraction]:
+    return _reduced(form, {pivot: value}) if pivot in form else dict(form)
+
+
+def _modulo(solutions: Sequence[Labels], known: Sequence[Labels]) -> list[Labels]:
+    """Return those solutions that are independent of the known ones and of those before them, short ones first."""
+    solved: dict[Node, dict[Node, Fraction]] = {}
+    chosen = []
+    for number, labels in enumerate([*known, *sorted(solutions, key=len)]):
+        rest = dict(labels)
+        for pivot, row in solved.items():
+            if pivot in rest:
+                rest = _sum([rest, _scaled(row, -1 * rest[pivot])])  # type: ignore[arg-type]
+        if not rest:
+            continue
+        pivot = next(iter(rest))
+        solved[pivot] = {node: c / rest[pivot] for node, c in rest.items()}
+        if number >= len(known):
+            chosen.append(labels)
+    return chosen
+
+
+def _torus(program: FactoredProgram, labels: Labels) -> AxisGroup:
+    """Return the torus with the given labels, as integers without a common factor."""
+    common = lcm(*(label.denominator for label in labels.values()))
+    actions = []
+    for (k, axes), label in labels.items():
+        item = program.tensors[k]
+        entries = np.moveaxis(entries_of(item), axes, range(len(axes)))
+        size = prod(item.shape[a] for a in axes)
+        actions.append(Action(item.name, int(label * common), entries.reshape(1, size, -1)))
+    return AxisGroup("torus", actions[0].entries.shape[1], 1, ordered_actions(actions))

@@ -1,0 +1,128 @@
+"""Symmetries by structure: known groups of known networks, and every field is in the kernel of the Jacobian."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from m2bridge import from_callable
+from m2bridge.bounds.model_upper import symmetry_rank
+from m2bridge.families import parse_spec
+from m2bridge.linear.modular import rank_mod
+from m2bridge.linear.primes import LARGE_PRIME
+from m2bridge.programs.points import integers
+from m2bridge.programs.program import Program
+from m2bridge.symmetry.fields import jacobian_at, product_mod
+from m2bridge.symmetry.structure import Structure, structural_rank, structure
+from tests.networks import NETWORKS
+
+P = LARGE_PRIME
+
+
+def attention(Q, K, V, O, bQ, bK, bV, bO, x):  # noqa: E741
+    """Attention with two heads in one axis, as PyTorch modules write it."""
+    tokens, width = x.shape
+    q, k, v = ((x @ w.T + b).reshape(tokens, 2, width // 2) for w, b in ((Q, bQ), (K, bK), (V, bV)))
+    scores = np.einsum("thi,shi->hts", q, k)
+    mixed = np.einsum("hts,shi->thi", scores, v).reshape(tokens, width)
+    return mixed @ O.T + bO
+
+
+def fused(W, b, V, x):
+    """A gated layer whose two halves are slices of one linear map."""
+    h = W @ x + b
+    return V @ (h[:3] * h[3:])
+
+
+def convolution(c1, c2, L, x):
+    """Two one-dimensional convolutions with squares, flattened into a linear layer."""
+    h = np.stack([c1 @ x[i : i + 2] for i in range(4)], axis=1) ** 2
+    g = np.stack([np.einsum("oki,ki->o", c2, h[:, i : i + 2]) for i in range(3)], axis=1) ** 2
+    return L @ g.reshape(-1)
+
+
+def two_linear_layers(A, a, B, b, x):
+    return B @ (A @ x + a) + b
+
+
+ATTENTION = {**dict.fromkeys("QKVO", (4, 4)), "bQ": (4,), "bK": (4,), "bV": (4,), "bO": (4,)}
+USER = {
+    "attention with heads": from_callable(attention, ATTENTION, inputs={"x": (3, 4)}),
+    "fused gate": from_callable(fused, {"W": (6, 2), "b": (6,), "V": (2, 3)}, inputs={"x": (2,)}),
+    "convolution": from_callable(
+        convolution, {"c1": (3, 2), "c2": (2, 3, 2), "L": (2, 6)}, inputs={"x": (5,)}
+    ),
+    "linear layers": from_callable(
+        two_linear_layers, {"A": (3, 2), "a": (3,), "B": (2, 3), "b": (2,)}, inputs={"x": (2,)}
+    ),
+}
+
+
+def names(found: Structure) -> set[tuple[str, frozenset[str]]]:
+    return {(group.name, frozenset(name.split("[")[0] for name in group.moved)) for group in found.groups}
+
+
+def moves_nothing(program: Program) -> bool:
+    """Whether the Jacobian at random points kills every field by structure."""
+    weights = integers(1, 1, program.parameter_count, P).reshape(1, -1)
+    inputs = integers(2, 2, 4 * program.input_count, P).reshape(4, -1)
+    table = jacobian_at(program, P, weights, inputs).reshape(-1, program.parameter_count)
+    rows = np.stack([field.at(weights[0], P) for field in structure(program).fields()])
+    return not product_mod(rows, table.T, P).any()
+
+
+def test_heads_in_one_axis_have_a_group_each() -> None:
+    found = structure(USER["attention with heads"].program)
+    assert ("GL(2)^2", frozenset({"Q", "bQ", "K", "bK"})) in names(found)
+    assert ("GL(2)^2", frozenset({"V", "bV", "O"})) in names(found)
+
+
+def test_halves_of_a_linear_map_are_scaled_apart() -> None:
+    program = USER["fused gate"].program
+    assert structural_rank(program, p=P, seed=0) == 6  # h_i and h_(i+3) are scaled, and V undoes both
+
+
+def test_channels_are_scaled_through_convolutions_and_a_flattening() -> None:
+    program = USER["convolution"].program
+    assert structural_rank(program, p=P, seed=0) == 3 + 2  # one scaling for each channel
+
+
+@pytest.mark.parametrize("name", USER)
+def test_no_field_of_a_user_network_moves_the_function(name: str) -> None:
+    assert moves_nothing(USER[name].program)
+
+
+@pytest.mark.parametrize("item", NETWORKS, ids=lambda item: item[0])
+def test_no_field_of_a_network_moves_the_function(item) -> None:
+    program = from_callable(item[1], item[2], inputs=item[3] or None).program
+    if any(True for _ in structure(program).fields()):
+        assert moves_nothing(program)
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        "mlp(widths=[5,4,3],r=2,bias=true)",
+        "transformer(d=4,a=2,t=2,heads=2,hidden=3,r=2,layers=1)",
+        "deep-lightning(d=[3,3,3],a=[2,2],t=3)",
+    ],
+)
+def test_structure_shows_what_families_know(spec: str) -> None:
+    model = parse_spec(spec)
+    assert moves_nothing(model.program)
+    assert structural_rank(model.program, p=P, seed=0) == symmetry_rank(model, p=P, seed=0)
+
+
+def test_two_linear_layers_shift_the_inner_bias() -> None:
+    program = USER["linear layers"].program
+    found = structure(program)
+    assert [(item.moved, item.dim) for item in found.shifts] == [(("a", "b"), 3)]
+    # all affine maps from 2 to 2 coordinates are reached, 6 dimensions of 17; GL(3) and the shift have rank 12 with one relation
+    assert structural_rank(program, p=P, seed=0) == 11
+
+
+def test_rank_is_that_of_all_fields() -> None:
+    program = USER["attention with heads"].program
+    point = integers(0, 1, program.parameter_count, P)
+    rows = np.stack([field.at(point, P) for field in structure(program).fields()])
+    assert structure(program).rank(point, P) == rank_mod(rows, P)
