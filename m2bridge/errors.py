@@ -39,7 +39,7 @@ def suggestion(word: str, known: Sequence[str]) -> str:
     if near := get_close_matches(word, known, n=1):
         return f"did you mean {near[0]}?"
     shown = ", ".join(known[:12]) + (", ..." if len(known) > 12 else "")
-    return f"there are: {shown}" if known else "there are none"
+    return f"available: {shown}" if known else "none are available"
 
 
 def visible(text: str, but: str = "") -> str:

@@ -169,10 +169,10 @@ class Clock:
             )
 
 
-def raise_limit(limit: str) -> str:
+def limit_advice(limit: str) -> str:
     """Return the advice for an answer that a limit cut short: the option that the sentence about the limit names.
 
-    >>> raise_limit("script ideal ran out of memory; increase --memory")
-    'more --memory'
+    >>> limit_advice("script ideal ran out of memory; increase --memory")
+    'increase --memory'
     """
-    return "more --memory" if "--memory" in limit else "a longer --timeout"
+    return "increase --memory" if "--memory" in limit else "increase --timeout"

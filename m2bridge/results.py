@@ -281,7 +281,11 @@ def _unproved(result: Result) -> str | None:
         missing = [name for name in result.headline if name not in result.certified()]
     except (KeyError, TypeError, ValueError):  # no certificate of the record has this form
         missing = list(result.headline)
-    return f"The record is called proved and has no certificate for {', '.join(missing)}" if missing else None
+    return (
+        f"The record states the certainty proved but has no certificate for {', '.join(missing)}"
+        if missing
+        else None
+    )
 
 
 def _other_value(result: Result, item: Evidence) -> str | None:

@@ -35,7 +35,7 @@ def schema(analysis: str) -> dict[str, Any]:
     types_ = result_types()
     kind = types_.get(analysis)
     if kind is None:
-        raise InputError(f"there is no schema for {analysis!r}; there are: {', '.join(sorted(types_))}")
+        raise InputError(f"no schema for {analysis!r}; available: {', '.join(sorted(types_))}")
     properties = {
         "schema_version": {"const": SCHEMA_VERSION},
         "analysis": {"const": analysis},

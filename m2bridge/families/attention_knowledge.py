@@ -118,9 +118,11 @@ def causal_formula(network: AttentionNetwork) -> Formula | None:
     value = attention_dim(a, d) + d * dp
     if network.softmax:
         return cited(
-            value, "token 1 shows V, and token 2 shows x_2^T A (x_2 - x_1)", ("t >= 2", network.t >= 2)
+            value,
+            "token 1 determines V, and token 2 determines x_2^T A (x_2 - x_1)",
+            ("t >= 2", network.t >= 2),
         )
-    citation = f"{PAPER}, Corollary 3.3: token 2 has its coordinates, the terms of V x_1 x_1^T A x_2"
+    citation = f"{PAPER}, Corollary 3.3: its coordinates are the coefficients of V x_1 x_1^T A x_2 in the output of token 2"
     return _one_layer(value - 1, citation, network)
 
 

@@ -88,7 +88,7 @@ def jacobian(
         found = [model.coordinates(lifted), model.coordinate_jacobian(lifted)]
     else:
         if model.input_shape is None:
-            raise InputError(f"{model} has no inputs; ask for the Jacobian of its coordinates")
+            raise InputError(f"{model} has no inputs; use the Jacobian of its coordinates")
         points = entered(inputs)
         if tuple(points.shape[1:]) != model.input_shape:
             wanted = ", ".join(map(str, model.input_shape))

@@ -243,7 +243,7 @@ def _from_sympy(expression: Any, variables: Sequence[Any], where: str) -> Quotie
     from sympy.polys.polyerrors import BasePolynomialError
 
     if isinstance(expression, str):
-        raise InputError(f"{where} is a text; use from_text, which evaluates no code")
+        raise InputError(f"{where} is a string; use from_text, which evaluates no code")
     try:
         checked = sympy.sympify(expression, strict=True)
         if checked.has(sympy.Float):
@@ -346,7 +346,7 @@ def read_map(path: str | Path) -> PolynomialMap | RationalMap:  # noqa: C901 -- 
         if value is None:
             fail(key, f"the key {key!r} is missing")
         if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-            fail(key, f"{key} should be a list of texts")
+            fail(key, f"{key} should be a list of strings")
         return list(value)
 
     for key in document:
@@ -357,7 +357,7 @@ def read_map(path: str | Path) -> PolynomialMap | RationalMap:  # noqa: C901 -- 
     variables = strings("variables")
     name = document.get("name", file.stem)
     if not isinstance(name, str) or not name.isprintable() or len(name) > 200:
-        fail("name", "name should be a short line of text")
+        fail("name", "name should be a short string on one line")
     read_up_to = 0
 
     def read(item: str, where: str) -> Quotient:

@@ -105,7 +105,9 @@ class Attention(AttentionNetwork):
         else:
             degree = (2 * self.power + 1) ** self.layers
             if not self.softmax and degree > HIGHEST_DEGREE:
-                raise SpecError(f"functions of degree {degree} are of too high a degree")
+                raise SpecError(
+                    f"the degree {degree} of the functions is too large (at most {HIGHEST_DEGREE})"
+                )
             needed = "masks, tied weights, positions and powers of scores need parametrization=weights"
             self.need(self.parametrization == "weights", "parametrization", needed)
         self._check_coordinates()
@@ -117,17 +119,14 @@ class Attention(AttentionNetwork):
 
     def _check_coordinates(self) -> None:
         self.check_choice("coordinates", self.coordinate_system, ("segre", "full"))
-        virtual = "virtual weights exist for one head in each layer and no skip connections only"
+        virtual = "virtual weights require one head per layer and no skip connections"
         exist = self.parametrization != "virtual" or not (self.skip or self.multi_head)
         self.need(exist, "parametrization", virtual)
-        segre = (
-            "Segre coordinates compare two tokens of one layer: they need t >= 2, one layer and no skip connections; "
-            "use coordinates=full"
-        )
+        segre = "Segre coordinates require t >= 2, one layer and no skip connections; use coordinates=full"
         self.need(self.coordinate_system in (self._default_system, "full"), "coordinates", segre)
         plain = self.is_plain and not (self.softmax or self.skip or self.multi_head)
         alone = self.numbered or (plain and self.layers == 1)
-        self.need(alone, "d", "weights without numbers are those of one layer of lightning attention")
+        self.need(alone, "d", "unnumbered weights require a single layer of lightning attention")
 
     @property
     def written(self) -> dict[str, Any]:

@@ -86,7 +86,7 @@ class SpecFields(ABC):
         """Refuse a word that is not among `choices`."""
         if value not in choices:
             hint = suggestion(str(value), choices)
-            raise SpecError(f"{self.family}: {name}={value!r} is not known; {hint}", argument=name)
+            raise SpecError(f"{self.family}: {name}={value!r} is not valid; {hint}", argument=name)
 
     def check_exponents(self, r: int | tuple[int, ...], *exponents: int) -> None:
         """Refuse activations x^r that are of a high degree, or make the whole function so."""

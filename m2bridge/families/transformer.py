@@ -68,7 +68,7 @@ class Transformer(AttentionNetwork):
         super().check()
         degree = (3 * self.r) ** self.layers
         if not self.softmax and degree > HIGHEST_DEGREE:
-            raise SpecError(f"functions of degree {degree} are of too high a degree")
+            raise SpecError(f"the degree {degree} of the functions is too large (at most {HIGHEST_DEGREE})")
 
     @property
     def m2_parameters(self) -> dict[str, object]:
@@ -135,6 +135,4 @@ class Transformer(AttentionNetwork):
             # X -> X + U W X may change places with attention by other weights: together X plus a matrix of bounded rank
             perceptrons = min(perceptrons, attention_dim(self.layers * self.hidden, d))
         positions = d * self.t if self.positions else 0
-        return cited(
-            positions + self.layers * attention + perceptrons, "what each layer's function can depend on"
-        )
+        return cited(positions + self.layers * attention + perceptrons, "sum of upper bounds for the layers")

@@ -139,7 +139,7 @@ def _from_function(found: Any, path: Path, name: str) -> UserNetwork:
         shape = _shape(parameter.annotation)
         if shape is None or parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
             raise InputError(
-                f"{path}: {name} does not say the shape of {key!r}; write shapes as annotations, with lengths from 1 on, inputs "
+                f"{path}: {name} has no shape for {key!r}; write shapes as annotations, with lengths from 1 on, inputs "
                 f"after a star: def {name}(W1: (3, 2), W2: (1, 3), *, x: (2,))"
             )
         (inputs if parameter.kind is parameter.KEYWORD_ONLY else weights)[key] = shape

@@ -63,7 +63,7 @@ def _scaled(operation: Callable[[Array, Array], Array]) -> Callable[..., Array]:
 
 def _power(a: Array, exponent: Any) -> Array:
     if isinstance(exponent, float) and exponent != int(exponent):
-        raise NotPolynomialError(f"the power {exponent} is not a polynomial; use a whole number as exponent")
+        raise NotPolynomialError(f"the power {exponent} is not a polynomial; use an integer exponent")
     negative = isinstance(exponent, (int, float)) and exponent < 0
     return 1 / a**-exponent if negative else a**exponent
 
@@ -297,7 +297,7 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
 
 _ACTIVATION = "use a polynomial, for instance x**2, or SiLU, sigmoid or tanh, which are analytic"
 _NORM = "it divides by a square root; leave it out, or use BatchNorm in evaluation mode, which is affine"
-_VALUES = "it decides by values; use constants for what is decided"
+_VALUES = "its result depends on a comparison of values; use a constant mask"
 REFUSED: dict[str, str] = {
     **dict.fromkeys(
         ("relu", "leaky_relu", "hardtanh", "clamp", "clamp_min", "elu", "gelu", "abs", "prelu", "hardsigmoid",
@@ -310,7 +310,7 @@ REFUSED: dict[str, str] = {
     **dict.fromkeys(("native_dropout", "bernoulli", "rand", "randn", "rand_like", "randn_like", "rrelu_with_noise"),
                     "it is random; call module.eval() first"),
     **dict.fromkeys(("_native_batch_norm_legit_functional", "_native_batch_norm_legit"),
-                    "in training mode it divides by the batch's deviation; call module.eval() first"),
+                    "in training mode it divides by the standard deviation of the batch; call module.eval() first"),
     **dict.fromkeys(("log", "log_softmax", "_log_softmax", "logsumexp", "log1p", "log2"),
                     "logarithms are not supported; return the scores or the softmax itself"),
     **dict.fromkeys(("sin", "cos"), "sines and cosines of weights or inputs are not supported; keep them in a buffer"),

@@ -76,7 +76,7 @@ def read(file: CheckpointFile | Path, parameters: Mapping[str, Shape]) -> Checkp
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror or error}") from None
     rounded = f"rounded to the nearest fractions with denominators up to 2^{given.bits}"
-    how = "taken exactly as they stand" if given.bits is None else rounded
+    how = "converted exactly" if given.bits is None else rounded
     if path.suffix == ".json":
         return Checkpoint(weights=_rounded_lists(found, given.bits), note=f"{path.name}, numbers {how}")
     named, ignored = _by_name(found, parameters)
@@ -129,7 +129,7 @@ def _safetensors(path: Path) -> dict[str, np.ndarray]:
     data = path.read_bytes()
     length = int.from_bytes(data[:8], "little")
     if len(data) < 8 or length > len(data) - 8:
-        raise InputError(f"{path} is not a safetensors file: its header is cut off")
+        raise InputError(f"{path} is not a safetensors file: its header is truncated")
     try:
         header = json.loads(data[8 : 8 + length])
         header.pop("__metadata__", None)
@@ -157,7 +157,7 @@ def _pt(path: Path) -> dict[str, np.ndarray]:
     except Exception as error:
         raise InputError(
             f"{path} contains other objects than weights, or is damaged; save it with torch.save(module.state_dict(), ...)"
-            f"\n  PyTorch says: {str(error).splitlines()[0][:200]}"
+            f"\n  PyTorch reports: {str(error).splitlines()[0][:200]}"
         ) from None
     state = found.get("state_dict", found) if isinstance(found, Mapping) else found
     if not isinstance(state, Mapping) or not all(isinstance(v, torch.Tensor) for v in state.values()):
@@ -176,7 +176,7 @@ def read_json(document: str | bytes, name: str) -> dict[str, Any]:
     found = exact_json(document, name)
     if not isinstance(found, dict):
         raise InputError(
-            f"{name} should hold an object that maps weights to matrices, not a {type(found).__name__}"
+            f"{name} should contain an object that maps weights to matrices, not a {type(found).__name__}"
         )
     return found
 

@@ -78,11 +78,11 @@ def read_ideal(text: str, *, source: str = "the ideal") -> GivenIdeal:
         characteristic = 0 if ring["field"] == "QQ" else int(ring["field"].removeprefix("ZZ/"))
     bodies = [(place, body) for place, body in _bodies(plain) if body]
     if not bodies:
-        _fail(source, "there are no polynomials in it")
+        _fail(source, "it contains no polynomials")
     if variables is None:
         variables = list(dict.fromkeys(m.group(0) for _, body in bodies for m in NAME.finditer(body)))
     if not variables:
-        _fail(source, "there are no variables in it; declare them in a line `variables: x, y`")
+        _fail(source, "it contains no variables; declare them in a line `variables: x, y`")
     starts = [0, *(match.end() for match in re.finditer("\n", plain))]
     polynomials = []
     for i, (place, body) in enumerate(bodies, 1):
@@ -147,7 +147,7 @@ def _read_mrdi(text: str, source: str) -> GivenIdeal:
         label = document["_type"]["params"]
         ring = document["_refs"][label] if isinstance(label, str) else label
         if document["_type"]["name"] not in ("Ideal", "MPolyIdeal"):
-            raise ValueError(f"it holds the type {document['_type']['name']!r}, not an ideal")
+            raise ValueError(f"it contains the type {document['_type']['name']!r}, not an ideal")
         names = ring["data"].get("variables") or ring["data"]["symbols"]
         characteristic = _characteristic(ring["_type"]["params"])
         variables = tuple(names)

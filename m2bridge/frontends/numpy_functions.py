@@ -280,7 +280,7 @@ _HINTS = {
     "linalg.norm": "the squared norm is (x * x).sum()",
     "std": "a root is not a polynomial; the variance is np.var(x)",
     "fft.fft fft.ifft fft.rfft imag": "complex numbers are two real ones; use constant matrices of math.cos and math.sin",
-    "sort argsort argmax argmin min amin median unique partition ptp": "an order of recorded values is not polynomial",
+    "sort argsort argmax argmin min amin median unique partition ptp": "a comparison of recorded values is not polynomial",
     "less greater equal not_equal less_equal greater_equal array_equal allclose":
         "compare shapes and constants only; use np.where with a constant mask",
 }  # fmt: skip

@@ -88,7 +88,7 @@ def tensordot(a: Recorded, b: Recorded, axes: Any = 2) -> Recorded:
         axes = (range(a.ndim - axes, a.ndim), range(axes))
     mine, its = (array.axes(part) for array, part in zip((a, b), axes, strict=True))
     if len(mine) != len(its) or len(set(mine)) < len(mine) or len(set(its)) < len(its):
-        raise wrong_input("tensordot: as many axes of the first as of the second, each once")
+        raise wrong_input("tensordot: the two lists of axes must have equal length, without repetition")
     if [a.shape[k] for k in mine] != [b.shape[k] for k in its]:
         raise wrong_input(f"tensordot: arrays of shapes {a.shape} and {b.shape} do not fit along these axes")
     second = [mine[its.index(k)] if k in its else a.ndim + k for k in range(b.ndim)]

@@ -97,7 +97,7 @@ class PolynomialParser:
             rest = self.text[self.at :]
             self.start = self.at + len(rest) - len(rest.lstrip())
             if self.start < len(self.text):
-                self.fail(f"{self.text[self.start]!r} does not belong in a polynomial")
+                self.fail(f"{self.text[self.start]!r} is not allowed in a polynomial")
             self.kind, self.token = "end", ""
             return
         self.kind = match.lastgroup or ""
@@ -187,7 +187,7 @@ class PolynomialParser:
         self.advance()
         place = self.start
         if self.kind != "number":
-            self.fail(f"a polynomial is divided by integers only, found {self.found} after '/'")
+            self.fail(f"only division by an integer is allowed, found {self.found} after '/'")
         value = self.integer()
         if value == 0:
             self.fail("a division by zero", place)
@@ -206,14 +206,14 @@ class PolynomialParser:
             return 1
         self.advance()
         if self.kind != "number":
-            self.fail(f"an exponent is a number without sign, found {self.found}")
+            self.fail(f"an exponent must be a number without sign, found {self.found}")
         if len(self.token) > 9 or int(self.token) > self.limits.exponent:
             self.fail(f"the exponent {self.token[:20]} is above {self.limits.exponent}")
         value = self.integer()
         if self.token in ("^", "**"):
-            self.fail("a power of a power: put parentheses")
+            self.fail("a power of a power requires parentheses")
         if value == 0 and place is not None:
-            self.fail("a power 0 of parentheses is written 1", place)
+            self.fail("(...)^0 is not supported; write 1", place)
         return value
 
     def parenthesis(self) -> dict[Exponents, Coefficient]:

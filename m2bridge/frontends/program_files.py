@@ -32,7 +32,7 @@ FORMAT = "m2bridge program file 1"
 LARGEST_PROGRAM_FILE = 2**28
 """Bytes of a file with a program."""
 _KEYS = ("format", "name", "notes", "sha256", "program")
-_NAME = "name should be a short line of text"
+_NAME = "name should be a short string on one line"
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +93,8 @@ def _program_file(document: dict[str, Any]) -> ProgramFile:
     name, notes, text = document["name"], document["notes"], document["program"]
     need(document["format"] == FORMAT, f"format should be {FORMAT!r}")
     listed = isinstance(notes, list) and all(isinstance(note, str) for note in notes)
-    need(listed, "notes should be a list of texts")
-    need(isinstance(text, str), "program should be a text")
+    need(listed, "notes should be a list of strings")
+    need(isinstance(text, str), "program should be a string")
     program = parse_program(text)
     fits = document["sha256"] == program.sha256
     need(fits, f"sha256 is not the hash of the program, which is {program.sha256}")

@@ -52,9 +52,9 @@ _ADVICE = {
         "forward moves values to another device; take .to(device) and .cuda() out of forward, "
         "and call module.cpu() before from_torch",
     r"positional argument|unexpected keyword|missing \d+ required":
-        "forward takes another number of inputs than there are shapes ({shapes}); give a list of shapes, one for each input",
+        "the number of inputs of forward differs from the number of shapes ({shapes}); give a list of shapes, one for each input",
     r"tensor for argument #\d 'indices'|scalar types? (Long|Int)|tensors used as indices":
-        "forward takes whole numbers, such as tokens, for its input; keep them in a buffer, "
+        "forward takes integers, such as tokens, as input; keep them in a buffer, "
         "and give the embedded vectors as input",
     r"same dtype|(Half|Float|BFloat16|dtype).*(but found|!=|mismatch|expected)|(expected|found).*(Half|Float|dtype)":
         "forward mixes precisions; take .half(), .float() and dtype= out of it, since the module is read in float64",
@@ -177,7 +177,7 @@ class _Traced:
         shown = ", ".join(str(shape) for shape in self.shapes)
         for pattern, advice in _ADVICE.items():
             if re.search(pattern, text, re.IGNORECASE):
-                return InputError(f"{advice.format(shapes=shown)}\n  PyTorch says: {first_line(error)}")
+                return InputError(f"{advice.format(shapes=shown)}\n  PyTorch reports: {first_line(error)}")
         return InputError(f"torch.export cannot read the module: {first_line(error)}")
 
     def _check_mutations(self, signature: Any) -> None:
@@ -314,7 +314,7 @@ class _Traced:
                 gap = np.abs(own - theirs).max() if own.shape == theirs.shape else "another shape"
                 raise DisagreementError(
                     f"the recorded program differs from the module by {gap} at random weights and inputs; "
-                    "does forward depend on something else than its inputs, or change precision?"
+                    "check that forward depends only on weights and inputs, and does not change the precision"
                 )
 
 

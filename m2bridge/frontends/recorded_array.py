@@ -188,11 +188,11 @@ class Recorded(WithoutValues, NDArrayOperatorsMixin):
 
     def __pow__(self, exponent: Any) -> Recorded:
         if isinstance(exponent, Recorded):
-            raise not_polynomial("an exponent that depends on the network; exponents are constant integers")
+            raise not_polynomial("the exponent depends on the network; exponents must be constant integers")
         powers = self.recorder.constant(exponent)
         values: Any = self.recorder.value(powers)
         if any(n.denominator != 1 for n in values.flat):
-            raise not_polynomial("an exponent that is not an integer; a root is not a polynomial")
+            raise not_polynomial("the exponent is not an integer; a root is not a polynomial")
         shape = self.recorder.common_shape(self.index, powers)
         distinct = sorted({int(n) for n in values.flat})
         if len(distinct) == 1:
@@ -306,7 +306,7 @@ def index_of(recorder: Recorder, value: Any) -> int:
     """Return the index of a recorded array, a constant, or a nested list or object array of both."""
     if isinstance(value, Recorded):
         if value.recorder is not recorder:
-            raise wrong_input("an array of another recording; a network is recorded by itself")
+            raise wrong_input("this array belongs to another recording; record each network separately")
         return value.index
     if isinstance(value, np.ndarray) and type(value) not in (np.ndarray, np.memmap):
         raise wrong_input(

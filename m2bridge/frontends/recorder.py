@@ -331,4 +331,4 @@ class Recorder(Builder):
 
 
 def _empty() -> Exception:
-    return wrong_input("an empty part of an array; arrays of a network have at least one entry")
+    return wrong_input("an empty subarray; arrays of a network have at least one entry")

@@ -171,7 +171,7 @@ def _compare(function: Callable[..., Any], program: Program) -> None:
             return
     raise DisagreementError(
         "the recorded program differs from the function at random weights and inputs; a function of a network has the same "
-        "values whenever it is called, and does not ask for the class of its arguments"
+        "values whenever it is called, and does not depend on the class of its arguments"
     )
 
 

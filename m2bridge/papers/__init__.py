@@ -33,9 +33,7 @@ def papers() -> tuple[str, ...]:
 def _module(paper: str) -> ModuleType:
     found = [point.value for point in entry_points(group=GROUP) if point.name == paper]
     if not found:
-        raise InputError(
-            f"there is no ledger of {paper!r}; there are: {', '.join(papers())}", argument="paper"
-        )
+        raise InputError(f"no ledger of {paper!r}; available: {', '.join(papers())}", argument="paper")
     return importlib.import_module(found[0])
 
 
@@ -72,4 +70,4 @@ def claim(identifier: str) -> Claim:
         if item.id == identifier:
             return item
     names = ", ".join(item.id for item in all_claims())
-    raise InputError(f"there is no claim {identifier!r}; there are: {names}")
+    raise InputError(f"no claim {identifier!r}; available: {names}")

@@ -42,7 +42,7 @@ def verdict_on(result: Dimension, printed: int) -> Verdict:
     bounds = {name: getattr(result, name) for name in ("image_dim", "lower_bound", "upper_bound")}
     computed: dict[str, Any] = {**bounds, "printed": printed}
     if printed == result.image_dim:
-        by_theorem = "rests on a theorem" in result.statement
+        by_theorem = "uses a theorem" in result.statement
         ground = ", by the theorem of docs/conjecture-3.10.md" if by_theorem else ""
         return holds(result.certainty, f"dimension {printed}{ground}", **computed)
     if result.lower_bound <= printed <= result.upper_bound:

@@ -91,7 +91,7 @@ CLAIMS = (
         id="ktb-low-degree",
         number="The same number at low degrees",
         statement="Is r already large enough at r = 2, 3, 4? Where the ambient space is too small, or quartics are defective, it is not.",
-        checked="the same number, where the theorem says nothing",
+        checked="the same number, where the theorem does not apply",
         sizes=sizes(_NAMES, ((2, 2, 1), 2), ((2, 3, 1), 3), ((3, 3, 1), 2), ((3, 5, 1), 4)),
         kind=Kind.PROBE,
     ),

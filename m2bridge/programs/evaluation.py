@@ -93,7 +93,7 @@ class GivenArrays:
         self.batch: Shape = ()
         for name, shape in shapes.items():
             if name not in arrays:
-                raise InputError(f"there is no array for {name}, of shape {tuple(shape)}")
+                raise InputError(f"missing array {name} of shape {tuple(shape)}")
             given = tuple(arrays[name].shape)
             place = len(given) - len(shape)
             if given[place:] != tuple(shape):

@@ -195,7 +195,7 @@ def formal_exponentials(program: Program, *, p: int, seed: int) -> FormalExponen
         if not new:
             return FormalExponentials(relations, test.points, p, seed)
         relations |= new
-    return "the relations between the arguments of exponentials are not settled"
+    return "the relations between the arguments of exponentials were not determined"
 
 
 class _PointsLeftOut(PrimeFieldArithmetic):

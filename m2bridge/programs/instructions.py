@@ -170,8 +170,8 @@ def read_instruction(line: str, before: Sequence[Instruction]) -> Instruction:
         constants = next(iter(read.values()), ())
         made = instruction(operation, constants, places, tuple(before[k].shape for k in places), shape)
     except (ValueError, ZeroDivisionError):
-        raise ProgramError(f"{line[:60]!r}: {operation} is not written like this") from None
-    need(made.text == text, f"{line[:60]!r}: {operation} is written {made.text[:60]!r}")
+        raise ProgramError(f"{line[:60]!r}: invalid syntax for {operation}") from None
+    need(made.text == text, f"{line[:60]!r}: not in canonical form; write {made.text[:60]!r}")
     return made
 
 

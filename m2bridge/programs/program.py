@@ -197,13 +197,16 @@ def parse_program(text: str) -> Program:
 def check_program(program: Program) -> None:
     """Refuse a program without outputs, with names used twice, or whose declarations do not come first."""
     kinds = [_KINDS.get(item.operation, 2) for item in program.instructions]
-    need(kinds == sorted(kinds), "weights come first, then inputs, then the computation")
-    need(bool(program.weights), "a program has at least one weight")
-    need(len(program.weights | program.inputs) == kinds.count(0) + kinds.count(1), "two arrays have one name")
-    need(bool(program.outputs), "a program has at least one output")
-    need(len(dict(program.outputs)) == len(program.outputs), "two outputs have one name")
+    need(kinds == sorted(kinds), "weights must come first, then inputs, then the computation")
+    need(bool(program.weights), "a program must have at least one weight")
+    need(
+        len(program.weights | program.inputs) == kinds.count(0) + kinds.count(1),
+        "two arrays have the same name",
+    )
+    need(bool(program.outputs), "a program must have at least one output")
+    need(len(dict(program.outputs)) == len(program.outputs), "two outputs have the same name")
     computed = all(0 <= place < len(program.instructions) for _, place in program.outputs)
-    need(computed, "an output is not computed")
+    need(computed, "an output refers to an instruction that does not exist")
 
 
 def arranged(

@@ -235,7 +235,7 @@ def _characteristic(field: int | str | None, given: GivenIdeal) -> int:
     lost = [c for f in given.polynomials for c in f.values() if c.denominator % p == 0]
     if lost:
         raise InputError(
-            f"the coefficient {lost[0]} of the ideal has no meaning modulo {p}; use --field {default}, or --field QQ"
+            f"the coefficient {lost[0]} of the ideal is not defined modulo {p}; use --field {default}, or --field QQ"
         )
     return p
 

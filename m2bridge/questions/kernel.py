@@ -43,7 +43,8 @@ __all__ = [
 COMMON = ("engine", "prime", "seed", "limits", "keep", "progress")
 """What every question takes beside its own options."""
 _COMMON_OPTIONS = """Like every question it also takes `engine` (a Macaulay2, or False for none), `prime`, `seed`, `limits` (or
-`timeout` and `memory`, as "10m" and "4G"), `keep` (a directory for scripts and raw output) and `progress` (told each step)."""
+`timeout` and `memory`, as "10m" and "4G"), `keep` (a directory for scripts and raw output) and `progress` (a function
+that is called with each step)."""
 
 
 def model_of(model: Model | str) -> Model:
@@ -55,7 +56,7 @@ def model_of(model: Model | str) -> Model:
     what = f"the {type(model).__name__} {str(model)[:40]!r}"
     if callable(model) and not isinstance(model, type):
         what = "a function; m2bridge.from_callable makes a model of it"
-    raise InputError(f"a model or its spec, such as 'lightning(d=2,dp=1)', is needed here, not {what}")
+    raise InputError(f"expected a model or its spec, such as 'lightning(d=2,dp=1)', not {what}")
 
 
 MODEL = Subject(
@@ -133,7 +134,7 @@ class Question(Generic[S, R]):
         places = [p.name for p in self._own_parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
         if len(given) > len(places) or set(places[: len(given)]) & set(options):
             raise InputError(
-                f"{self.name} takes {', '.join(['a model', *places])} without their names, each once"
+                f"{self.name} takes {', '.join(['a model', *places])} as positional arguments, each once"
             )
         options |= zip(places, given, strict=False)
         self.check(options, prime, seed)

@@ -76,7 +76,7 @@ class Same(Result):
 
 @question(
     asks="Whether two sets of weights define the same function, and whether symmetries relate them.",
-    quantities={"same_function": "whether both weights compute one function"},
+    quantities={"same_function": "whether both sets of weights define the same function"},
     example="m2bridge same 'mlp(widths=[2,3,2],r=2)' --at a.npz --and b.npz",
     needs_engine=False,
     takes_prime=False,

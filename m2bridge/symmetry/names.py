@@ -84,9 +84,7 @@ def declared_fields(model: Model, item: Mapping[str, Any]) -> list[VectorField]:
                 raise ValueError(f"the labels of {name} do not fit its shape {shapes[name]}")
         group = Symmetry(name="declared", citation="the user", kind=kind, size=size, axes=axes, shapes=shapes)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise InputError(
-            f"a declared symmetry is not written like this: {error}", argument="symmetries"
-        ) from None
+        raise InputError(f"invalid declared symmetry: {error}", argument="symmetries") from None
     return _generators(model, group)
 
 

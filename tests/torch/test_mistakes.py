@@ -32,7 +32,7 @@ CHANGES = {
     "dropout": (block(nn.Dropout(0.1)), (3,), "1.0 (Dropout)", "module.eval()"),
     "max-pool": (block(nn.MaxPool1d(2)), (1, 3), "1.0 (MaxPool1d)", "average pooling"),
     "batch-norm": (block(nn.BatchNorm1d(3)), (2, 3), "(BatchNorm1d)", "module.eval()"),
-    "root": (Written(lambda f, x: f(x) ** 0.5), (3,), "power 0.5", "whole number"),
+    "root": (Written(lambda f, x: f(x) ** 0.5), (3,), "power 0.5", "integer"),
     "comparison": (Written(lambda f, x: torch.where(f(x) > 0, f(x), x)), (3,), "gt", "constants"),
     "log-softmax": (
         Written(lambda f, x: functional.log_softmax(f(x), -1)),
@@ -62,7 +62,7 @@ USES = {
     "in-place-on-input": (lambda: Written(lambda f, x: f(x.add_(1))), (3,), "x = x + 1"),
     "wrong-shape": (lambda: nn.Linear(3, 3), (4,), "exact shape of its tensor"),
     "two-shapes": (lambda: nn.Linear(3, 3), [(3,), (3,)], "one for each input"),
-    "not-a-size": (lambda: nn.Linear(3, 3), (0,), "positive whole numbers"),
+    "not-a-size": (lambda: nn.Linear(3, 3), (0,), "positive integers"),
     "mixed-precision": (lambda: Written(lambda f, x: f(x.half())), (3,), "take .half()"),
     "missing-device": (lambda: Written(lambda f, x: f(x).to("cuda:7")), (3,), "module.cpu()"),
     "meta-device": (lambda: nn.Linear(3, 3, device="meta"), (3,), "to_empty"),
@@ -76,7 +76,7 @@ USES = {
 @pytest.mark.parametrize("mistake", USES)
 def test_a_mistake_is_answered_with_what_to_do(mistake, capfd):
     make, shape, remedy = USES[mistake]
-    with pytest.raises(InputError, match=r"^[^\n]+(\n  PyTorch says: [^\n]+)?$") as caught:
+    with pytest.raises(InputError, match=r"^[^\n]+(\n  PyTorch reports: [^\n]+)?$") as caught:
         from_torch(make(), shape)
     assert remedy in str(caught.value)
     assert capfd.readouterr() == ("", ""), "PyTorch's own warnings are not for the user"

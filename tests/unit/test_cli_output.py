@@ -153,7 +153,7 @@ def test_closed_streams_are_no_error() -> None:
     done = subprocess.run(
         ["sh", "-c", command], timeout=PATIENCE, check=False, capture_output=True, text=True
     )
-    assert (done.returncode, done.stderr) == (2, "m2bridge: standard input: there are no polynomials in it\n")
+    assert (done.returncode, done.stderr) == (2, "m2bridge: standard input: it contains no polynomials\n")
 
 
 def test_an_answer_that_cannot_be_saved_is_told(

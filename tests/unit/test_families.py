@@ -249,7 +249,7 @@ def test_without_options_attention_is_the_family_that_knows_more() -> None:
     [
         ("attention(d=[2,3],skip=true)", "equal widths"),
         ("attention(d=[2,2],softmax=true,r=2)", "r is not available"),
-        ("attention(d=[2,2,2,2,2,2],r=9)", "too high a degree"),
+        ("attention(d=[2,2,2,2,2,2],r=9)", "degree 2476099 of the functions"),
         ("softmax(d=[2,2],causal=1)", "true or false"),
         ("lightning(d=2,dp=1,causal=true)", "no argument"),
         ("transformer(d=2,heads=0)", "between 1"),

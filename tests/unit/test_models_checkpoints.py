@@ -76,7 +76,7 @@ def test_a_decimal_in_json_is_that_decimal(tmp_path):
     ("name", "content", "message"),
     [
         ("w.npz", b"nothing", "npz"),
-        ("w.safetensors", b"\xff" * 12, "cut off"),
+        ("w.safetensors", b"\xff" * 12, "truncated"),
         ("w.safetensors", struct.pack("<Q", 2) + b"[]", "not a safetensors"),
         ("w.json", b'{"a": NaN}', "finite"),
         ("w.json", b'{"a": 1e999999999}', "too large"),

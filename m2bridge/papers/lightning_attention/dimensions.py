@@ -133,7 +133,7 @@ ONE_LAYER = (
     _COROLLARY_33.also(
         id="corollary-3.3-outside",
         number="Corollary 3.3, outside its hypotheses",
-        statement="Equation 7 at a = d' = 1, at d = 1 and at t = 1, where the corollary says nothing: is it right there?",
+        statement="Equation 7 at a = d' = 1, at d = 1 and at t = 1, where the corollary does not apply: does it hold there?",
         quote="Suppose that t >= 2 and that d, d' >= 2 or d, a >= 2",
         checked="the number of Equation 7 against a dimension bounded from both sides",
         sizes=_OUTSIDE_7,
@@ -165,7 +165,7 @@ ONE_LAYER = (
         id="section-4-heads-only",
         number="Section 4, several heads: only permutations?",
         statement="If permutations were the only new symmetry of several heads, as for MLPs, H heads would have H times the dimension of "
-        "one (or fill the span). The paper does not say so; this is what one may read into it.",
+        "one (or fill the span). The paper does not state this; it is a possible reading.",
         quote="introduces new symmetries due to permutation of heads",
         checked="the dimension of several heads against that many times the dimension of one",
         witnesses=ONE_LAYER_WITNESSES,
@@ -271,8 +271,8 @@ _THREE_SYMMETRIES = Claim(
     correction=Correction(
         smallest="d = (2, 3, 2), a = (2, 2), t = 3",
         witness="The hidden width 3 exceeds d_0 = 2: a third row of V_1 and column of V_2 act on a space that the tokens do not reach, and "
-        "A_2 is seen on the two-dimensional image of V_1 only. At d = (6, 6, 1), a = (2, 2) the 6 x 6 matrix V_1 is seen on the four "
-        "dimensions of rows and columns of M_2 and on one row of L, so that V_1 of rank 5 does as well.",
+        "A_2 acts only on the two-dimensional image of V_1. At d = (6, 6, 1), a = (2, 2) the 6 x 6 matrix V_1 enters only through the "
+        "four dimensions of rows and columns of M_2 and one row of L, so that some V_1 of rank 5 gives the same function.",
         macaulay2="""\
 R = QQ[b_0..b_8,v_0..v_5,w_0..w_5]; A = genericMatrix(R,b_0,3,3); V = genericMatrix(R,v_0,3,2); W = genericMatrix(R,w_0,2,3);
 virtual = flatten entries(transpose V*A*V) | flatten entries(W*V);  -- M_2 and L; M_1 = A_1 is free, 4 more
@@ -290,7 +290,7 @@ DEEP = (
     _COROLLARY_38.also(
         id="corollary-3.8-two-tokens",
         number="Corollary 3.8 at t = 2",
-        statement="Equation 14 already at t = 2, where the corollary says nothing.",
+        statement="Equation 14 at t = 2, where the corollary does not apply.",
         quote="Suppose that t >= 3",
         kind=Kind.PROBE,
         checked="the number of Equation 14 against a dimension proved from both sides",
@@ -327,7 +327,7 @@ DEEP = (
         run=check_ratio,
         correction=Correction(
             smallest="d = 2, l = 1: Q, K and V are 2 x 2 matrices, 12 entries, where the printed count gives 6",
-            witness="Q_i, K_i and V_i are d x d: 3 d^2 entries a layer.",
+            witness="Q_i, K_i and V_i are d x d: 3 d^2 entries per layer.",
             macaulay2='d = 2; l = 1; << 3*d^2*l << " entries, printed " << 3/2*d^2*l << endl;\n',
             reason="3/2 is the ratio of neither count: (Q, K, V) has 3 d^2 l entries and (A, V) has 2 d^2 l.",
             unaffected="The dimension, Equation 14.",

@@ -163,7 +163,9 @@ def verdict_on(result: Fiber) -> Verdict:
     reason = "the hypotheses hold and the fiber is more than the rescalings"
     if result.counterexample is not None:
         if result.counterexample.get("verified") is not True:
-            return disagreement(["the formula for a second orbit gives another function: it shows nothing"])
+            return disagreement(
+                ["the formula for a second orbit gives another function, so it proves nothing"]
+            )
         return fails(Certainty.PROVED, result.counterexample, reason, **computed)
     if result.limit is not None or orbits is None:
         return out_of_reach(result.limit or "the orbits in the fiber were not counted")

@@ -137,7 +137,7 @@ def _solution(matrix: np.ndarray, right: np.ndarray) -> np.ndarray:
         return np.linalg.solve(matrix, right)
     found = over_q.solve(matrix, right)
     if found is None:
-        raise ZeroDivisionError("the points are no basis")
+        raise ZeroDivisionError("the points are not a basis")
     return found
 
 
@@ -226,7 +226,7 @@ def check_skew(size: Size, context: CheckContext) -> Verdict:
     other = virtual_germ([M1, M2 + 1], L, t, kernel)
     if np.array_equal(function(x, U, order), other(x, U, order)):
         witness = {"M1": M1.tolist(), "M2": M2.tolist(), "M2'": (M2 + 1).tolist()}
-        reason = "both tokens become equal behind a skew M_1, and M_2 is not seen (docs/conjecture-3.10.md)"
+        reason = "both tokens become equal behind a skew M_1, and M_2 cannot be recovered (docs/conjecture-3.10.md)"
         return fails(Certainty.PROVED, witness, reason)
     return holds(Certainty.PROBABLE, f"two M_2 differ in a Taylor coefficient of order <= {order}")
 
@@ -264,8 +264,8 @@ _CONJECTURE = Claim(
         smallest="t = 1, any widths and depth",
         witness="With one token every attention weight is S(x^T A x) / S(x^T A x) = 1, and the network is x -> L x whatever M is.",
         macaulay2="R = frac(QQ[s,v,x]); << (s/s*v*x == v*x) << endl;  -- s stands for S(x^T A x)\n",
-        reason="Normalisation leaves nothing of a single attention weight.",
-        unaffected="Theorem 3.9, which asks for t >= 2, and Figure 3, which has t = 3.",
+        reason="Normalisation makes a single attention weight equal to 1.",
+        unaffected="Theorem 3.9, which requires t >= 2, and Figure 3, which has t = 3.",
         repaired="For t >= 2 and S that is C^2 near 0 with S'(0) != 0 it is a theorem, at every depth: the fiber of (M, L) is a single point "
         "when L != 0 and M_1, ..., M_(l-1) are not skew-symmetric. Proof in docs/conjecture-3.10.md.",
         claim="conjecture-3.10-repaired",
@@ -289,7 +289,7 @@ CLAIMS = (
         number="Conjecture 3.10 for t >= 2, a theorem",
         statement="For t >= 2, S twice continuously differentiable near 0 with S'(0) != 0, L != 0 and M_1, ..., M_(l-1) not skew-symmetric, the "
         "fiber of (M, L) is a single point. (The proof is in docs/conjecture-3.10.md; the rows check its expansion at random weights.)",
-        checked="(M, L) recovered exactly from the terms of order 1, 3, 7, 19, 55 of the function, and that nothing of M_i is seen before",
+        checked="(M, L) recovered exactly from the terms of order 1, 3, 7, 19, 55 of the function, and that lower orders do not depend on M_i",
         sizes=_DEEP,
         quick=_DEEP[:3],
         kind=Kind.REPAIRED,

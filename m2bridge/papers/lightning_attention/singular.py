@@ -97,7 +97,7 @@ def check_critical(predicts: Callable[[Ranks], bool]) -> Check:
             moved = {"A": g @ weights["A"] @ h, "V": k @ weights["V"] @ g.T}
             numeric = numeric_rank(differential(d, dp, moved)).rank
             if numeric is not None and numeric != exact:
-                return disagreement([f"float64 says rank {numeric}, QQ says {exact}, at {ranks}"])
+                return disagreement([f"rank {numeric} in float64, {exact} over QQ, at {ranks}"])
             if (exact < generic) != predicts(ranks):
                 written: dict[str, Any] = {n: w.tolist() for n, w in weights.items()}
                 word = "critical" if exact < generic else "not critical"
@@ -156,7 +156,7 @@ def check_closed(size: Size, context: CheckContext) -> Verdict:
     expected = sorted([bounded, model.d * model.dp])
     found = sorted(component.dim for component in result.components or ())
     reason = "no base points, so the image is the cone over a compact set (Corollary A.1)"
-    otherwise = "the zero function has other weights: the argument breaks"
+    otherwise = "the zero function has other weights: the argument does not apply"
     return decided(found == expected, certainty, reason, otherwise, components=found, printed=expected)
 
 
@@ -198,7 +198,7 @@ def check_boundary(predicts: Callable[[Attention, Ranks], bool]) -> Check:
             ours = decide(model, point).where
             if ("image" if ours == "boundary" else ours) != where:
                 return disagreement(
-                    [f"weights say {where}, ranks and e2 say {ours}, of the point {[*map(str, point)]}"]
+                    [f"point {[*map(str, point)]}: {where} by weights, {ours} by ranks and e2"]
                 )
         rows = []
         for ranks in strata:
@@ -210,7 +210,9 @@ def check_boundary(predicts: Callable[[Attention, Ranks], bool]) -> Check:
                 word = "on" if on_boundary else "not on"
                 reason = f"{word} the boundary at rk A = {ranks[0]}, rk V = {ranks[1]}, meet {ranks[2]}"
                 return fails(Certainty.PROBABLE, {**dict(named), "on_boundary": on_boundary}, reason)
-        reason = "limits by explicit sequences; where there is none, the directions that were tried stay in the image"
+        reason = (
+            "limits by explicit sequences; if there is no sequence, all tested directions stay in the image"
+        )
         return holds(Certainty.PROBABLE, reason, orbits=rows)
 
     return check

@@ -60,7 +60,7 @@ def _several_layers(model: Attention, context: CheckContext) -> Verdict:
         return holds(Certainty.PROBABLE, "two networks with the same (M, L) agree at a random input")
     both = {"weights": w, "other": moved}
     witness = {name: {n: v.tolist() for n, v in weights.items()} for name, weights in both.items()}
-    reason = "two networks with the same (M, L) differ: the function is not one of (M, L)"
+    reason = "two networks with the same (M, L) differ: the network is not a function of (M, L)"
     return fails(Certainty.PROVED, witness, reason)
 
 
@@ -70,7 +70,7 @@ CLAIMS = (
         id="section-4-skip",
         number="Section 4, skip connections",
         statement="With skip connections the parametrization by (M, L) is expected to be generically one-to-one. For one layer (M, L) = (A, V), and "
-        "the scaling survives; for more layers the function is none of (M, L), so the expectation has no meaning as it is put.",
+        "the scaling survives; for more layers the network is not a function of (M, L), so the expectation is not well-defined.",
         quote="We believe that in this case the parameterization via (M, L) is generically one-to-one",
         checked="one layer: an identity of polynomials; more layers: two networks with the same (M, L), evaluated at an integer input",
         witnesses={
@@ -91,7 +91,7 @@ layer = (A,V) -> X + V*X*transpose X*A*X;
             reason="The skip connection makes the network inhomogeneous in X, which breaks the scalings and changes of basis between layers; the "
             "scaling between A and V inside one layer does not touch X and survives.",
             unaffected="Everything in Sections 2 and 3: this is an expectation about future work.",
-            repaired="With skip connections generic fibers in (A, V) contain a torus of one scaling a layer; computed dimensions are sum over the "
+            repaired="With skip connections generic fibers in (A, V) contain a torus of one scaling per layer; computed dimensions are sum over the "
             "layers of dim{rk A <= a_i} + d^2 - 1 (see results/dimension).",
         ),
     ),

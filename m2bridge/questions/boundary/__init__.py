@@ -41,7 +41,7 @@ _SHARE_FOR_FIBERS = 0.25
 """Of the time left, for the fibers of all points at once; those that are not finished are asked again one by one."""
 CRITERION: dict[str, Any] = {
     "ancestry": "formula", "certainty": Certainty.THEOREM,
-    "detail": {"theorem": "ranks of flattenings and the sign of e2 place a point (m2bridge.questions.boundary.criterion)"},
+    "detail": {"theorem": "ranks of flattenings and the sign of e2 locate a point (m2bridge.questions.boundary.criterion)"},
 }  # fmt: skip
 """What all evidence of the criterion has."""
 _REPORTED = ("image_dim", "boundary_dim", "closure_only_dim", "where: point")
@@ -51,7 +51,7 @@ def check_model(model: Model, *, force: bool = False) -> Attention:
     """Return the one-layer model in the coordinates that this question uses, or refuse it."""
     if model.knowledge.layer is None:
         raise InputError(
-            f"boundary is about one layer of lightning attention; {model} is not: `m2bridge membership` places a point of "
+            f"boundary requires one layer of lightning attention, not {model}; `m2bridge membership` locates a point of "
             "any polynomial model in the closure, the complex image and the real image"
         )
     layer = LayerStrata(model.knowledge.layer).model

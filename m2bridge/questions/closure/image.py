@@ -77,7 +77,9 @@ class Image:
 
     def __init__(self, model: Model) -> None:
         if not model.polynomial:
-            raise NotPolynomialError(f"{model} is not polynomial: its image has no ideal of this kind")
+            raise NotPolynomialError(
+                f"{model} is neither polynomial nor rational, which this question requires"
+            )
         self.model = model
         self.source = model.free
         self.numbers = given_numbers(model)

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Literal
 from m2bridge.errors import InputError
 from m2bridge.evidence import Value
 from m2bridge.frontends.polynomials import exponents_of
-from m2bridge.limits import raise_limit
+from m2bridge.limits import limit_advice
 from m2bridge.linear.residues import residue
 from m2bridge.questions.closure import formats
 from m2bridge.questions.hilbert import HilbertSeries
@@ -287,7 +287,7 @@ class Closure(Result):
         lacking = next((line for line in self.not_shown if line.startswith(KERNEL)), None)
         if lacking is None:
             return "--method kernel: a kernel over QQ is all of the ideal"
-        return f"{raise_limit(lacking)}: the kernel of the ring map was not finished"
+        return f"{limit_advice(lacking)}: the kernel of the ring map was not finished"
 
     def _counts(self) -> str:
         counts = sorted(self.generator_counts.items())

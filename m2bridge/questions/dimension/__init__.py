@@ -195,7 +195,7 @@ def _large_enough(p: int, model: Model) -> int:
     least = min(2 * model.parameter_count * degrees(model.program)[0], _NEVER_TOO_SMALL)
     if p < least:
         raise InputError(
-            f"the prime {p} is too small for this model: over F_{p} a random point may be special; take one above {least}",
+            f"the prime {p} is too small for this model: over F_{p} a random point may be special; use a prime above {least}",
             argument="prime",
         )
     return p
@@ -244,7 +244,10 @@ def _statement(
         return f"The bounds contradict each other: at least {lower}, at most {upper}. Do not use this answer."
     softmax = _softmax(model)
     if heuristic is not None:
-        return f"The dimension is at most {upper}; {answer} rests on random units in place of exponentials over F_p: {heuristic}."
+        return (
+            f"The dimension is at most {upper}; {answer} is heuristic "
+            f"(random units in place of exponentials over F_p): {heuristic}."
+        )
     if lower < upper:
         return f"The dimension lies between {lower} and {upper}; {answer} is the rank at several random points (probable)."
     text = f"The dimension is {answer}: a lower and an upper bound meet."

@@ -376,8 +376,8 @@ def _from_the_differential(found: ComputedFiber, dims: Dimensions) -> Judgement 
     if dims.orbit_dim not in (dims.tangent_upper, found.dim_at_point):
         return None
     reason = (
-        f"the orbit of the known symmetries is open in the fiber, both of dimension {dims.orbit_dim} at the point; what else is "
-        "in the fiber was not shown"
+        f"the orbit of the known symmetries is open in the fiber, both of dimension {dims.orbit_dim} at the point; "
+        "other components of the fiber were not computed"
     )
     sure = Certainty.PROVED if dims.tangent_upper == dims.orbit_dim else Certainty.PROBABLE
     return Judgement("open-orbit", reason, sure)

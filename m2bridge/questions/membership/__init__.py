@@ -23,7 +23,7 @@ from m2bridge.evidence import Evidence, Value
 from m2bridge.families import Model
 from m2bridge.families.rational_cone import is_rational_map
 from m2bridge.families.symbolic import rational_variables
-from m2bridge.limits import raise_limit
+from m2bridge.limits import limit_advice
 from m2bridge.programs.arithmetics import object_array
 from m2bridge.programs.instructions import flat_parts
 from m2bridge.protocol import Values
@@ -111,7 +111,7 @@ class ImageMembership(Result):
             answer=", ".join(f"in the {name}: {_WORDS[value]}" for name, value in held),
             facts=tuple(facts),
             notes=tuple(f"+ {reason}" for reason in self.reasons),
-            to_prove=raise_limit(self.limit) if self.limit else "complete equations of the closure over QQ",
+            to_prove=limit_advice(self.limit) if self.limit else "complete equations of the closure over QQ",
         )
 
 
@@ -171,13 +171,15 @@ def membership(
     (True, False)
     """
     if is_rational_map(model):
-        raise NotPolynomialError(f"{model} is a rational map, for which only `closure` gives the equations")
+        raise NotPolynomialError(
+            f"{model} is a rational map; membership requires a polynomial map (`closure` computes equations of rational maps)"
+        )
     if not model.polynomial:
         raise NotPolynomialError(
-            f"{model} is not polynomial: its image has no equations; ask about a polynomial network"
+            f"{model} is not polynomial, which membership requires; use a polynomial network"
         )
     if point is None:
-        raise InputError("membership needs a point: --point 1,0,-1/2, or a .json file", argument="point")
+        raise InputError("membership requires a point: --point 1,0,-1/2, or a .json file", argument="point")
     known = point if isinstance(point, KnownFiber) else KnownFiber(point)
     target = target_of(model, known.point)
     context.require_engine()
@@ -448,9 +450,11 @@ class _Search:
             Evidence(quantity, reached, "numpy", how, certainty=Certainty.NUMERIC, detail=detail)
         )
         if self.real:
-            self._proved(quantity, True, "weights", "they were found")
+            self._proved(quantity, True, "weights", "real weights of the point")
         elif self.far:
-            self._proved(quantity, False, "closure", "an equation fails clearly")
+            self._proved(
+                quantity, False, "closure", "an equation of the closure is far from zero at the point"
+            )
 
     def _weights(self) -> dict[str, Any] | None:
         if self.found is None or self.found[1] is None:

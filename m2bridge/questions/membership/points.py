@@ -112,7 +112,7 @@ def _pairs(model: Model, inputs: Any, outputs: Any, source: str) -> Target:
     if model.input_shape is None or model.output_shape is None:
         raise InputError(f"{source}: {model} has no inputs; give its coordinates")
     if model.free is not model:
-        raise InputError(f"{source}: {model} has constrained weights; ask about {model.free.spec}")
+        raise InputError(f"{source}: {model} has constrained weights; use {model.free.spec}")
     X, Y = _array(inputs, model.input_shape, source), _array(outputs, model.output_shape, source)
     if len(X) != len(Y):
         raise InputError(f"{source}: {len(X)} inputs and {len(Y)} outputs")
