@@ -3,12 +3,27 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+import typer
 
 from m2bridge.figures import plotting
-from m2bridge.figures.landscape import BASINS, KINDS, Scene, basin_colour, losses_on
+from m2bridge.figures.declaration import Drawing, Figure, FigureRequest
+from m2bridge.figures.landscape import (
+    BASINS,
+    COLUMNS,
+    KINDS,
+    Scene,
+    basin_colour,
+    data,
+    losses_on,
+    plane_of,
+    scene,
+    target_of,
+)
+from m2bridge.questions.critical_points import critical_points
+from m2bridge.questions.critical_points.losses import read_target
 
 _EDGE = {"linestyle": "none", "markeredgecolor": "k", "markeredgewidth": 0.8}
 _TARGET = {"marker": "*", "markersize": 12, "color": plotting.YELLOW, **_EDGE}
@@ -134,3 +149,40 @@ def _legend(figure: Any, scene: Scene) -> None:
         line([], [], color=BASINS[0], linewidth=0.9, label="gradient flow, one colour per minimum")
     )
     plotting.legend_below(figure, handles, (0.5, 0.05), ncols=min(4, len(handles)), columnspacing=1.4)
+
+
+# -- the command ----------------------------------------------------------------------------------------------------
+
+
+def draw_landscape(
+    request: FigureRequest,
+    target: Annotated[
+        str | None, typer.Option("--target", help="Coordinates of the target, e.g. 1/2,3/5,-1/2.")
+    ] = None,
+    window: Annotated[
+        float, typer.Option("--window", min=0.1, help="Draw weights from -WINDOW to WINDOW.")
+    ] = 1.4,
+) -> Drawing:
+    """Draw a loss landscape: critical points by type and gradient flow, in weight space and in function space.
+
+    A model with more than two weights is restricted to a plane of weights.
+
+    Example: m2bridge figure landscape 'lightning(d=2,dp=1)' -o landscape.png
+    """
+    assert request.model is not None
+    plane, title = plane_of(request.model, request.seed)
+    goal = target_of(plane, request.seed) if target is None else read_target(target)
+    answer = request.answer(critical_points, plane, metric="euclidean", target=goal, real=True)
+    computed = scene(plane, goal, answer, window=window)
+    document, rows = data(computed)
+    flows = f"{computed.ending} of {len(computed.flows)} flow lines end in a minimum"
+    return Drawing(
+        draw=lambda path: draw(computed, path, title),
+        document=document,
+        columns=COLUMNS,
+        rows=rows,
+        message=f"{answer.view().answer}; {flows}",
+    )
+
+
+LANDSCAPE = Figure(compute=draw_landscape, takes=frozenset({"model", "engine"}))

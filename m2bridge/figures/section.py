@@ -1,4 +1,4 @@
-"""Compute and draw a slice of a hypersurface in two or three dimensions, with its real points and its singular points.
+"""Compute a slice of a hypersurface in two or three dimensions, with its real points and its singular points.
 
 The equation and the components of the singular locus come from a record of `singular-locus`; both are restricted to the slice
 exactly. The curve or surface is the set where the restriction changes its sign on a grid of simplices. Points where it vanishes
@@ -11,16 +11,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import pairwise, permutations, product
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from m2bridge.errors import InputError
 from m2bridge.families import Model, parse_spec
-from m2bridge.figures import figure1, plotting
 from m2bridge.figures.slices import (
-    AXES,
     Polynomial,
     Slice,
     closure_equation,
@@ -28,11 +24,10 @@ from m2bridge.figures.slices import (
     on_slice,
     random_slice,
     restrict,
-    text_of,
 )
 from m2bridge.frontends.polynomials import derivative, parse_polynomial
 from m2bridge.questions.least_squares import descended
-from m2bridge.questions.singular_locus.result import SingularLocus
+from m2bridge.questions.singular_locus import SingularLocus
 
 _CELLS = {2: 300, 3: 44}
 """Number of grid cells per side, by dimension."""
@@ -40,7 +35,6 @@ _STARTS = {2: 300, 3: 1500}
 _BISECTIONS = 12
 _CLOSE = 1e-3
 """Singular points closer than this, relative to the sides of the box, are identified."""
-_LONGEST_CAPTION = 90
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -236,126 +230,3 @@ def _common_zeros(equations: list[Polynomial], affine_slice: Slice, rng: np.rand
         if all(np.abs((point - other) / (high - low)).max() > _CLOSE for other in kept):
             kept.append(point)
     return np.array(kept).reshape(-1, n)
-
-
-# -- pictures --------------------------------------------------------------------------------------------------------------------
-
-_CLOSURE, _SINGULAR = "real points of the closure", "singular points of the closure"
-
-
-def draw(hypersurface: HypersurfaceSection, path: Path) -> None:
-    """Write the figure; the suffix of `path` selects the format."""
-    if path.suffix.lower() == ".html":
-        plotting.save_html(interactive(hypersurface), path)
-        return
-    with plotting.style():
-        figure = plotting.new_figure(3.5, 3.7)
-        if hypersurface.dim == 3:
-            axes = figure.add_axes((-0.02, 0.16, 0.98, 0.8), projection=figure1.projection())
-            cells = hypersurface.cells if len(hypersurface.cells) else np.zeros((1, 3, 3))
-            figure1.paint_surface(axes, hypersurface.affine_slice, cells)
-        else:
-            axes = figure.add_axes((0.17, 0.24, 0.78, 0.68))
-            lines = plotting.library("matplotlib.collections").LineCollection
-            axes.add_collection(
-                lines(hypersurface.cells, colors=plotting.BLUE, linewidths=1.3, capstyle="round")
-            )
-            axes.set(
-                xlim=hypersurface.affine_slice.limits[0],
-                ylim=hypersurface.affine_slice.limits[1],
-                xlabel="$x$",
-                ylabel="$y$",
-            )
-        points = np.empty((0, hypersurface.dim)) if hypersurface.singular is None else hypersurface.singular
-        dots = {"color": plotting.VERMILION, "marker": "o", "linestyle": "none", "zorder": 6}
-        size = 5.0 if len(points) <= 12 else 1.6
-        axes.plot(*points.T, markersize=size, markeredgewidth=0, **dots)
-        _legend(figure, hypersurface, dots)
-        figure.text(0.5, 0.99, hypersurface.model, ha="center", va="top", fontsize=8)
-        text = text_of(hypersurface.polynomial)
-        caption = (
-            f"{hypersurface.affine_slice.title}: {text} = 0"
-            if len(text) <= _LONGEST_CAPTION
-            else hypersurface.affine_slice.title
-        )
-        size = 6.5 if len(caption) < 75 else 5
-        figure.text(
-            0.5,
-            0.02,
-            caption.replace("-", "\N{MINUS SIGN}"),
-            ha="center",
-            va="bottom",
-            fontsize=size,
-            parse_math=False,
-        )
-        plotting.save_figure(figure, path)
-
-
-def _legend(figure: Any, hypersurface: HypersurfaceSection, dots: dict[str, Any]) -> None:
-    lines = plotting.library("matplotlib.lines").Line2D
-    patch = plotting.library("matplotlib.patches").Patch
-    handles = [patch(facecolor=plotting.SKY, edgecolor="none", label=_CLOSURE)]
-    if hypersurface.dim == 2:
-        handles = [lines([], [], color=plotting.BLUE, linewidth=1.3, label=_CLOSURE)]
-    if hypersurface.singular is not None and len(hypersurface.singular):
-        handles.append(lines([], [], markersize=4, label=_SINGULAR, **{**dots, "zorder": None}))
-    plotting.legend_below(figure, handles, (0.5, 0.065), ncols=2)
-
-
-def interactive(hypersurface: HypersurfaceSection) -> Any:
-    """Return a plotly figure of the section."""
-    go = plotting.library("plotly.graph_objects")
-    points = np.empty((0, hypersurface.dim)) if hypersurface.singular is None else hypersurface.singular
-    title = f"{hypersurface.model}<br><sub>{hypersurface.affine_slice.title}: {text_of(hypersurface.polynomial)[:400]} = 0</sub>"
-    marker = {"color": plotting.VERMILION, "size": 3}
-    if hypersurface.dim == 3:
-        corners = hypersurface.cells.reshape(-1, 3).round(5)
-        i, j, k = np.arange(len(corners)).reshape(-1, 3).T.tolist()
-        x, y, z = corners.T.tolist()
-        mesh = go.Mesh3d(
-            x=x, y=y, z=z, i=i, j=j, k=k, color=plotting.SKY, name=_CLOSURE, showlegend=True, hoverinfo="skip"
-        )
-        texts = [f"singular: {', '.join(f'{c:.4g}' for c in point)}" for point in points]
-        beads = figure1.beads(go, points, marker, texts, name=_SINGULAR)
-        return go.Figure(data=[mesh, beads], layout=figure1.layout(hypersurface.affine_slice, title))
-    broken = np.concatenate(
-        [hypersurface.cells, np.full((len(hypersurface.cells), 1, 2), np.nan)], axis=1
-    ).reshape(-1, 2)
-    curve = go.Scatter(
-        x=broken[:, 0],
-        y=broken[:, 1],
-        mode="lines",
-        line={"color": plotting.BLUE},
-        name=_CLOSURE,
-        hoverinfo="skip",
-    )
-    dots = go.Scatter(
-        x=points[:, 0], y=points[:, 1], mode="markers", marker={**marker, "size": 9}, name=_SINGULAR
-    )
-    layout = {"title": {"text": title, "x": 0.5}, "template": "plotly_white"}
-    return go.Figure(data=[curve, dots], layout=layout)
-
-
-COLUMNS = ("kind", *AXES)
-
-
-def data(hypersurface: HypersurfaceSection) -> tuple[dict[str, Any], list[list[Any]]]:
-    """Return the data of the figure: a JSON document, and a table of points of the closure and of singular points."""
-    singular_points = (
-        np.empty((0, hypersurface.dim)) if hypersurface.singular is None else hypersurface.singular
-    )
-    singular = None if hypersurface.singular is None else hypersurface.singular.round(6).tolist()
-    document = {
-        "figure": "slice",
-        "model": hypersurface.model,
-        "slice": hypersurface.affine_slice.document(),
-        "equation": text_of(hypersurface.polynomial),
-        "singular_points": singular if singular is None or len(singular) <= 12 else len(singular),
-    }  # fmt: skip
-    corners = hypersurface.cells[:: 1 if hypersurface.dim == 2 else 20, 0]
-    rows = [
-        [kind, *(f"{c:.6f}" for c in point.round(6) + 0.0), *[""] * (3 - hypersurface.dim)]
-        for kind, points in (("closure", corners), ("singular", singular_points))
-        for point in points
-    ]
-    return document, rows

@@ -14,14 +14,12 @@ import numpy as np
 
 from m2bridge.errors import DisagreementError, InputError
 from m2bridge.exact_numbers import exact_json, exact_number
-from m2bridge.families import Lightning, Model
+from m2bridge.families import Model
 from m2bridge.families.symbolic import rational_variables, sparse
 from m2bridge.frontends.polynomials import parse_polynomial, polynomial_text
 from m2bridge.programs.arithmetics import elementwise, object_array
 from m2bridge.questions import over_q
-from m2bridge.questions.boundary.points import as_point
 
-MODEL = Lightning(d=2, dp=1, a=2, t=2, parametrization="attention", coordinate_system="segre")
 AXES = ("x", "y", "z")
 Vector = tuple[Fraction, ...]
 Polynomial = dict[tuple[int, ...], Fraction]
@@ -34,8 +32,7 @@ Equation = dict[tuple[int, ...], int]
 class Slice:
     """Set of points origin + x u + y v (+ z w) of the function space with (x, y, z) in a box.
 
-    The coordinates are those of the model; for M(2,1,2) they are (a0, a1, a2, b0, b1, b2), those of the two binary quadrics
-    a = alpha_1 nu and b = alpha_2 nu.
+    The coordinates are those of the model.
     """
 
     name: str
@@ -76,23 +73,8 @@ class Slice:
         """The box as floats, one row per axis."""
         return np.array(self.box, dtype=np.float64)
 
-    def quadric_text(self, which: int) -> str:
-        """Return the coefficients of a (0) or b (1) as affine functions of x, y, z."""
-        entries = [self._affine_text(3 * which + i) for i in range(3)]
-        return f"({', '.join(entries)})"
-
-    def _affine_text(self, index: int) -> str:
-        terms = [(self.origin[index], "")]
-        terms += [(u[index], label) for u, label in zip(self.directions, AXES, strict=False)]
-        text = ""
-        for c, label in terms:
-            if c:
-                size = "" if abs(c) == 1 and label else str(abs(c))
-                text += ("-" if c < 0 else "+" if text else "") + size + label
-        return text or "0"
-
     def document(self) -> dict[str, Any]:
-        """Return the slice as a JSON document that :func:`read_slice` accepts."""
+        """Return the slice as a JSON document that :func:`slice_file` accepts."""
         return {
             "name": self.name,
             "title": self.title,
@@ -101,49 +83,6 @@ class Slice:
             "box": [[str(c) for c in side] for side in self.box],
             "view": list(self.view),
         }
-
-
-def _named(
-    name: str, title: str, vectors: str, *, deep: str = "1", view: tuple[float, float] = (22.0, -60.0)
-) -> Slice:
-    """Parse a slice from its origin and directions, separated by semicolons; `deep` is half the height of its box."""
-    origin, *directions = (tuple(Fraction(c) for c in vector.split()) for vector in vectors.split(";"))
-    box = tuple((-Fraction(side), Fraction(side)) for side in ("1", "1", deep))
-    return Slice(name=name, title=title, origin=origin, directions=tuple(directions), box=box, view=view)
-
-
-_SLICES = (
-    # a = (z, 1, z), b = (x-y, 0, x+y): x^2 = y^2 (1 - 4 z^2), solid between two pinch points, dotted beyond them
-    _named(
-        "conoid", "two pinch points, sheets crossing between them",
-        "0 1 0 0 0 0; 0 0 0 1 0 1; 0 0 0 -1 0 1; 1 0 1 0 0 0", deep="9/10", view=(20.0, -58.0),
-    ),
-    # a = (1, 0, z), b = (0, y, x): x^2 + z y^2 = 0, Whitney's umbrella
-    _named("umbrella", "pinch point", "1 0 0 0 0 0; 0 0 0 0 0 1; 0 0 0 0 1 0; 0 0 1 0 0 0"),
-    # a = (1+z, 0, 1-z), b = (y, x, -y): 4 y^2 + (1 - z^2) x^2 = 0, dotted between two pinch points
-    _named("handle", "closure-only handle", "1 0 1 0 0 0; 0 0 0 0 1 0; 0 0 0 1 0 -1; 1 0 -1 0 0 0", deep="2"),
-    # a = (1, 2z, -1), b = (x/2, y, x/2): y^2 = (1 + z^2) x^2, the quadric a is always a product of two real forms
-    _named(
-        "crossing", "two sheets crossing", "1 0 -1 0 0 0; 0 0 0 1/2 0 1/2; 0 0 0 0 1 0; 0 2 0 0 0 0", view=(18.0, -35.0)
-    ),
-)  # fmt: skip
-SLICES = {named.name: named for named in _SLICES}
-DEFAULT = "conoid"
-
-
-def read_slice(text: str) -> Slice:
-    """Return a slice by name, or read it from a JSON file with ``origin``, ``directions`` and optionally ``box`` and ``view``.
-
-    Vectors have 6 entries (Segre coordinates) or 40 (all coefficients of the network, which must lie in the span).
-    """
-    if text in SLICES:
-        return SLICES[text]
-    if not Path(text).is_file():
-        raise InputError(f"--slice {text}: neither a file nor one of the slices {', '.join(SLICES)}")
-    from_file = slice_file(Path(text), MODEL)
-    if len(from_file.directions) != 3:
-        raise InputError(f"--slice {text}: directions should be three vectors")
-    return from_file
 
 
 def slice_file(path: Path, model: Model) -> Slice:
@@ -177,14 +116,12 @@ def slice_file(path: Path, model: Model) -> Slice:
 
 
 def _vector(model: Model, value: Any, source: str) -> Vector:
-    if model == MODEL:
-        return as_point(MODEL, value, source)
     if not isinstance(value, list) or len(value) != model.coordinate_count:
         raise InputError(f"{source} should be a list of the {model.coordinate_count} coordinates of {model}")
     return tuple(exact_number(entry, source) for entry in value)
 
 
-def random_slice(seed: int, model: Model = MODEL) -> Slice:
+def random_slice(seed: int, model: Model) -> Slice:
     """Return a slice through a random point of the image with random integer directions."""
     rng = np.random.default_rng([seed, 21])
     free = model.free
@@ -202,7 +139,7 @@ def random_slice(seed: int, model: Model = MODEL) -> Slice:
             return Slice(name=f"random-{seed}", title=title, origin=origin, directions=vectors)
 
 
-def closure_equation(texts: Sequence[str], model: Model = MODEL) -> Equation:
+def closure_equation(texts: Sequence[str], model: Model) -> Equation:
     """Return the equation of a hypersurface in its span, as computed by Macaulay2, with integer coefficients.
 
     Residues modulo p are lifted to the integers nearest to zero. The lift is verified: the equation must vanish identically when

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from m2bridge.families import Lightning
-from m2bridge.figures import figure1, slices
+from m2bridge.papers.lightning_attention.figures import figure1, named_slices
 from tests.running import run_command
 
 pytestmark = pytest.mark.browser
@@ -82,7 +82,7 @@ def browse(page: Path, profile: Path, *arguments: str) -> str:
 @pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("figure") / "figure-1.html"
-    figure1.draw(figure1.section(slices.SLICES["conoid"], [RESULTANT]), path)
+    figure1.draw(figure1.section(named_slices.SLICES["conoid"], [RESULTANT]), path)
     return path
 
 
@@ -109,7 +109,7 @@ def test_pointer_shows_weights_that_reach_the_point(page: Path, tmp_path: Path) 
     reached = model.coordinates(
         {"A": np.array(weights[:4]).reshape(2, 2), "V": np.array(weights[4:]).reshape(1, 2)}
     )
-    wanted = slices.SLICES["conoid"].points(xyz[None])[0]
+    wanted = named_slices.SLICES["conoid"].points(xyz[None])[0]
     assert np.allclose(reached, wanted, atol=0.02)  # three digits are shown
 
 

@@ -15,7 +15,7 @@ from m2bridge.cli import main
 from m2bridge.engine import Engine
 from m2bridge.errors import InputError
 from m2bridge.families import Lightning
-from m2bridge.papers.lightning_attention import orbit_diagram
+from m2bridge.papers.lightning_attention.figures import orbit_diagram
 from m2bridge.questions.boundary import Boundary, boundary
 from m2bridge.questions.singular_locus import SingularLocus, singular_locus
 
@@ -169,7 +169,7 @@ def test_a_slice_through_a_singular_point_from_a_record(locus: SingularLocus, tm
     [
         ("map:s,t->s^3;s^2*t;s*t^2;t^3", "hypersurface"),
         ("map:s,t->s;t", "hypersurface"),
-        ("softmax(d=[2,2],t=2)", "not polynomial"),
+        ("softmax(d=[2,2],t=2)", "neither polynomial"),
     ],
 )
 def test_what_has_no_slice_is_refused(

@@ -9,8 +9,9 @@ from typing import Any
 
 from m2bridge.errors import InputError
 from m2bridge.families import parse_spec
-from m2bridge.figures import figure1, plotting
+from m2bridge.figures import plotting, space
 from m2bridge.papers.lightning_attention.comments import predicts_singular
+from m2bridge.papers.lightning_attention.figures import figure1
 from m2bridge.questions.boundary.result import Boundary
 from m2bridge.questions.singular_locus.result import SingularLocus
 
@@ -97,7 +98,7 @@ def draw(
         for number, (title, part) in enumerate(panels.items()):
             row, column = divmod(number, 2)
             box = ((width + column * side / 2) / total, 0.57 - 0.45 * row, 0.96 * side / 2 / total, 0.40)
-            panel = figure.add_axes(box, projection=figure1.projection())
+            panel = figure.add_axes(box, projection=space.projection())
             figure1.paint(panel, part, small=True)
             figure.text(box[0] + box[2] / 2, box[1] + 0.385, title, ha="center", va="bottom", fontsize=7.5)
         plotting.save_figure(figure, path)

@@ -18,7 +18,7 @@ import numpy as np
 
 from m2bridge.errors import DisagreementError
 from m2bridge.figures.slices import Polynomial, Slice, evaluate
-from m2bridge.figures.surface import Curve, Patch, e2_sign
+from m2bridge.papers.lightning_attention.figures.surface import Curve, Patch, e2_sign
 
 _ON_EQUATION = 1e-9
 """A point lies on the surface if the equation's value is below this, relative to its terms."""

@@ -1,4 +1,4 @@
-"""Draw Figure 3 (computed and expected dimension against the width) and sweeps of a store. Markers show the certainty."""
+"""Draw Figure 3: computed and expected dimension against the width. Markers show the certainty."""
 
 from __future__ import annotations
 
@@ -52,8 +52,6 @@ def draw(series: Sequence[Series], path: Path, *, x: str, y: str, title: str = "
         axes.legend(loc="best", frameon=False)
         plotting.save_figure(figure, path)
 
-
-# -- Figure 3 ------------------------------------------------------------------------------------------------------------------
 
 PRECISIONS = ("float32", "float64")
 

@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from m2bridge.figures import plotting
-from m2bridge.figures.crosscheck import Check, compare
-from m2bridge.figures.slices import AXES, Polynomial, Slice, closure_equation, restrict, text_of
-from m2bridge.figures.surface import Curve, Patch, singular_curves, surface
+from m2bridge.figures import plotting, space
+from m2bridge.figures.slices import Polynomial, Slice, closure_equation, restrict, text_of
+from m2bridge.papers.lightning_attention.figures.crosscheck import Check, compare
+from m2bridge.papers.lightning_attention.figures.named_slices import MODEL, quadric_text
+from m2bridge.papers.lightning_attention.figures.surface import Curve, Patch, singular_curves, surface
 
 SURFACE = "image (real weights)"
 SOLID = "singular, in the image"
@@ -46,7 +47,7 @@ def section(affine_slice: Slice, equations: Sequence[str], *, grid: int = 24) ->
     DisagreementError
         The surface of the parametrization and the equation do not agree.
     """
-    polynomial = restrict(closure_equation(equations), affine_slice)
+    polynomial = restrict(closure_equation(equations, MODEL), affine_slice)
     patches = tuple(surface(affine_slice))
     curves, marks = singular_curves(affine_slice)
     check = compare(affine_slice, polynomial, patches, curves, grid=grid)
@@ -68,17 +69,11 @@ def draw(plane_section: PlaneSection, path: Path) -> None:
         return
     with plotting.style():
         figure = plotting.new_figure(3.5, 3.6)
-        axes = figure.add_axes((-0.02, 0.175, 0.98, 0.865), projection=projection())
+        axes = figure.add_axes((-0.02, 0.175, 0.98, 0.865), projection=space.projection())
         paint(axes, plane_section)
         legend(figure, [plane_section], (0.5, 0.065))
         _caption(figure, plane_section.affine_slice)
         plotting.save_figure(figure, path)
-
-
-def projection() -> str:
-    """Import the 3D toolkit of matplotlib, which registers its projection, and return the name of the projection."""
-    plotting.library("mpl_toolkits.mplot3d")
-    return "3d"
 
 
 def legend(figure: Any, sections: Sequence[PlaneSection], anchor: tuple[float, float]) -> None:
@@ -100,16 +95,14 @@ def legend(figure: Any, sections: Sequence[PlaneSection], anchor: tuple[float, f
 
 def _caption(figure: Any, affine_slice: Slice) -> None:
     """Write the two quadrics as functions of x, y, z below the figure."""
-    text = (
-        f"$\\alpha_1\\nu$ = {affine_slice.quadric_text(0)},  $\\alpha_2\\nu$ = {affine_slice.quadric_text(1)}"
-    )
+    text = f"$\\alpha_1\\nu$ = {quadric_text(affine_slice, 0)},  $\\alpha_2\\nu$ = {quadric_text(affine_slice, 1)}"
     size = 6.5 if len(text) < 75 else 5
     figure.text(0.5, 0.022, text.replace("-", "\N{MINUS SIGN}"), ha="center", va="bottom", fontsize=size)
 
 
 def paint(axes: Any, plane_section: PlaneSection, *, small: bool = False) -> None:
     """Draw a section on three-dimensional axes."""
-    paint_surface(axes, plane_section.affine_slice, _polygons(plane_section.patches), small=small)
+    space.paint_surface(axes, plane_section.affine_slice, _polygons(plane_section.patches), small=small)
     for curve in plane_section.curves:
         points = curve.points[:: max(1, len(curve.points) // 400)]
         points = np.concatenate([points, curve.points[-1:]])
@@ -122,30 +115,6 @@ def paint(axes: Any, plane_section: PlaneSection, *, small: bool = False) -> Non
         )
 
 
-def paint_surface(axes: Any, affine_slice: Slice, polygons: np.ndarray, *, small: bool = False) -> None:
-    """Draw polygons (count, corners, 3) of a surface with shading, on axes with the limits of the slice."""
-    collection = plotting.library("mpl_toolkits.mplot3d.art3d").Poly3DCollection
-    normals = np.cross(polygons[:, 2] - polygons[:, 0], polygons[:, -1] - polygons[:, 1])
-    length = np.linalg.norm(normals, axis=1)
-    keep = length > 1e-12
-    colours = _shaded(normals[keep] / length[keep, None], affine_slice)
-    settings = {"edgecolors": "none", "linewidths": 0, "antialiased": False, "zsort": "average"}
-    mesh = collection(polygons[keep], facecolors=colours, **settings)
-    mesh.set_rasterized(True)
-    axes.computed_zorder = False
-    axes.add_collection3d(mesh)
-    low, high = affine_slice.limits.T
-    axes.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]), zlim=(low[2], high[2]))
-    zoom = 1.0 if small else 0.98
-    plotting.frame_3d(
-        axes, aspect=(1, 1, 1), zoom=zoom, focal_length=0.6, view=affine_slice.view, small=small
-    )
-    for axis in (axes.xaxis, axes.yaxis, axes.zaxis):
-        axis.line.set_linewidth(0.6)
-        axis._axinfo["grid"].update(color=(0.85, 0.85, 0.85, 1.0), linewidth=0.4)
-        axis._axinfo["tick"].update(inward_factor=0.0, outward_factor=0.15)
-
-
 def _polygons(patches: Sequence[Patch]) -> np.ndarray:
     """Return the quadrilaterals (count, 4, 3) of all patches."""
     quads = []
@@ -153,29 +122,6 @@ def _polygons(patches: Sequence[Patch]) -> np.ndarray:
         p = patch.points
         quads.append(np.stack([p[:-1, :-1], p[1:, :-1], p[1:, 1:], p[:-1, 1:]], axis=2).reshape(-1, 4, 3))
     return np.concatenate(quads)
-
-
-def _camera_direction(affine_slice: Slice) -> np.ndarray:
-    """Return the direction of the camera."""
-    elevation, azimuth = np.radians(affine_slice.view)
-    flat = np.cos(elevation)
-    return np.array([flat * np.cos(azimuth), flat * np.sin(azimuth), np.sin(elevation)])
-
-
-def _shaded(normals: np.ndarray, affine_slice: Slice) -> np.ndarray:
-    """Return shaded colours. The two sides have different tints, so that crossing sheets can be distinguished."""
-    eye = _camera_direction(affine_slice)
-    light = eye + np.array([0.25, -0.1, 0.75])
-    light /= np.linalg.norm(light)
-    facing = normals @ eye
-    towards = np.where(facing[:, None] >= 0, normals, -normals)
-    diffuse = np.clip(towards @ light, 0, 1)
-    half = (light + eye) / np.linalg.norm(light + eye)
-    gloss = np.clip(towards @ half, 0, 1) ** 30
-    to_rgb = plotting.library("matplotlib.colors").to_rgb
-    tint = np.where((facing >= 0)[:, None], np.array(to_rgb("#56B4E9")), np.array(to_rgb("#9FC6DE")))
-    colour = np.clip(tint * (0.5 + 0.55 * diffuse[:, None]) + 0.18 * gloss[:, None], 0, 1)
-    return np.concatenate([colour, np.ones((len(colour), 1))], axis=1)
 
 
 # -- interactive ---------------------------------------------------------------------------------------------------------------
@@ -203,29 +149,10 @@ def interactive(plane_section: PlaneSection) -> Any:
             f"boundary point ({a:.4g}, {b:.4g}, {c:.4g})"
             for a, b, c in plane_section.boundary_points.round(6)
         ]
-        traces.append(beads(go, plane_section.boundary_points, marker, texts, name=MARKS))
-    quadrics = f"α₁ν = {plane_section.affine_slice.quadric_text(0)}, α₂ν = {plane_section.affine_slice.quadric_text(1)}"
+        traces.append(space.beads(go, plane_section.boundary_points, marker, texts, name=MARKS))
+    quadrics = f"α₁ν = {quadric_text(plane_section.affine_slice, 0)}, α₂ν = {quadric_text(plane_section.affine_slice, 1)}"
     title = f"A slice of M(2,1,2), t = 2<br><sub>{quadrics}; closure: {text_of(plane_section.polynomial)} = 0</sub>"
-    return go.Figure(data=traces, layout=layout(plane_section.affine_slice, title))
-
-
-def layout(affine_slice: Slice, title: str) -> dict[str, Any]:
-    """Return the plotly layout of a three-dimensional slice."""
-    box = {"backgroundcolor": "#f7f7f7", "gridcolor": "#d9d9d9"}
-    axes = {
-        f"{label}axis": {"range": side.tolist(), "title": {"text": label}, **box}
-        for label, side in zip(AXES, affine_slice.limits, strict=True)
-    }
-    eye = dict(zip("xyz", (2.15 * _camera_direction(affine_slice)).round(4).tolist(), strict=True))
-    camera = {"eye": eye, "center": {"x": 0, "y": 0, "z": -0.12}}
-    return {
-        "title": {"text": title, "x": 0.5},
-        "scene": {**axes, "aspectmode": "cube", "camera": camera},
-        "template": "plotly_white",
-        "legend": {"x": 0.02, "y": 0.98, "yanchor": "top", "bgcolor": "rgba(255,255,255,0.8)"},
-        "margin": {"l": 0, "r": 0, "t": 70, "b": 0},
-        "font": {"size": 14},
-    }
+    return go.Figure(data=traces, layout=space.layout(plane_section.affine_slice, title))
 
 
 def _solid(go: Any, points: np.ndarray, colour: str, text: np.ndarray, **settings: Any) -> Any:
@@ -234,14 +161,6 @@ def _solid(go: Any, points: np.ndarray, colour: str, text: np.ndarray, **setting
     return go.Surface(
         x=x, y=y, z=z, surfacecolor=np.zeros(points.shape[:2]).tolist(), colorscale=[[0, colour], [1, colour]],
         showscale=False, text=text, hoverinfo="text", contours={axis: {"highlight": False} for axis in "xyz"}, **settings,
-    )  # fmt: skip
-
-
-def beads(go: Any, points: np.ndarray, marker: dict[str, Any], texts: list[str], **settings: Any) -> Any:
-    """Return markers at points, with a hover text for each."""
-    x, y, z = points.T.round(6).tolist()
-    return go.Scatter3d(
-        x=x, y=y, z=z, mode="markers", marker=marker, text=texts, hoverinfo="text", **settings
     )  # fmt: skip
 
 
@@ -267,7 +186,7 @@ def _interactive_curves(plane_section: PlaneSection, go: Any) -> list[Any]:
             points = np.stack([np.interp(stops, length, curve.points[:, k]) for k in range(3)], axis=1)
             texts = [f"{DOTTED}<br>no real weights: a complex-conjugate pair"] * len(points)
             marker = {"color": plotting.VERMILION, "size": 3.5}
-            traces.append(beads(go, points, marker, texts, **settings))
+            traces.append(space.beads(go, points, marker, texts, **settings))
     return traces
 
 
