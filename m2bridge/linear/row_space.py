@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from m2bridge.linear.residues import Field, FloatArray
 
-_MOST_ROWS = 512
+_ROWS_OF_A_BLOCK = 512
 _FEW_ROWS = 16
 """Blocks of at most this many rows are eliminated row by row."""
 _FEW_COLUMNS = 64
@@ -66,7 +66,7 @@ class RowSpace:
     @property
     def block_rows(self) -> int:
         """So many rows at once are eliminated fastest: a sum of as many products needs no reduction."""
-        return min(self.field.terms, _MOST_ROWS)
+        return min(self.field.terms, _ROWS_OF_A_BLOCK)
 
     @property
     def rank(self) -> int:

@@ -24,8 +24,6 @@ from m2bridge.symmetry.fields import VectorField
 Node = tuple[int, Letters]
 """A tensor and positions of some of its axes."""
 Labels = dict[Node, Fraction]
-_MOST_INDICES = 3
-"""A torus has one scaling for each tuple of at most so many indices."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)

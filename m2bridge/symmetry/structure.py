@@ -23,7 +23,7 @@ from m2bridge.symmetry.matrix_groups import matrix_groups
 from m2bridge.symmetry.shifts import Shift, shifts
 from m2bridge.symmetry.tori import tori
 
-MOST_ENTRIES = 50_000_000
+_MOST_FIELD_ENTRIES = 50_000_000
 """A matrix of vector fields at a point has at most so many entries; fields beyond that are not counted."""
 
 
@@ -104,6 +104,6 @@ def _dense_rank(families: list[AxisGroup | Shift], point: Integers, p: int) -> i
     """Return the rank of the fields of families by elimination; families that make the matrix too large are left out."""
     rows: list[Integers] = []
     for family in families:
-        if (len(rows) + family.dim) * len(point) <= MOST_ENTRIES:
+        if (len(rows) + family.dim) * len(point) <= _MOST_FIELD_ENTRIES:
             rows += [field.at(point, p) for field in family.fields()]
     return rank_mod(np.stack(rows), p) if rows else 0

@@ -13,7 +13,7 @@ from m2bridge.symmetry.axis_factors import DisjointSets
 from m2bridge.symmetry.axis_groups import Action, AxisGroup, Labels, Node, entries_of, ordered_actions
 from m2bridge.symmetry.factored import FactoredProgram, Letters, Tensor
 
-_MOST_INDICES = 3
+_MOST_SCALED_INDICES = 3
 """A torus has one scaling for each tuple of at most so many indices."""
 
 
@@ -38,7 +38,7 @@ def tori(program: FactoredProgram, known: Sequence[Labels]) -> list[AxisGroup]:
     choices = dict.fromkeys(
         tuple(spaces[k][a] for a in axes)
         for k, _ in program.weights()
-        for count in range(_MOST_INDICES + 1)
+        for count in range(_MOST_SCALED_INDICES + 1)
         for axes in combinations(range(len(spaces[k])), count)
     )
     different = {frozenset(choice): choice for choice in choices if len(set(choice)) == len(choice)}
