@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from m2bridge.report.page import PageEntry
 
 RecordArgument = Annotated[Path, typer.Argument(help="Record written by --save.")]
-_COLOUR = {0: "green", 5: "yellow", 7: "red", 8: "yellow", 9: "yellow"}
+_COLOUR = {0: "green", 1: "red", 5: "yellow", 7: "red", 8: "yellow", 9: "yellow"}
 
 
 def register(app: typer.Typer) -> None:  # noqa: C901, PLR0915 -- the commands of the group, defined side by side
@@ -123,9 +123,10 @@ def register(app: typer.Typer) -> None:  # noqa: C901, PLR0915 -- the commands o
         """Verify the certificate in a record.
 
         Exit codes: 0 it shows everything in the first line of the answer; 9 only a part of it; 7 it is rejected; 8 there is no
-        certificate, or the checker does not support it; 5 the time limit was reached; 2 the file does not exist.
+        certificate, or the checker does not support it; 5 the time limit was reached; 1 the checker failed; 2 no such file.
 
-        The checker is one file that uses only the standard library of Python: `python -I checker.py RECORD` does the same.
+        The checker uses only the standard library of Python: `python -I checker.py RECORD` does the same. A copy of checker.py
+        without checker_families.py verifies statements about the program alone.
 
         Example: m2bridge check dimension-lightning-d-2-dp-1.json
         """

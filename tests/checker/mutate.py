@@ -29,8 +29,10 @@ from typing import Any
 import fuzz
 import pytest
 import test_certificates
+import test_exponentials
 import test_fields
 import test_forgeries
+import test_lemmas
 import test_points
 
 from m2bridge import checker
@@ -63,7 +65,14 @@ LEFT_OUT = (
 
 def single_tests() -> Iterator[Callable[[], None]]:
     """Every test of the checker that needs no fixture, with each of its parameters."""
-    for module in (test_certificates, test_forgeries, test_fields, test_points):
+    for module in (
+        test_lemmas,
+        test_exponentials,
+        test_certificates,
+        test_forgeries,
+        test_fields,
+        test_points,
+    ):
         for name, test in vars(module).items():
             if not name.startswith("test_") or any(word in name for word in LEFT_OUT):
                 continue
@@ -227,10 +236,13 @@ def changed(tree: ast.stmt) -> Iterator[None]:
         if not name:  # what is computed from constants is computed again
             nodes = [top if node.lineno == top.lineno else node for node in TOPS]
         exec(compile(ast.Module(nodes, []), "mutant", "exec"), vars(checker))
-        for table in ("STATEMENTS", "FURTHER") if name else ():  # which hold functions
+        for table in ("STATEMENTS", "UPPER", "TYPES") if name else ():  # which hold functions
             new = vars(checker)[name]
             rows = {
-                key: tuple(new if item is old else item for item in row) for key, row in before[table].items()
+                key: tuple(new if item is old else item for item in row)
+                if isinstance(row, tuple)
+                else (new if row is old else row)
+                for key, row in before[table].items()
             }
             setattr(checker, table, rows)
         yield

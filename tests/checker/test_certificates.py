@@ -23,7 +23,7 @@ from makers import (
     symmetry_certificate,
 )
 
-from m2bridge import checker
+from m2bridge import checker, checker_families
 from m2bridge.cli import main
 from tests.marking import slow_except
 
@@ -36,11 +36,14 @@ def outcome(document: Any) -> tuple[int, str]:
     return code, " ".join(said)
 
 
-def alone(path: Path, tmp_path: Path) -> subprocess.CompletedProcess[str]:
-    """The file by itself, isolated, in an empty directory and an empty environment."""
-    copied = tmp_path / "alone" / "checker.py"
+def alone(path: Path, tmp_path: Path, *, families: bool = True) -> subprocess.CompletedProcess[str]:
+    """The file by itself, or with the definitions of families, isolated, in an empty directory and an empty environment."""
+    copied = tmp_path / f"alone-{families}" / "checker.py"
     copied.parent.mkdir(exist_ok=True)
     copied.write_bytes(FILE.read_bytes())
+    if families:
+        beside = copied.with_name("checker_families.py")
+        beside.write_bytes(FILE.with_name("checker_families.py").read_bytes())
     command = [sys.executable, "-I", "-S", str(copied), str(path)]
     return subprocess.run(command, capture_output=True, text=True, check=False, cwd=copied.parent, env={})
 
@@ -52,6 +55,14 @@ def test_true_certificates_are_verified_by_the_file_alone(name: str, tmp_path: P
     done = alone(path, tmp_path)
     assert (done.returncode, done.stderr) == (0, ""), done.stdout
     assert done.stdout.startswith("Verified: ")
+    done = alone(path, tmp_path, families=False)
+    if json.loads(POOL[name]).get("upper", {}).get("kind") in ("virtual", "layers"):
+        assert done.returncode == 8
+        assert "rests on the spec" in done.stdout
+    else:
+        assert (done.returncode, done.stderr) == (0, ""), done.stdout
+        assert "This is about the program with hash" in done.stdout
+        assert "both are equal" not in done.stdout
 
 
 PUBLISHED = sorted((Path(__file__).parents[2] / "results" / "certificates").glob("*.json"))
@@ -66,6 +77,9 @@ def test_published_certificates_are_verified_by_the_file_alone(name: str, tmp_pa
     done = alone(path, tmp_path)
     assert (done.returncode, done.stderr) == (0, ""), done.stdout
     assert "both are equal" in done.stdout
+    done = alone(path, tmp_path, families=False)
+    assert (done.returncode, done.stderr) == (0, ""), done.stdout
+    assert "is not checked without checker_families.py" in done.stdout
 
 
 def test_certificates_are_published() -> None:
@@ -194,9 +208,9 @@ ATTENTION = [
 def test_virtual_bounds_are_above_the_truth(family: str, widths: list[int], ranks: list[int], t: int) -> None:
     """The truth is the rank at a random point; these bounds are met except where noted."""
     text = M.attention_text(widths, ranks, t, softmax=family == "softmax")
-    network = checker.read_spec(f"{family}(d={M.shape_text(widths)},a={M.shape_text(ranks)},t={t})")
+    network = checker_families.read_spec(f"{family}(d={M.shape_text(widths)},a={M.shape_text(ranks)},t={t})")
     assert network is not None
-    bound = checker.virtual_bound(network)
+    bound = checker_families.virtual_bound(network)
     truth = M.generic_rank(text) if family == "deep-lightning" else M.real_rank(text, bound + 1, seed=1)
     assert truth <= bound
     known = {
@@ -222,18 +236,22 @@ def test_layer_bounds_are_above_the_truth(
     widths: list[int], ranks: list[int], t: int, heads: list[int], skip: bool
 ) -> None:
     text = M.attention_text(widths, ranks, t, heads=heads, skip=skip)
-    network = checker.Network("deep-lightning", widths, ranks, heads, t, skip)
-    assert M.generic_rank(text) <= checker.layers_bound(network) <= checker.read_program(text).parameters
+    network = checker_families.Network("deep-lightning", widths, ranks, heads, t, skip)
+    assert (
+        M.generic_rank(text)
+        <= checker_families.layers_bound(network)
+        <= checker.read_program(text).parameters
+    )
 
 
 def test_layer_bounds_that_are_met() -> None:
     """Two heads with d = d' = 3: 9 x 9 matrices of rank 2. Twelve heads with d = 5, d' = 20: 25 x 100 matrices of rank 12."""
     text = M.attention_text([3, 3], [3], 2, heads=[2])
-    network = checker.Network("deep-lightning", [3, 3], [3], [2], 2)
-    assert checker.layers_bound(network) == 2 * (9 + 9 - 2) == M.generic_rank(text)
+    network = checker_families.Network("deep-lightning", [3, 3], [3], [2], 2)
+    assert checker_families.layers_bound(network) == 2 * (9 + 9 - 2) == M.generic_rank(text)
     text = M.attention_text([3, 3], [1], 2, heads=[2])
-    network = checker.Network("deep-lightning", [3, 3], [1], [2], 2)
-    assert checker.layers_bound(network) == 2 * (5 + 9 - 1) == M.generic_rank(text)
+    network = checker_families.Network("deep-lightning", [3, 3], [1], [2], 2)
+    assert checker_families.layers_bound(network) == 2 * (5 + 9 - 1) == M.generic_rank(text)
     for widths, ranks, t, heads, skip, value in (
         ([2, 2], [3], 1, [2], True, 8),  # two cubic forms in two variables
         ([3, 3], [3], 1, [2], False, 2 * (6 + 9 - 2)),
@@ -243,10 +261,10 @@ def test_layer_bounds_that_are_met() -> None:
         ([1, 2, 2], [1, 3], 2, [3, 2], False, 1 + 2 - 1),  # one row: a multiple of |x|^2 x
     ):
         text = M.attention_text(widths, ranks, t, heads=heads, skip=skip)
-        network = checker.Network("deep-lightning", widths, ranks, heads, t, skip)
-        assert checker.layers_bound(network) == value == M.generic_rank(text)
-    network = checker.Network("deep-lightning", [5, 20], [5], [12], 2)
-    assert checker.layers_bound(network) == 12 * (25 + 100 - 12)
+        network = checker_families.Network("deep-lightning", widths, ranks, heads, t, skip)
+        assert checker_families.layers_bound(network) == value == M.generic_rank(text)
+    network = checker_families.Network("deep-lightning", [5, 20], [5], [12], 2)
+    assert checker_families.layers_bound(network) == 12 * (25 + 100 - 12)
 
 
 def test_a_network_on_its_gauge_slice() -> None:
@@ -361,8 +379,8 @@ def test_symmetries_as_statements() -> None:
 
 def test_points_by_streams() -> None:
     by = {"seed": 3, "stream": 4, "fixed": [[1, [7]]]}
-    assert checker.point(by, 3, 101) == [M.splitmix(3, 4, 3)[0] % 101, 7, M.splitmix(3, 4, 3)[2] % 101]
-    assert checker.point({"seed": 3, "stream": 5, "fixed": []}, 2, 101) == [
+    assert checker.read_point(by, 3, 101) == [M.splitmix(3, 4, 3)[0] % 101, 7, M.splitmix(3, 4, 3)[2] % 101]
+    assert checker.read_point({"seed": 3, "stream": 5, "fixed": []}, 2, 101) == [
         x % 101 for x in M.splitmix(3, 5, 2)
     ]
 
@@ -386,7 +404,7 @@ def test_backward_derivatives_agree_with_forward_ones() -> None:
     expected = M.jacobian(program, weights, [inputs], M.P)
     read = checker.read_program(program)
     run = checker.Evaluation(read, checker.ModP(M.P))
-    forms = [(0, *checker.entry(read, read.outputs, e)) for e in range(len(expected))]
+    forms = [(0, *read.output_entries[e]) for e in range(len(expected))]
     assert checker.jacobian(run, weights, [inputs], forms, list(range(9))) == expected
 
 
@@ -406,7 +424,7 @@ def test_softmax_by_its_gate_and_by_hand() -> None:
         read = checker.read_program(program)
         run = checker.Evaluation(read, checker.ModP(M.SMALL), units=True)
         weights, point = [300, 700, 911, 5, 1999, 1024], [512, 3, 777, 11, 12, 13, 14, 15, 16]
-        forms = [(0, *checker.entry(read, read.outputs, e)) for e in range(6)]
+        forms = [(0, *read.output_entries[e]) for e in range(6)]
         table = checker.jacobian(run, weights, [point], forms, list(range(6)))
         runs.append([run.outputs(weights, point), *table])
         lower, n = M.unit_minor(program)
@@ -565,3 +583,7 @@ def test_records_of_the_program_are_verified(
     done = alone(path, tmp_path)
     assert done.returncode == 0, done.stdout
     assert "both are equal" in done.stdout
+    done = alone(path, tmp_path, families=False)
+    rests = json.loads(path.read_text())["certificate"]["upper"]["kind"] in ("virtual", "layers")
+    assert done.returncode == (8 if rests else 9), done.stdout
+    assert rests or "Not covered: the record." in done.stdout

@@ -223,15 +223,15 @@ def test_fields_of_one_kind_are_tried_where_the_last_one_died(monkeypatch: pytes
         return DOT(ring, xs, ys)
 
     monkeypatch.setattr(checker.Polynomials, "dot", counted)
-    counts = []
+    counts, last = [], None
     for field in (fields[0], fields[1]):
         products = 0
-        checker.check_field(circuit, checker.read_field(circuit, written_field(field)))
+        last = checker.check_field(circuit, checker.read_field(circuit, written_field(field)), last)
         counts.append(products)
     assert counts[1] < counts[0] / 3
     for wrong in changed(fields[0]):
         with pytest.raises(checker.Rejected):
-            checker.check_field(circuit, checker.read_field(circuit, written_field(wrong)))
+            checker.check_field(circuit, checker.read_field(circuit, written_field(wrong)), last)
 
 
 @pytest.mark.parametrize(
@@ -290,7 +290,7 @@ def test_layers_by_composition() -> None:
         k for k, item in enumerate(program.gates) if item.shape == (2, 2) and item.words == ["ab", "bc", "ac"]
     ]
     first_cut = next(k for k in places if program.gates[k].operands[0] == program.weights["V1"])
-    rest, _ = checker.part(program, program.outputs, first_cut)
+    rest, _ = checker.subprogram(program, program.outputs, first_cut)
     second_cut = next(k for k, item in enumerate(rest.gates) if item.operands[:1] == [rest.weights["V2"]])
     inner["cut"] = second_cut
     whole = composition_bound(
@@ -368,8 +368,8 @@ def test_parts_are_programs_of_their_own() -> None:
     text = M.attention_text([2, 3, 2], [2, 1], 2)
     program = checker.read_program(text)
     cut = next(k for k, item in enumerate(program.gates) if item.operands[:1] == [program.weights["V1"]])
-    first, one = checker.part(program, [cut], None)
-    second, two = checker.part(program, program.outputs, cut)
+    first, one = checker.subprogram(program, [cut], None)
+    second, two = checker.subprogram(program, program.outputs, cut)
     assert list(first.weights) == ["Q1", "K1", "V1"]
     assert list(second.weights) == ["Q2", "K2", "V2"]
     assert [*one, *two] == list(range(program.parameters))

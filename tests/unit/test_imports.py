@@ -57,8 +57,9 @@ LEFT_OF = {
     "certificates": FOUNDATION | {"linear", "programs", "frontends", "families", "results"},
     "bounds": FOUNDATION | {"linear", "programs", "frontends", "families", "symmetry", "certificates"},
     "checker": set(),  # checks certificates alone: nothing that helped to make them
+    "checker_families": {"checker"},  # which the checker loads where it stands beside it
 }
-LEFT_OF["questions"] = set(LEFT_OF) - {"checker"}
+LEFT_OF["questions"] = set(LEFT_OF) - {"checker", "checker_families"}
 LEFT_OF["records"] = LEFT_OF["schemas"] = LEFT_OF["questions"] | {"questions", "records"}
 LEFT_OF["batch"] = LEFT_OF["records"] | {"schemas"}
 LEFT_OF["figures"] = FOUNDATION | {

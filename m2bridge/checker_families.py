@@ -1,0 +1,857 @@
+"""Say what built-in networks and records of m2bridge have to do with the programs that checker.py checks.
+
+The file checker.py verifies statements about programs. This file is optional beside it. It contains the definitions of the
+built-in networks, written once more, and compares a program with the network that the spec of its certificate names; and it
+compares the record that contains certificates with what they show. Lemma numbers are those of checker.py.
+``docs/certificates.md``, sections 4 and 6, specifies specs and records.
+
+Contents: 1 Specs   2 Definitions   3 Comparison   4 Upper bounds that rest on a spec   5 Records.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import reduce
+from hashlib import sha256
+from itertools import combinations_with_replacement, pairwise
+from math import comb, prod
+from typing import Any
+
+from m2bridge.checker import (
+    ANALYTIC,
+    BILINEAR,
+    MOST_ENTRIES,
+    NATURAL,
+    RATIONAL,
+    Certified,
+    Circuit,
+    Evaluation,
+    Gate,
+    ModP,
+    Numbers,
+    Polynomials,
+    Rejected,
+    Shape,
+    Symbols,
+    bound_size,
+    field_at,
+    group_fields,
+    integers_in,
+    need,
+    printable,
+    read_integer,
+    read_list,
+    read_numbers,
+    read_object,
+    read_rational,
+    sparse_rank,
+    stream,
+    summarise,
+    transpose,
+)  # fmt: skip
+
+# == 1. Specs ============================================================================================
+
+REPEATS = 4
+MERSENNE = 2**61 - 1  # a prime
+EQUAL = f"both are equal at {REPEATS} random points modulo random primes above 2^61"
+N = r"[1-9][0-9]{0,4}"
+L = rf"\[{N}(?:,{N})*\]"
+FAMILIES = {  # the canonical spelling of their arguments
+    "lightning": rf"d=(?P<d>{N}),dp=(?P<dp>{N}),a=(?P<a>{N}),t=(?P<t>{N})(?:,parametrization=(?P<way>attention))?"
+    r"(?P<full>,coordinates=full)?",
+    "deep-lightning": rf"d=(?P<d>{L}),a=(?P<a>{L}),t=(?P<t>{N})(?:,heads=(?P<heads>{N}|{L}))?(?P<skip>,skip=true)?"
+    r"(?:,parametrization=(?P<way>attention|virtual))?(?P<full>,coordinates=full)?",
+    "softmax": rf"d=(?P<d>{L}),a=(?P<a>{L}),t=(?P<t>{N})(?:,parametrization=(?P<way>attention))?",
+    "mlp": rf"widths=(?P<d>{L}),r=(?P<r>{N})",
+    "linear": rf"widths=(?P<d>{L})",
+    "convolution": rf"filters=(?P<d>{L})(?:,strides=(?P<strides>{L}))?,r=(?P<r>{N})",
+}
+
+
+@dataclass
+class Network:
+    """What a spec says of a built-in network."""
+
+    family: str
+    widths: list[int]
+    ranks: list[int] = field(default_factory=list)
+    heads: list[int] = field(default_factory=list)
+    tokens: int = 1
+    skip: bool = False
+    parametrization: str = "weights"
+    power: int = 1
+    strides: list[int] = field(default_factory=list)
+    segre: bool = False  # whether its coordinates are those of Proposition A.5
+
+    @property
+    def layers(self) -> list[tuple[int, int, int, int]]:
+        """List rank, heads and both widths of each layer of attention."""
+        return list(zip(self.ranks, self.heads, self.widths, self.widths[1:], strict=False))
+
+    @property
+    def narrow(self) -> bool:
+        """Tell whether weights of this parametrization satisfy equations; then (Q, K, V), with the same image, stand for them."""
+        if self.parametrization == "virtual":
+            return min([*self.widths[1:-1], *self.ranks]) < self.widths[0]
+        return self.parametrization == "attention" and any(a < d for a, _, d, _ in self.layers)
+
+    @property
+    def weights(self) -> dict[str, Shape]:
+        """Return names and shapes of the free weights, in order."""
+        w, way = self.widths, "weights" if self.narrow else self.parametrization
+        if self.family == "convolution":
+            return {f"w{i}": (k,) for i, k in enumerate(w, start=1)}
+        if not self.ranks:
+            return {f"W{i}": (w[i], w[i - 1]) for i in range(1, len(w))}
+        if way == "virtual":
+            return {**{f"M{i}": (w[0], w[0]) for i in range(1, len(w))}, "L": (w[-1], w[0])}
+        found: dict[str, Shape] = {}
+        for i, (a, h, d, e) in enumerate(self.layers, start=1):
+            mark, lead = "" if self.family == "lightning" else str(i), (h,) if h > 1 else ()
+            scores = {"A": (d, d)} if way == "attention" else {"Q": (a, d), "K": (a, d)}
+            found |= {name + mark: (*lead, *shape) for name, shape in (scores | {"V": (e, d)}).items()}
+        return found
+
+    @property
+    def input_shape(self) -> Shape:
+        """Return the shape of the input."""
+        if self.family != "convolution":
+            return (self.widths[0], self.tokens) if self.ranks else (self.widths[0],)
+        layers = zip(self.widths[::-1], self.strides[::-1], strict=True)
+        return (reduce(lambda size, layer: (size - 1) * layer[1] + layer[0], layers, 1),)
+
+    @property
+    def parameter_dim(self) -> int | None:
+        """Count the dimensions of the weights of the spec; None where no formula is known."""
+        if self.parametrization == "attention":
+            return sum(h * (matrices(d, a) + d * e) for a, h, d, e in self.layers)
+        return None if self.narrow else sum(map(prod, self.weights.values()))
+
+
+def family_of(spec: str) -> str:
+    """Return the name of the family in a spec."""
+    return re.split(r"[(:]", spec)[0].strip()
+
+
+def read_spec(spec: str) -> Network | None:
+    """Return the built-in network with this canonical spec; None for a spec of another kind."""
+    family, canonical = family_of(spec), "the spec is not in canonical form"
+    if family not in (*FAMILIES, "multi-head", "skip-lightning"):
+        return None
+    match = re.fullmatch(rf"{family}\({FAMILIES.get(family, '(?!)')}\)", spec)
+    if match is None and of_further(spec):  # with options
+        return None
+    if match is None:
+        raise Rejected(canonical)
+    said = {key: text for key, text in match.groupdict().items() if text is not None}
+    read = {key: [int(n) for n in re.findall("[0-9]+", text)] for key, text in said.items()}
+    widths, ranks, heads = read["d"] + read.get("dp", []), read.get("a", []), read.get("heads", [1])
+    layers, several = len(widths) - 1, "[" in said.get("heads", "")
+    need(layers > 0 or family == "convolution", "a network has a layer")
+    need("heads" not in said or (len(set(heads)) > 1 if several else heads != [1]), canonical)
+    heads = (heads if several else heads * layers) if ranks else []
+    need(not ranks or len(ranks) == len(heads) == layers, "ranks or heads are not one for each layer")
+    strides = read.get("strides", [1] * len(widths))
+    need(len(strides) == len(widths) and ("strides" not in said or set(strides) != {1}), canonical)
+    skip, way, tokens = "skip" in said, said.get("way", "weights"), read.get("t", [1])[0]
+    need(not skip or len(set(widths)) == 1, "skip connections need equal widths")
+    plain = not skip and max(heads, default=1) == 1
+    need(way != "virtual" or plain, "virtual weights need one head and no skip")
+    segre = layers == 1 and not skip and tokens > 1 and family != "softmax"
+    need(segre or "full" not in said, canonical)
+    power = read.get("r", [1])[0]
+    segre = segre and "full" not in said
+    bound_size(max(widths) ** 2 if ranks else 0, MOST_ENTRIES)
+    return Network(family, widths, ranks, heads, tokens, skip, way, power, strides, segre)
+
+
+# == 2. Definitions ======================================================================================
+
+Matrix = list[list[Any]]
+
+
+def product(ring: Any, *factors: Matrix) -> Matrix:
+    """Multiply matrices."""
+    left, right, *more = factors
+    found = [[ring.dot(row, column) for column in transpose(right)] for row in left]
+    return product(ring, found, *more) if more else found
+
+
+def sum_of(ring: Any, left: Matrix, right: Matrix) -> Matrix:
+    """Add two matrices."""
+    return [list(map(ring.add, *rows)) for rows in zip(left, right, strict=True)]
+
+
+def nested(values: Numbers, shape: Shape) -> Any:
+    """Arrange flat values as nested lists."""
+    if len(shape) == 1:
+        return list(values)
+    step = len(values) // shape[0]
+    return [nested(values[i * step : (i + 1) * step], shape[1:]) for i in range(shape[0])]
+
+
+def arrays(circuit: Circuit, weights: Numbers) -> dict[str, Any]:
+    """Return the weights by their names, as nested lists."""
+    shapes = {name: circuit.gates[place].shape for name, place in circuit.weights.items()}
+    return {name: nested([weights[i] for i in own], shapes[name]) for name, own in circuit.flat.items()}
+
+
+def head(
+    network: Network, ring: Any, w: dict[str, Any], layer: int, number: int
+) -> tuple[Matrix, Matrix | None]:
+    """Return A and V of one head, where A may be given by Q and K, or be virtual; V is None for virtual weights."""
+    mark, several = "" if network.family == "lightning" else str(layer), network.heads[layer - 1] > 1
+    own = {n[0]: value[number] if several else value for n, value in w.items() if n[1:] == mark}
+    scores = own.get("A") or own.get("M") or product(ring, transpose(own["K"]), own["Q"])
+    return scores, own.get("V")
+
+
+def network_outputs(network: Network, ring: Any, w: dict[str, Any], x: Any) -> Numbers:
+    """Compute the flat output of a built-in network at an input, by its definition; `w` and `x` are nested lists."""
+    if not network.ranks:
+        for i, weight in enumerate(w.values()):
+            x = [ring.power(v, network.power) for v in x] if i > 0 else x
+            if network.family == "convolution":  # (w * x)_n = sum_j w_j x_(n s + j)
+                starts = range(0, len(x) - len(weight) + 1, network.strides[i])
+                x = [ring.dot(weight, x[n : n + len(weight)]) for n in starts]
+            else:  # W_l (... (W_1 x)^r ...)
+                x = [ring.dot(row, x) for row in weight]
+        return list(x)
+    for i, heads in enumerate(network.heads, start=1):
+        parts = [x] if network.skip else []
+        for h in range(heads):
+            A, V = head(network, ring, w, i, h)
+            scores = product(ring, transpose(x), A, x)
+            if network.family == "softmax":
+                # Equation 15: token i attends to token j by exp(x_i^T A x_j)
+                scores = transpose([ring.softmax(row) for row in scores])
+            part = product(ring, x, scores)  # Equation 1: V X X^T A X; with virtual weights L comes last
+            parts.append(product(ring, V, part) if V else part)
+        x = reduce(lambda left, right: sum_of(ring, left, right), parts)
+    return [v for row in (product(ring, w["L"], x) if "L" in w else x) for v in row]
+
+
+def segre_outputs(network: Network, ring: Any, w: dict[str, Any]) -> Numbers:
+    """Compute the coefficients of x_(m,1) x_(i,2) x_(j,2), i <= j, in output n of the first token: columns of A times rows of
+    V.
+    """
+    (d, e), total = network.widths, Numbers()
+    for h in range(network.heads[0]):
+        A, V = head(network, ring, w, 1, h)
+        V, part = V or w["L"], []
+        for n in range(e):
+            for m in range(d):
+                for i, j in combinations_with_replacement(range(d), 2):
+                    pairs = [(A[i][m], V[n][j]), (A[j][m], V[n][i])][: 1 + (i < j)]
+                    part.append(ring.dot(*map(list, zip(*pairs, strict=True))))
+        total = list(map(ring.add, total, part)) if total else part
+    return total
+
+
+Definition = tuple[str, Callable[[Any, Numbers, Numbers], Numbers]]
+"""What a program is said to be, and the values by definition at flat weights and inputs, over one kind of numbers."""
+
+
+def by_network(circuit: Circuit, network: Network) -> Definition:
+    """Define a built-in network, for a program that has its weights and inputs."""
+    places = circuit.weights
+    shapes = [(name, circuit.gates[place].shape) for name, place in places.items()]
+    need(shapes == list(network.weights.items()), "the program has other weights than its spec")
+    inputs = [circuit.gates[place].shape for place in circuit.inputs.values()]
+    segre = network.segre and not inputs
+    need(segre or inputs == [network.input_shape], "the program has other inputs than its spec")
+
+    def values(ring: Any, weights: Numbers, x: Numbers) -> Numbers:
+        """Compute the flat outputs by the definition."""
+        named = arrays(circuit, weights)
+        if segre:
+            return segre_outputs(network, ring, named)
+        return network_outputs(network, ring, named, nested(x, inputs[0]))
+
+    return "gives the Segre coordinates" if segre else "is that", values
+
+
+def by_map(circuit: Circuit, spec: str) -> Definition | None:
+    """Define the polynomials in a spec ``map:x,y->x^2;x*y``; None for other specs."""
+    bound_size(len(spec), 10**6)
+    match = re.fullmatch(r"map:([^>|]+)->([^|]+)", spec)
+    symbol = r"[A-Za-z][A-Za-z0-9']*(?:_(?:[0-9]+|[A-Za-z][A-Za-z0-9]*|\([0-9]+(?:,[0-9]+)*\)))?"
+    power = rf"{symbol}(?:\^[1-9][0-9]{{0,5}})?"
+    term = rf"(?:{RATIONAL.replace('-?', '')}|{power})(?:\*{power})*"
+    if not match or not re.fullmatch(rf"{symbol}(?:,{symbol})*", match[1]):
+        return None
+    polynomials = match[2].split(";")
+    if not all(re.fullmatch(rf"-?{term}(?:[+-]{term})*", text) for text in polynomials):
+        return None
+    names = [found[0] for found in re.finditer(rf"{symbol}(?=,|$)", match[1])]
+    need(len(set(names)) == len(names) == circuit.parameters, "the program has other variables than its spec")
+    need(not circuit.inputs, "the program has inputs, and its spec has none")
+    need(
+        circuit.size(*circuit.outputs) == len(polynomials),
+        "the program has another number of outputs than its spec",
+    )
+
+    def values(ring: Any, weights: Numbers, _: Numbers) -> Numbers:
+        """Compute the flat outputs by the definition."""
+        at, found = dict(zip(names, weights, strict=True)), []
+        for text in polynomials:
+            total = ring.number(0)
+            for part in re.findall(r"[+-]?[^+-]+", text):
+                value = ring.number(-1 if part[0] == "-" else 1)
+                for factor in part.strip("+-").split("*"):
+                    base, _, exponent = factor.partition("^")
+                    need(base in at or base[0].isdigit(), "a variable of the spec is not declared")
+                    number = at[base] if base in at else ring.number(read_rational(base))
+                    value = ring.multiply(value, ring.power(number, int(exponent or 1)))
+                total = ring.add(total, value)
+            found.append(total)
+        return found
+
+    return "is that", values
+
+
+# Further families, of which only the definition is written here: no bound rests on them. Lists of integers and flags that a
+# spec names enter; weights, the shape of the input (None for tensors) and the outputs leave.
+
+Said = dict[str, list[int]]
+Built = tuple[dict[str, Shape], Shape | None, Callable[[Any, dict[str, Any], Any], Numbers]]
+HEADS = rf"(?:,heads=(?P<heads>{N}|{L}))?"
+TOKENS = r"(?P<causal>,causal=true)?(?P<tied>,tied=true)?(?P<positions>,positions=true)?(?P<softmax>,softmax=true)?"
+BIAS = r"(?P<bias>,bias=true)?"
+
+
+def tokens_attend(said: Said) -> Built:
+    """Define layers X -> V X w(X^T K^T Q X), w a power or softmax of each score, perhaps masked; in a transformer, with a layer
+    Y -> Y + U (W Y)^r after each.
+    """
+    d, a, t, (r,) = said["d"], said["a"], said["t"][0], said.get("r", [1])
+    hidden, layers = said.get("hidden", [0])[0], said.get("layers", [len(d) - 1])[0]
+    if "layers" in said:
+        bound_size(layers, 10**4)
+        d, a = d * (layers + 1), a * layers
+    heads = said.get("heads", [1])
+    heads = heads * layers if len(heads) == 1 else heads
+    need(len(d) > 1 and len(a) == len(heads) == layers, "ranks or heads are not one for each layer")
+    skip, power = "skip" in said or bool(hidden), 1 if hidden else r
+    need(not skip or len(set(d)) == 1, "skip connections need equal widths")
+    need(power == 1 or "softmax" not in said, "scores of softmax have no power")
+    weights: dict[str, Shape] = {"P": (d[0], t)} if "positions" in said else {}
+    for i, (score_rank, h, n, m) in enumerate(zip(a, heads, d, d[1:], strict=False), start=1):
+        lead = (h,) if h > 1 else ()
+        own = (
+            {"K": (score_rank, n), "V": (m, n)}
+            if "tied" in said
+            else {"Q": (score_rank, n), "K": (score_rank, n), "V": (m, n)}
+        )
+        own |= {"W": (hidden, n), "U": (n, hidden)} if hidden else {}
+        weights |= {f"{key}{i}": shape if key in "WU" else (*lead, *shape) for key, shape in own.items()}
+
+    def mixing(ring: Any, scores: Matrix) -> Matrix:
+        """Compute the matrix by which tokens are mixed."""
+        seen = [range(i + 1) if "causal" in said else range(t) for i in range(t)]
+        if "softmax" in said:  # token i attends to token j by row i
+            zero, rows = ring.number(0), [ring.softmax([scores[i][j] for j in seen[i]]) for i in range(t)]
+            return transpose([row + [zero] * (t - len(row)) for row in rows])
+        return [
+            [ring.power(scores[j][i], power) if j in seen[i] else ring.number(0) for i in range(t)]
+            for j in range(t)
+        ]
+
+    def outputs(ring: Any, w: dict[str, Any], x: Matrix) -> Numbers:
+        """Compute the flat outputs."""
+        x = sum_of(ring, x, w["P"]) if "P" in w else x
+        for i, h in enumerate(heads, start=1):
+            parts = [x] if skip else []
+            for k in range(h):
+                K, Q, V = (
+                    (w[key + str(i)] if h == 1 else w[key + str(i)][k])
+                    for key in ("K", "K" if "tied" in said else "Q", "V")
+                )
+                scores = product(ring, transpose(product(ring, K, x)), product(ring, Q, x))
+                parts.append(product(ring, V, product(ring, x, mixing(ring, scores))))
+            x = reduce(lambda left, right: sum_of(ring, left, right), parts)
+            if hidden:
+                inner = [[ring.power(y, r) for y in row] for row in product(ring, w[f"W{i}"], x)]
+                x = sum_of(ring, x, product(ring, w[f"U{i}"], inner))
+        return [y for row in x for y in row]
+
+    return weights, (d[0], t), outputs
+
+
+def perceptron(said: Said) -> Built:
+    """Define W_l s(... s(W_1 x + b_1) ...) + b_l, s a power for each layer."""
+    widths, r = said["widths"], said["r"]
+    layers = len(widths) - 1
+    need(layers > 0 and ("bias" in said or len(set(r)) > 1), "the spec is not in canonical form")
+    need(len(r) == layers - 1, "exponents are not one for each hidden layer")
+    bound_size(max(widths), MOST_ENTRIES)
+    bound_size(layers, 10**5)
+    weights: dict[str, Shape] = {}
+    for i, (n, m) in enumerate(pairwise(widths), start=1):
+        weights |= {f"W{i}": (m, n)} | ({f"b{i}": (m,)} if "bias" in said else {})
+
+    def outputs(ring: Any, w: dict[str, Any], x: Numbers) -> Numbers:
+        """Compute the flat outputs."""
+        for i in range(1, layers + 1):
+            x = [ring.dot(row, x) for row in w[f"W{i}"]]
+            x = list(map(ring.add, x, w[f"b{i}"])) if f"b{i}" in w else x
+            x = [ring.power(y, r[i - 1]) for y in x] if i < layers else x
+        return x
+
+    return weights, (widths[0],), outputs
+
+
+def rank_one_sums(said: Said) -> Built:
+    """Define T[i_1, ..., i_N] = sum over s of U_1[i_1, s] ... U_N[i_N, s], the last index fastest."""
+    sizes, (rank,) = said["sizes"], said["rank"]
+
+    def outputs(ring: Any, w: dict[str, Any], _: Any) -> Numbers:
+        """Compute the flat outputs."""
+        rows = [[ring.number(1)] * rank]
+        for factor in w.values():
+            rows = [list(map(ring.multiply, row, other)) for row in rows for other in factor]
+        return [reduce(ring.add, row) for row in rows]
+
+    return {f"U{k}": (n, rank) for k, n in enumerate(sizes, start=1)}, None, outputs
+
+
+FURTHER: dict[str, tuple[Callable[[Said], Built], str]] = {
+    "attention": (
+        tokens_attend,
+        rf"d=(?P<d>{L}),a=(?P<a>{L}),t=(?P<t>{N}){HEADS}(?:,r=(?P<r>{N}))?(?P<skip>,skip=true)?{TOKENS}",
+    ),
+    "transformer": (
+        tokens_attend,
+        rf"d=(?P<d>{N}),a=(?P<a>{N}),t=(?P<t>{N})(?:,heads=(?P<heads>{N}))?,hidden=(?P<hidden>{N}),r=(?P<r>{N}),"
+        rf"layers=(?P<layers>{N})(?P<causal>,causal=true)?(?P<positions>,positions=true)?(?P<softmax>,softmax=true)?",
+    ),
+    "mlp": (perceptron, rf"widths=(?P<widths>{L}),r=(?P<r>\[\](?=,)|{L}(?=,)|\[{N}(?:,{N})+\]){BIAS}"),
+    "cp": (rank_one_sums, rf"sizes=(?P<sizes>{L}),rank=(?P<rank>{N})"),
+}
+
+
+def of_further(spec: str) -> re.Match[str] | None:
+    """Match a canonical spec of a further family."""
+    family = family_of(spec)
+    return re.fullmatch(rf"{family}\({FURTHER[family][1]}\)", spec) if family in FURTHER else None
+
+
+def by_family(circuit: Circuit, spec: str) -> Definition | None:
+    """Define a further family, for a program that has its weights and inputs; None for other specs."""
+    family = family_of(spec)
+    if family not in FURTHER:
+        return None
+    bound_size(len(spec), 10**5)
+    match = of_further(spec)
+    if match is None:
+        raise Rejected("the spec is not in canonical form")
+    weights, inputs, outputs = FURTHER[family][0](
+        {k: list(integers_in(v)) for k, v in match.groupdict().items() if v is not None}
+    )
+    shapes = [(name, circuit.gates[place].shape) for name, place in circuit.weights.items()]
+    need(shapes == list(weights.items()), "the program has other weights than its spec")
+    own = [circuit.gates[place].shape for place in circuit.inputs.values()]
+    need(own == ([] if inputs is None else [inputs]), "the program has other inputs than its spec")
+
+    def values(ring: Any, flat: Numbers, x: Numbers) -> Numbers:
+        """Compute the flat outputs by the definition."""
+        return outputs(ring, arrays(circuit, flat), None if inputs is None else nested(x, inputs))
+
+    return "is that", values
+
+
+# == 3. Comparison =======================================================================================
+
+
+@dataclass(frozen=True)
+class Identity:
+    """What is known of the spec of a certificate: that the program is that network, and bounds that rest on it."""
+
+    sentence: str
+    network: Network | None
+
+    @property
+    def bounds(self) -> dict[str, Callable[[], int]]:
+        """Return the upper bounds that rest on the spec."""
+        return {
+            "virtual": lambda: virtual_bound(self.network),
+            "layers": lambda: layers_bound(self.network),
+        }
+
+
+def identify(circuit: Circuit, spec: str) -> Identity | None:
+    """Compare a program with what its spec names, at points that the checker draws [7]; None if the spec is not known."""
+    network = read_spec(spec)
+    definition = (
+        by_network(circuit, network) if network else by_family(circuit, spec) or by_map(circuit, spec)
+    )
+    if definition is None:
+        return None
+    words, values = definition
+    bound_size(highest_degree(circuit), 2**30)
+    for _ in range(REPEATS):
+        ring = Symbols()
+        weights, inputs = ring.drawn(circuit.parameters), ring.drawn(circuit.input_size)
+        outputs = Evaluation(circuit, ring).outputs(weights, inputs)
+        need(outputs == values(ring, weights, inputs), "the program is not that of its spec")
+    return Identity(f"The program {words} of {printable(spec)}: {EQUAL}.", network)
+
+
+def highest_degree(circuit: Circuit) -> int:
+    """Bound the degrees of all values, in weights, inputs, and exponentials together, as far as 2^40. Sums of fractions with
+    different denominators, behind a reciprocal, have the sum of their degrees.
+    """
+    found: list[int] = []
+    fraction = circuit.depends({k for k, gate in enumerate(circuit.gates) if gate.operation == "reciprocal"})
+    for k, gate in enumerate(circuit.gates):
+        parts = [found[j] for j in gate.operands] or [int(gate.operation != "constant")]
+        factor = gate.words[0] if gate.operation == "power" else 1
+        factor = prod(gate.shape) if gate.operation in ANALYTIC else factor
+        if fraction[k] and gate.operation in BILINEAR:
+            factor = gate.plan[0].products // prod(gate.shape)
+        added = fraction[k] or gate.operation in BILINEAR
+        found.append(min(2**40, factor * (sum(parts) if added else max(parts))))
+    return max(found)
+
+
+# == 4. Upper bounds that rest on a spec =================================================================
+
+
+def matrices(d: int, a: int, symmetric: bool = False, most: int | None = None) -> int:
+    """Count the dimension of d x d matrices of rank <= a [11], or bound that of their symmetric parts (of rank <= 2 a and <=
+    most).
+    """
+    r, s = min(a, d), min(2 * a, d if most is None else most)
+    return s * d - s * (s - 1) // 2 if symmetric else r * (2 * d - r)
+
+
+def virtual_bound(network: Network | None) -> int:
+    """Bound attention with one head and no skip connections. It is a function of A_i and V_i, and also of the matrices
+    M_i = L_(i-1)^T A_i L_(i-1) and L_l, where L_i = V_i ... V_1. Both are counted. After tokens of rank one (t = 1, or a layer
+    with a = 1) scores x^T A x see the symmetric part of A only. For lightning M_i -> s M_i is undone by L (Equation 13).
+    Softmax with t = 1 is L X.
+    """
+    if network is None or not network.ranks or network.skip or max(network.heads) > 1:
+        raise Rejected("virtual weights rest on a spec of attention with one head and no skip connections")
+    w, a, soft, depth = network.widths, network.ranks, network.family == "softmax", len(network.ranks)
+    last = min(w) * (w[0] + w[-1] - min(w))
+    if soft and network.tokens == 1:
+        return last
+    symmetric = [not soft and (network.tokens == 1 or 1 in a[:i] or 1 in w[:i]) for i in range(depth)]
+    least = [min(w[: i + 1]) for i in range(depth)]
+    sizes = [min(2 * rank, n) for rank, n in zip(a, least, strict=True)]
+    virtual = [matrices(w[0], min(a[i], least[i]), symmetric[i], sizes[i]) for i in range(depth)]
+    source = [matrices(w[i], a[i], symmetric[i]) + w[i] * w[i + 1] for i in range(depth)]
+    return min(last + sum(virtual) - (0 if soft else depth), sum(source) - orbit_dim(network, symmetric))
+
+
+def orbit_dim(network: Network, symmetric: list[bool]) -> int:
+    """Bound from below the dimension of the orbits of GL(d_1) x ... x GL(d_(l-1)), and scalings, on (A_i, V_i): the rank of
+    the infinitesimal action at a point [1].
+    """
+    w, ring, gates, at = network.widths, ModP(MERSENNE), list[Gate](), list[int]()
+    bound_size(sum(d * d * (2 * d + 2 * max(w)) for d in w[1:-1]), MOST_ENTRIES)
+    numbers = (x % MERSENNE for x in stream(1, 1, 10**9))
+    for i, (a, _, d, e) in enumerate(network.layers):
+        for name, shape in ((f"A{i}", (d, d)), (f"V{i}", (e, d))):
+            gates.append(Gate("weight", [name], [], shape))
+        K, Q = ([[next(numbers) for _ in range(d)] for _ in range(min(a, d))] for _ in "KQ")
+        A = product(ring, transpose(K), Q)
+        A = sum_of(ring, A, transpose(A)) if symmetric[i] else A
+        at += [x for row in A for x in row] + [next(numbers) for _ in range(d * e)]
+    groups: list[Any] = [
+        {"group": "gl", "size": w[k], "axes": {f"V{k - 1}": [1, 0], f"V{k}": [0, -1], f"A{k}": [-1, -1]}}
+        for k in range(1, len(w) - 1)
+    ]
+    if network.family != "softmax":
+        groups += [{"group": "scaling", "weights": {f"A{k}": 1, f"V{k}": -1}} for k in range(len(w) - 1)]
+    circuit = Circuit(gates, [])
+    every = [v for group in groups for v in group_fields(circuit, group)[1]]
+    vectors = [field_at(v, ring, at) for v in every]
+    return sparse_rank([{i: x for i, x in vector.items() if x} for vector in vectors], MERSENNE)
+
+
+def layers_bound(network: Network | None) -> int:
+    """Bound lightning attention by the sum of the dimensions of its layers. Without skip connections a change of basis between
+    two layers acts on both and leaves the network: its orbits are subtracted. There the width is e, so many dimensions as
+    the outputs of a layer can span: they are combinations of the d rows of X X^T A X of each head, and forms. Of them
+    min(e, d heads, d d) are independent for A = E_11, E_22, ..., and so in general.
+    """
+    if network is None or not network.ranks or network.family == "softmax":
+        raise Rejected("a bound by layers rests on a spec of lightning attention")
+    total, d, single = 0, network.widths[0], network.tokens == 1
+    for number, (a, heads, _, rows) in enumerate(network.layers, start=1):
+        e = rows
+        if number < len(network.layers) and not network.skip:
+            e = min(rows, heads * d, forms(d, d, single))
+            total -= e * min(e, d * heads, d * d)
+        total += one_layer(a, heads, d, e, single)
+        # after outputs v u^T, layers act on v and keep u
+        single |= heads == min(a, d) == 1 and not network.skip
+        d = e
+    return total
+
+
+def forms(d: int, n: int, single: bool) -> int:
+    """Count cubic forms in d variables in the ideal of n of them, for a single token; else d such quadratic forms."""
+    return comb(d + 2, 3) - comb(d - n + 2, 3) if single else d * (comb(d + 1, 2) - comb(d - n + 1, 2))
+
+
+def one_layer(a: int, heads: int, d: int, e: int, single: bool) -> int:
+    """Bound one layer. It is linear in sum_h A_h (x) V_h, a matrix with d e columns of rank <= the number of heads, and is seen
+    in the products of columns of A with rows of V in Sym^2 only; for a single token A is symmetric, and products are in Sym^3.
+    With one output row they lie in the ideal of as many linear forms as there are heads.
+    """
+    entries, n = d * (d + 1) // 2 if single else d * d, min(heads, d)
+    h = min(heads, entries, d * e)
+    bounds = [
+        heads * (matrices(d, a, single) + d * e - 1),
+        h * (entries + d * e - h),
+        e * forms(d, d, single),
+    ]
+    return min([*bounds, n * (d - n) + forms(d, n, single)] if e == 1 else bounds)
+
+
+# == 5. Records ==========================================================================================
+
+
+def identical(value: Any, other: Any) -> bool:
+    """Tell whether two documents are the same; unlike for ==, 1 and true are not."""
+    return json.dumps(value, sort_keys=True) == json.dumps(other, sort_keys=True)
+
+
+HEADLINE = {
+    "dimension": ("image_dim",),
+    "closure": ("image_dim", "codim", "degree", "completeness"),
+    "singular-point": ("verdict",),
+    "singular-locus": ("singular_dim", "singular_degree"),
+    "symmetries": ("symmetry_dim", "generic_fiber_dim"),
+    "membership": ("closure", "complex_image", "real_image"),
+    "same": ("verdict",),
+}
+"""What the first line of each question's answer says. A record is verified when its certificates show all of it."""
+PARTLY = ("singular-point", "singular-locus", "symmetries")
+"""Questions whose records name dimensions that their certificates need not show; they are listed as not covered then."""
+
+
+def not_shown(record: dict[str, Any], covered: set[str]) -> list[str]:
+    """List what the answer of a record says and no certificate shows."""
+    analysis = str(record.get("analysis"))
+    if analysis not in HEADLINE:
+        return ["the answer"]
+    stated = [name for name in HEADLINE[analysis] if record.get(name) not in (None, "undecided")]
+    missing = [name for name in stated if name not in covered]
+    return [*missing, "model"] if "model" in record and "model" not in covered else missing
+
+
+def altered(record: dict[str, Any]) -> bool:
+    """Tell whether a record has the digest of another one. Who alters a record may write a new digest: this finds mistakes."""
+    if "digest" not in record:
+        return False
+    rest = {name: value for name, value in record.items() if name != "digest"}
+    text = json.dumps(rest, sort_keys=True, separators=(",", ":"))
+    return bool(record["digest"] != sha256(text.encode()).hexdigest())
+
+
+def check_record(record: dict[str, Any], certificates: list[Certified]) -> tuple[int, list[str]]:
+    """Return the outcome for a record whose certificates are verified, and sentences that say why."""
+    if not certificates:
+        need(not altered(record), "the record was altered after it was written")
+        need(record.get("certainty") != "proved", "the record calls itself proved and has no certificate")
+        nothing = "Nothing was checked, and nothing is known to be wrong."
+        if record.get("agreement") is False:
+            nothing = "Nothing was checked; it says itself that its witnesses contradict each other."
+        return 8, [f"Not proved: there is no certificate in this record. {nothing}"]
+    covered, partly = compare_fields(record, certificates)
+    missing = not_shown(record, covered)
+    unproved = record.get("certainty") == "proved" and missing not in ([], ["model"])
+    need(not unproved, f"the record calls itself proved, and no certificate shows {', '.join(missing)}")
+    first = f"Verified: {summarise(certificates)}."
+    first += f" Not covered: {', '.join(missing)}." if missing else ""
+    if altered(record):
+        first += " The record was altered after it was written: do not use anything else in it."
+        missing = [*missing, "the rest"]
+    rest = [printable(name)[:40] for name in record if name not in {*covered, *partly}]
+    rest += [f"{name} but for {', '.join(parts) or 'none'}" for name, parts in partly.items()]
+    more = " and more" * (len(rest) > 60)
+    last = [f"Not covered by the certificate: {', '.join(rest[:60])}{more}."] if rest else []
+    sentences = [line for own in certificates for line in [*own.about, *own.shown.sentences]]
+    return (9 if missing else 0), [first, *dict.fromkeys(sentences), *last]
+
+
+def compare_fields(
+    record: dict[str, Any], certificates: list[Certified]
+) -> tuple[set[str], dict[str, list[str]]]:
+    """Compare a record with what its certificates show. Return the fields that follow, and those that follow in part."""
+    analysis = record.get("analysis")
+    covered, partly = {"certificate"}, dict[str, list[str]]()
+    for own in certificates:
+        follows, in_part = fields_that_follow(record, own)
+        if record.get("field", "QQ") != "QQ":
+            follows.pop("span_dim", None)  # modulo a prime there may be other equations
+        for name in sorted(set(record) & set(follows)):
+            wrong = f"the record says {name} = {printable(record[name])}, the certificate shows {printable(follows[name])}"
+            need(identical(record[name], follows[name]), wrong)
+        covered |= set(follows)
+        for name, parts in in_part.items():
+            partly[name] = [*partly.get(name, []), *parts]
+    bounds = {"image_dim", "lower_bound", "upper_bound"} & set(record)
+    bounds -= {"image_dim"} if analysis == "closure" else set(bounds if analysis in PARTLY else ())
+    claims = analysis == "dimension" or bool(bounds)
+    need("image_dim" in covered or not claims, "the record is about a dimension, and its certificate is not")
+    unknown = any(own.spec is not None and own.network is None for own in certificates)
+    return covered - ({"model"} if unknown else set()), partly
+
+
+def facts(own: Certified) -> dict[str, Any]:
+    """Return fields of any record, with their values, that follow from a certificate."""
+    program = "program:" + ";".join(own.text.splitlines()[1:])
+    follows: dict[str, Any] = {"model": program if own.spec is None else own.spec}
+    numbers = own.shown.numbers
+    if own.kind == "dimension":
+        n = numbers["dimension"]
+        network = own.network.network if own.network else None
+        parameters = network.parameter_dim if network else own.circuit.parameters
+        follows |= {"image_dim": n, "lower_bound": n, "upper_bound": n}
+        if parameters is not None:
+            follows |= {"parameters": parameters, "generic_fiber_dim": parameters - n}
+    if own.kind == "symmetry":
+        follows["symmetry_dim"] = numbers["orbit"]
+    if "span" in numbers:
+        follows["span_dim"] = numbers["span"]
+    return follows
+
+
+def fields_that_follow(record: dict[str, Any], own: Certified) -> tuple[dict[str, Any], dict[str, list[str]]]:  # noqa: PLR0911 -- one case for each kind
+    """Return fields of this record that follow from a certificate, with their values, and fields that follow in part."""
+    follows, kind, analysis = facts(own), own.kind, record.get("analysis")
+    if kind == "dimension" and analysis not in PARTLY:
+        return follows | {"analysis": "dimension", "certainty": "proved"}, {}
+    if kind in ("same function", "singular", "smooth") and analysis in ("same", "singular-point"):
+        more, partly = about_points(record, own)
+        return follows | more, partly
+    if kind in ("same function", "singular", "smooth") and analysis == "singular-locus":
+        return follows, {"strata": about_strata(record, own)}
+    if kind == "dimension" and analysis == "symmetries" and not follows.get("generic_fiber_dim", 1):
+        return follows | {"symmetry_dim": 0}, {}  # orbits lie in fibers
+    if kind == "symmetry" and analysis == "symmetries":
+        follows["symmetry_lower_bound"] = follows["symmetry_dim"]
+        if record.get("symmetry_dim") is None:  # further symmetries were not searched
+            del follows["symmetry_dim"]
+        return follows, {"fields": about_fields(record, own)}
+    if kind == "closure" and analysis == "closure":
+        more, partly = about_closure(record, own)
+        return follows | more, partly
+    if kind in ("inside", "outside") and "point" in record and numbered_alike(record, own, "membership"):
+        follows |= dict.fromkeys(("closure", "complex_image", "real_image"), kind == "inside")
+        follows["point"] = texts(own.claims[kind == "inside"])
+    return follows, {}
+
+
+def texts(value: Any) -> list[str]:
+    """List the entries of nested lists, one after the other, as texts."""
+    return [text for item in value for text in texts(item)] if type(value) is list else [str(value)]
+
+
+def about_points(record: dict[str, Any], own: Certified) -> tuple[dict[str, Any], dict[str, list[str]]]:
+    """Check that the weights that a record is about are those of its certificate, and return the fields that follow."""
+    places, verdict, shows = {
+        "same": (["first", "second"], "verdict", "same"),
+        "singular-point": (["at"], "verdict", own.kind),
+    }[record["analysis"]]
+    points = own.claims[0] if own.kind == "same function" else own.claims
+    need(len(points) == len(places), "the record and its certificate are about different things")
+    partly: dict[str, list[str]] = {}
+    for name, weights in zip(places, points, strict=True):
+        place = record.get(name)
+        named = place.get("weights") if type(place) is dict else None
+        written = type(named) is dict and set(named) == set(own.circuit.flat)
+        if not written or type(place) is not dict or type(named) is not dict:
+            raise Rejected(f"{name} does not name the weights of the program")
+        flat = [text for weight in own.circuit.flat for text in texts(named[weight])]
+        need(flat == texts(weights), f"{name} is not what the certificate is about")
+        if any(record[name][key] is not None for key in set(record[name]) - {"kind", "weights"}):
+            partly[name] = ["the weights"]
+    need(verdict in record, "the record has no verdict")
+    return {verdict: shows, **{name: record[name] for name in places if name not in partly}}, partly
+
+
+def about_strata(record: dict[str, Any], own: Certified) -> list[str]:
+    """List the strata of a record that have the certificate's point as their representative (A, V); its verdict is theirs."""
+    network = own.network.network if own.network else None
+    if network is None or network.heads != [1]:
+        raise Rejected("strata are known for one layer of attention with one head")
+    ring = Polynomials()
+    weights = arrays(own.circuit, [ring.number(x) for x in read_numbers(own.claims[0], "weights")])
+    pair = zip("AV", head(network, ring, weights, 1, 0), strict=True)
+    rows = {name: [[f.get((), 0) for f in row] for row in matrix or []] for name, matrix in pair}
+    flat = {name: [str(x) for row in matrix for x in row] for name, matrix in rows.items()}
+    strata = [s if type(s) is dict else {} for s in read_list(record.get("strata"), "strata")]
+    # up to version 3 records of singular loci have rows of integers, since then all entries as text
+    found = [k for k, s in enumerate(strata) if s.get("representative") in (rows, flat)]
+    need(bool(found), "no stratum of the record has the point of its certificate")
+    agree = all(strata[k].get("verdict") == own.kind for k in found)
+    need(agree, "a stratum has another verdict than its certificate")
+    return [f"the verdict of number {k} at its representative" for k in found]
+
+
+def about_fields(record: dict[str, Any], own: Certified) -> list[str]:
+    """Count the vector fields of a record that are among those of the certificate."""
+    verified = {json.dumps(value) for value in own.claims[1]}
+    given = [
+        f.get("coefficients") if type(f) is dict else f for f in read_list(record.get("fields"), "fields")
+    ]
+    found = [value for value in given if json.dumps(value) in verified]
+    return [f"the identities of {len(found)} of {len(given)}"]
+
+
+def numbered_alike(record: dict[str, Any], own: Certified, analysis: str) -> bool:
+    """Tell whether a record of this question, over QQ, numbers coordinates as the certificate: they are outputs, or all
+    coefficients of forms in a vector.
+    """
+    if record.get("analysis") != analysis or record.get("field", "QQ") != "QQ":
+        return False
+    network = own.network.network if own.network else None
+    vector = network is not None and len(network.input_shape) == 1
+    count = len(record["point"]) if "point" in record else record.get("coordinate_count")
+    return not own.circuit.input_size or (vector and identical(count, own.shown.numbers.get("coordinates")))
+
+
+def about_closure(record: dict[str, Any], own: Certified) -> tuple[dict[str, Any], dict[str, list[str]]]:
+    """Compare numbers of minimal generators by degree, and equations, of a closure over QQ; return the fields that follow."""
+    (values, k), follows, equations = own.claims, dict[str, Any](), record.get("equations")
+    partly: dict[str, list[str]] = {}
+    if record.get("field", "QQ") != "QQ":
+        return {}, {}
+    if "generators" in record:
+        need(type(record["generators"]) is dict, "generators is an object")
+        shows = {str(degree): n for degree, n in own.shown.numbers["generators"].items() if n and degree > 1}
+        need(all(re.fullmatch(NATURAL, d) for d in record["generators"]), "a degree is not written like this")
+        higher = {d: n for d, n in record["generators"].items() if int(d) > k}
+        if read_integer(record.get("degree_bound"), 0, 100, "a degree") <= k:
+            follows = {"generators": shows, "degree_bound": record["degree_bound"]}
+        else:
+            need(identical(record["generators"], shows | higher), "the closure has other generators")
+            partly["generators"] = [f"those of degree at most {k}"]
+    need(equations is None or type(equations) is list, "equations is a list")
+    if equations and numbered_alike(record, own, "closure"):
+        found = []
+        for f in equations:
+            degree, coefficients, factors = read_object(
+                f, "an equation", "degree", "coefficients", "monomials"
+            )
+            number = len(read_list(coefficients, "coefficients"))
+            need(
+                all(type(m) is list for m in read_list(factors, "monomials", number)), "a monomial is a list"
+            )
+            terms = zip(coefficients, factors, strict=True)
+            found.append([[c, [list(power) for power in sorted(Counter(m).items())]] for c, m in terms])
+            need(identical(degree, max(map(len, factors))), "an equation has another degree")
+        need(identical(found, values), "the closure has other equations")
+        follows |= {"equations": equations, "field": "QQ"}
+    return follows, partly
