@@ -77,15 +77,23 @@ def _number_and_unit(value: Any, pattern: re.Pattern[str]) -> tuple[str, str]:
 
 
 class LimitReached(BaseException):
-    """Time or memory ran out inside a Python computation; `reason` names the limit, `option` the option that raises it.
+    """Time, memory or counted work ran out in a Python computation: `reason` names the limit, `option` the option that raises
+    it, None if there is none.
 
     Like KeyboardInterrupt it is no Exception: the alarm may raise it inside a network that is being recorded, or a question of
     another package, where every Exception is taken for the author's mistake.
     """
 
-    def __init__(self, reason: str, option: str = "--timeout") -> None:
+    def __init__(self, reason: str, option: str | None = "--timeout") -> None:
         super().__init__(reason, option)
         self.reason, self.option = reason, option
+
+    def __str__(self) -> str:
+        return self.reason
+
+    def at_step(self, step: str) -> str:
+        """Return the sentence about a step that the limit ended."""
+        return f"{self.reason} at this step: {step}" + (f"; increase {self.option}" if self.option else "")
 
 
 OVERTIME_SHARE, MOST_OVERTIME = 0.05, 1.0
@@ -169,10 +177,16 @@ class Clock:
             )
 
 
-def limit_advice(limit: str) -> str:
-    """Return the advice for an answer that a limit cut short: the option that the sentence about the limit names.
+def limit_advice(limit: str | None, otherwise: str) -> str:
+    """Return the advice for an answer that `limit` cut short: its option. If neither time nor memory ran out, `otherwise`.
 
-    >>> limit_advice("script ideal ran out of memory; increase --memory")
+    >>> limit_advice("script ideal ran out of memory; increase --memory", "")
     'increase --memory'
+    >>> limit_advice("the equations were sought up to degree 4", "increase --max-degree")
+    'increase --max-degree'
     """
-    return "increase --memory" if "--memory" in limit else "increase --timeout"
+    if limit is not None and "--memory" in limit:
+        return "increase --memory"
+    if limit is not None and ("--timeout" in limit or "time limit" in limit):
+        return "increase --timeout"
+    return otherwise

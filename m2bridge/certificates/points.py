@@ -26,7 +26,7 @@ from m2bridge.certificates.produce import (
 )
 from m2bridge.families import Model
 from m2bridge.families.evaluation import random_image_points
-from m2bridge.families.symbolic import rational_variables, sparse
+from m2bridge.families.symbolic import MOST_EXPANDED_TERMS, rational_variables, sparse, term_bound
 from m2bridge.linear.modular import eliminate, kernel_mod
 from m2bridge.linear.primes import LARGE_PRIME, given_numbers, prime_for
 from m2bridge.linear.residues import rational, residue
@@ -152,11 +152,11 @@ class _Expanded:
 
     @classmethod
     def of(cls, model: Model, seed: int) -> _Expanded | None:
-        """Expand a model; None if it is not polynomial or has too many coordinates."""
+        """Expand a model; None if it is not polynomial or has too many coordinates or terms."""
         free = model.free
-        if not free.polynomial:
+        if not free.polynomial or free.parameter_count * free.coordinate_count > MOST_SYMBOLS:
             return None
-        return cls(model, seed) if free.parameter_count * free.coordinate_count <= MOST_SYMBOLS else None
+        return cls(model, seed) if term_bound(free) <= MOST_EXPANDED_TERMS else None
 
     def ordered(self, values: Sequence[Any]) -> list[Any]:
         """Select the values of the non-zero coordinates, in the checker's order."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from fractions import Fraction
-from math import prod
+from math import comb, prod
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,10 @@ from flint import Ordering, fmpq_mpoly_ctx
 from m2bridge.families.base import Model
 from m2bridge.families.polynomial_map import PolynomialMap
 from m2bridge.programs.arithmetics import object_array
+
+MOST_EXPANDED_TERMS = 40_000_000
+"""Of :func:`term_bound`: one product of two polynomials cannot be interrupted. mlp(widths=[3,4,4,2],r=3) has the bound
+10 million and 60,640 terms, which take 2 s."""
 
 
 def symbolic_weights(model: Model, extra: int = 0) -> tuple[dict[str, np.ndarray], list[Any]]:
@@ -33,6 +38,48 @@ def symbolic_map(model: Model) -> tuple[dict[tuple[int, ...], Any], ...]:
         return tuple(map(dict, model.polynomials))
     weights, _ = symbolic_weights(model)
     return tuple(sparse(entry) for entry in model.coordinates(weights).reshape(-1))
+
+
+@dataclass(frozen=True, slots=True)
+class _Terms:
+    """An upper bound of the number of terms of a polynomial, which sums and products keep."""
+
+    count: int
+    degree: int
+    variables: int
+
+    def _sized(self, count: int, degree: int) -> _Terms:
+        return _Terms(min(count, comb(self.variables + degree, degree)), degree, self.variables)
+
+    def _of(self, value: Any) -> _Terms:
+        return value if isinstance(value, _Terms) else _Terms(int(bool(value)), 0, self.variables)
+
+    def __add__(self, value: Any) -> _Terms:
+        other = self._of(value)
+        return self._sized(self.count + other.count, max(self.degree, other.degree))
+
+    def __mul__(self, value: Any) -> _Terms:
+        other = self._of(value)
+        return self._sized(self.count * other.count, self.degree + other.degree)
+
+    def __neg__(self) -> _Terms:
+        return self
+
+    __radd__ = __sub__ = __rsub__ = __add__
+    __rmul__ = __mul__
+
+
+def term_bound(model: Model) -> int:
+    """Return an upper bound of the number of terms of all coordinates of a polynomial model, without expanding them.
+
+    >>> from m2bridge.families import Linear
+    >>> term_bound(Linear(widths=(2, 2, 2)))
+    8
+    """
+    variables = model.parameter_count
+    entries = object_array([_Terms(1, 1, variables)] * variables, (variables,))
+    counts = np.asarray(model.coordinates(model.unflatten(entries)), dtype=object)
+    return sum(entry.count if isinstance(entry, _Terms) else 1 for entry in counts.flat)
 
 
 def sparse(polynomial: Any) -> dict[tuple[int, ...], Any]:

@@ -18,7 +18,7 @@ import numpy as np
 from m2bridge.errors import OutOfReachError, SpecError
 from m2bridge.families.base import Model, Shape
 from m2bridge.families.polynomial_map import UserModel, read_map
-from m2bridge.families.symbolic import symbolic_map
+from m2bridge.families.symbolic import MOST_EXPANDED_TERMS, symbolic_map, term_bound
 from m2bridge.families.symmetries import FoundSymmetries
 from m2bridge.families.user_definition import UserDefinition
 from m2bridge.frontends.polynomial_programs import polynomial_program
@@ -121,6 +121,10 @@ class UserNetwork(UserModel):
         if count > MOST_EXPANDED_COORDINATES:
             raise OutOfReachError(
                 f"{self.name} has {count} variables, too many to expand symbolically", estimate=count
+            )
+        if (terms := term_bound(self)) > MOST_EXPANDED_TERMS:
+            raise OutOfReachError(
+                f"{self.name} may have {terms} terms, too many to expand symbolically", estimate=terms
             )
         return tuple(map(terms_of, symbolic_map(self)))
 

@@ -194,7 +194,7 @@ class Context:
         try:
             yield
         except LimitReached as reached:
-            self.note_limit(f"{reached.reason} at this step: {step}; increase {reached.option}")
+            self.note_limit(reached.at_step(step))
 
     def _remember(self, run: Run) -> None:
         script = run.script

@@ -7,16 +7,18 @@ above. The weights are given, random, or random with given ranks; whether they a
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
 from m2bridge.certainty import Certainty
-from m2bridge.errors import InputError, NotPolynomialError
+from m2bridge.errors import InputError, LimitError, NotPolynomialError
 from m2bridge.evidence import Evidence, Value
 from m2bridge.families import Model
 from m2bridge.families.rational_cone import is_rational_map
+from m2bridge.limits import limit_advice
 from m2bridge.questions import over_q
 from m2bridge.questions.closure import Closure, closure
 from m2bridge.questions.dimension import Dimension, dimension
@@ -87,8 +89,13 @@ class SingularPoint(Result):
                 ("tangent space", tangent),
                 ("equations", known(self.completeness)),
             ),
-            to_prove="equations of the closure that are complete over QQ: increase --max-degree or --timeout",
+            to_prove=self._to_prove(),
         )
+
+    def _to_prove(self) -> str:
+        complete = "equations of the closure that are complete over QQ"
+        more = limit_advice(self.limit, "" if self.completeness == "complete" else "increase --max-degree")
+        return f"{complete}: {more}" if more else complete
 
 
 @question(
@@ -136,21 +143,25 @@ def singular_point(
     rank, lines = _rank_and_curves(_free_point(point), context.seed)
     lower = over_q.rank([vector for _, _, vector in lines]) if lines else rank
     share = _SHARE_FOR_SECOND_PROOF if lower > size.upper_bound else None
-    found = context.ask_question(
-        closure, model, field="QQ", max_degree=max_degree, equations=True, share=share
-    )
-    equations = equations_of(found)
+    found: Closure | None = None
+    with suppress(LimitError):  # the context notes it; the curves remain
+        found = context.ask_question(
+            closure, model, field="QQ", max_degree=max_degree, equations=True, share=share
+        )
+    equations = None if found is None else equations_of(found)
     if equations is not None:
         refuse_outside(equations, point)
     bounds = TangentBounds.at(point, lower, equations)
-    _say(context, size, rank, bounds, found)
+    _say(context, size, rank, bounds)
+    if found is not None:
+        _say_equations(context, size, bounds, found)
     verdict, certainty = bounds.verdict(size)
     return context.build_result(
         SingularPoint, model=model.spec, options={"max_degree": max_degree, "at": point.kind}, at=point.document(None),
         image_dim=size.image_dim, jacobian_rank=rank,
         critical=rank < size.image_dim,
-        tangent_lower=lower, tangent_upper=bounds.upper, verdict=verdict, completeness=found.completeness,
-        certainty=certainty, limit=found.limit,
+        tangent_lower=lower, tangent_upper=bounds.upper, verdict=verdict, certainty=certainty,
+        completeness=None if found is None else found.completeness,
         certificate=_certificates(point, size, lines, equations, verdict, context.seed),
     )  # fmt: skip
 
@@ -172,8 +183,8 @@ def _certificates(
     return tuple(document for document in (own, size.certificate) if document is not None)
 
 
-def _say(context: Context, size: Dimension, rank: int, bounds: TangentBounds, found: Closure) -> None:
-    """Add the dimension over QQ, the rank at the weights, the bounds of the tangent space, and the verdicts of each side."""
+def _say(context: Context, size: Dimension, rank: int, bounds: TangentBounds) -> None:
+    """Add the dimension over QQ, the rank at the weights, and what curves show about the tangent space."""
     exact = [e for e in size.evidence if e.quantity == "image_dim" and e.field in (None, "QQ")]
     context.add_evidence(*(replace(item, field=None) for item in exact))
     here: dict[str, Any] = {"scope": "at-point", "field": "QQ"}
@@ -185,6 +196,13 @@ def _say(context: Context, size: Dimension, rank: int, bounds: TangentBounds, fo
     )
     method = "span over QQ of curves through the point"
     context.add_evidence(Evidence("tangent", bounds.lower, "curves", method, relation=">=", **proved, **here))
+    if bounds.lower > size.upper_bound:
+        method = "more tangent vectors of curves than dimensions"
+        context.add_evidence(Evidence("verdict", "singular", "curves", method, **proved, **here))
+
+
+def _say_equations(context: Context, size: Dimension, bounds: TangentBounds, found: Closure) -> None:
+    """Add the bound of the tangent space and the verdict by equations of the closure."""
     method = f"coordinates minus rank of the {found.completeness} equations' Jacobian over {found.field}"
     more: dict[str, Any] = {
         "scope": "at-point",
@@ -195,13 +213,10 @@ def _say(context: Context, size: Dimension, rank: int, bounds: TangentBounds, fo
     if bounds.upper is not None and bounds.complete is not None:
         more |= {"certainty": bounds.complete, "relation": "="}
     context.add_evidence(Evidence("tangent", bounds.upper, "equations", method, **more))
-    if bounds.lower > size.upper_bound:
-        method = "more tangent vectors of curves than dimensions"
-        context.add_evidence(Evidence("verdict", "singular", "curves", method, **proved, **here))
     verdict, certainty = replace(bounds, lower=0).verdict(size)
     if verdict != "undecided" and found.characteristic == 0:
         method = "tangent space of the equations"
-        more = {"certainty": certainty, "ancestry": "template", **here}
+        more = {"certainty": certainty, "ancestry": "template", "scope": "at-point", "field": "QQ"}
         context.add_evidence(Evidence("verdict", verdict, "equations", method, **more))
 
 

@@ -13,13 +13,14 @@ from m2bridge.errors import InputError
 from m2bridge.families import Attention, Lightning
 from m2bridge.families.attention_strata import LayerStrata, Orbit, all_orbits, orbit_dim
 from m2bridge.frontends.polynomials import parse_polynomial
-from m2bridge.limits import Limits
+from m2bridge.limits import LimitReached, Limits
 from m2bridge.questions.closure import Equation
 from m2bridge.questions.closure.low_degree import lift_to_integers, low_degree_equations
 from m2bridge.questions.closure.result import equation as equation_of
 from m2bridge.questions.dimension import Dimension, dimension
 from m2bridge.questions.kernel import Context
 from m2bridge.questions.singular_locus import singular_locus
+from m2bridge.questions.singular_locus.components import maximal_singular
 from m2bridge.questions.singular_locus.equations import TangentBounds, decisive
 from m2bridge.questions.singular_locus.result import Stratum
 from m2bridge.questions.singular_locus.strata import CurvesAt, curves_at_strata, verdicts
@@ -254,10 +255,32 @@ def test_more_tokens_than_entries_lose_no_rank(d, dp, a, t):
     assert many.lower_bound == many.upper_bound == two.lower_bound == two.upper_bound
 
 
-def test_no_curves_are_sought_when_the_time_is_over() -> None:
-    # M(3,2,3) in 36 coordinates: 9 + 6 - 1 = 14 dimensions
+def test_no_stratum_is_examined_when_the_time_is_over() -> None:
     strata = LayerStrata(Lightning(d=3, dp=2))
-    found = by_curves(strata, dimension(strata.model, engine=False), seconds=0.0)
-    assert {s.tangent_lower for s in found} == {0}
-    # the dense orbit of a reduced variety is smooth without curves, the others are left open
-    assert [s.verdict for s in found] == ["undecided"] * (len(found) - 1) + ["smooth"]
+    assert by_curves(strata, dimension(strata.model, engine=False), seconds=0.0) == []
+
+
+def test_the_time_limit_ends_the_search_for_curves_at_strata(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In many coordinates no stratum is examined after the limit: at d = d' = 6 the rest took minutes."""
+    model = layer(4, 4, 4)
+    size = dimension(model, engine=False)
+    context = Context(engine=False, prime=None, seed=0, limits=Limits(), keep=None, progress=None)
+    answers = iter([None, None])
+
+    def check() -> None:
+        if next(answers, "over") == "over":
+            raise LimitReached("the time limit of 1 s was reached")
+
+    monkeypatch.setattr(type(context.clock), "check", lambda clock: check())
+    examined = curves_at_strata(context, LayerStrata(model), size)
+    assert len(examined) == 2
+    assert "before all strata were examined" in (context.limit or "")
+
+
+def test_strata_that_were_not_examined_leave_the_singular_locus_open() -> None:
+    strata, size = LayerStrata(layer(2, 1, 2)), dimension(layer(2, 1, 2), engine=False)
+    context = Context(engine=False, prime=None, seed=0, limits=Limits(), keep=None, progress=None)
+    curves = curves_at_strata(context, strata, size)
+    decided = [replace(s, verdict="singular") for s in verdicts(context, strata, size, curves, None, P)]
+    assert maximal_singular(strata, curves, decided) is not None
+    assert maximal_singular(strata, curves[:-1], decided[:-1]) is None

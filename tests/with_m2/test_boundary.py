@@ -16,7 +16,7 @@ from m2bridge import records
 from m2bridge.certainty import Certainty
 from m2bridge.cli import main
 from m2bridge.engine import Engine, EngineInfo
-from m2bridge.errors import InputError, OutOfReachError
+from m2bridge.errors import InputError, LimitError, OutOfReachError
 from m2bridge.families import Lightning, Softmax
 from m2bridge.questions.boundary import Boundary, boundary, check_model, quadratic_texts
 from m2bridge.questions.closure import Closure, closure
@@ -250,3 +250,14 @@ def test_the_examples_can_be_read_in_eighty_columns(
     ]
     assert "irrational conjugate factors │ closure-only" in shown
     assert "37, 0, 0, 0, 0, 0, 0, 0, 0, 42, 0, 0, 20, 46, 5, 45, 24, 36" in " ".join(shown.split())
+
+
+def test_a_limit_in_membership_leaves_the_dimensions(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stopped(*_: Any, **__: Any) -> Any:
+        raise LimitError("membership: the time limit of 1 s was reached")
+
+    monkeypatch.setattr(f"{boundary.function.__module__}.membership", stopped)
+    result = boundary("lightning(d=2,dp=1)", engine=engine)
+    assert result.limit == "membership: the time limit of 1 s was reached"
+    assert (result.boundary_dim, result.examples) == (3, ())  # 2d + d' - 2
+    assert result.orbits

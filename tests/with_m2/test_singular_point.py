@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import m2bridge.questions.singular_point as singular_points
 from m2bridge import records
 from m2bridge.cli import main
 from m2bridge.engine import Engine
-from m2bridge.errors import InputError, NotPolynomialError
+from m2bridge.errors import InputError, LimitError, NotPolynomialError
 from m2bridge.families import parse_spec
 from m2bridge.questions.closure import closure
 from m2bridge.questions.point import resolve
@@ -116,3 +118,18 @@ def test_known_points_of_maps(
     assert (found.verdict, found.jacobian_rank, found.agreement) == (verdict, rank, twice)
     assert found.tangent_upper is not None
     assert found.tangent_lower <= found.tangent_upper
+
+
+def test_a_limit_in_the_closure_leaves_what_curves_show(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stopped(*_: Any, **__: Any) -> Any:
+        raise LimitError("closure: the time limit of 1 s was reached")
+
+    monkeypatch.setattr(singular_points, "closure", stopped)
+    weights = {"W1": [[0, 0]], "W2": [[0], [0]]}
+    result = singular_point("linear(widths=[2,1,2])", at=weights, engine=engine)
+    assert (result.verdict, result.tangent_lower, result.tangent_upper) == ("singular", 4, None)
+    assert result.limit == "closure: the time limit of 1 s was reached"
+    assert "--timeout" in result.view().to_prove
+    assert "--timeout" not in replace(result, limit=None).view().to_prove

@@ -13,11 +13,11 @@ from typing import Annotated, Any
 import numpy as np
 
 from m2bridge.certainty import Certainty
-from m2bridge.errors import InputError, OutOfReachError
+from m2bridge.errors import InputError, LimitError, OutOfReachError
 from m2bridge.evidence import Evidence, settle
 from m2bridge.families import Attention, Model
 from m2bridge.families.attention_strata import LayerStrata
-from m2bridge.limits import LimitReached
+from m2bridge.limits import LimitReached, limit_advice
 from m2bridge.programs.arithmetics import elementwise
 from m2bridge.questions.boundary import parts as parts_of
 from m2bridge.questions.boundary.criterion import Criterion, Where, decide
@@ -129,6 +129,7 @@ def boundary(
     # one script for all fibers, among networks with any A: rk A is the rank of a flattening
     any_rank = checked.with_rank(checked.d)
     known = known_fibers(context, any_rank, list(asked.values()), share=_SHARE_FOR_FIBERS)
+    orbits = parts_of.orbit_places(checked)
     placed: dict[str, PlacedPoint] = {}
     try:
         # what was asked about comes first
@@ -136,14 +137,14 @@ def boundary(
             context.clock.check()
             share = 1 / (len(asked) - len(placed))
             placed[name] = _placed(context, checked, name, values, i, known[i], share)
-    except LimitReached as reached:
-        limit = limit or reached.reason
+    except (LimitReached, LimitError) as reached:
+        limit = limit or str(reached)
     settled = settle(context.evidence)
     return context.build_result(
         Boundary, model=checked.spec, options={} if given is None else {"point": [str(c) for c in given]},
         image_dim=image_dim, **dims, point=placed.pop("point", None),
         parts=parts_of.regions(checked, image_dim, dims, values), examples=tuple(placed.values()),
-        orbits=parts_of.orbit_places(checked),
+        orbits=orbits,
         certainty=Certainty.weakest(settled[name].certainty for name in _REPORTED if name in settled),
         limit=limit,
     )  # fmt: skip
@@ -195,7 +196,9 @@ def _placed(
             )
     reason = ours.reason
     if ours.where == "undecided" and where != "image":
-        undecided = "`membership` did not decide within the limits; increase --timeout"
+        undecided = "`membership` did not decide: " + limit_advice(
+            answer.limit, "neither weights nor a proof that there are none"
+        )
         reason = answer.reasons[0] if answer.reasons else undecided
     weights, conjugate = (None, None) if where == "outside" else _both_weights(model, answer, ours)
     details = [e.detail for e in answer.evidence if e.witness == "numpy" and e.detail]

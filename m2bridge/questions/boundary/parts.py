@@ -60,7 +60,7 @@ def orbit_rank(model: Attention, coordinates: Sequence[Fraction]) -> int:
     """Dimension of the orbit of a rational point under the real group: rank over QQ of the Lie algebra's action."""
     d, dp = model.d, model.dp
     z = table_of(model, coordinates)
-    S = np.array([[quadric_matrix(z[n, m], d) for m in range(d)] for n in range(dp)], dtype=object)
+    S = over_q.integral([[quadric_matrix(z[n, m], d) for m in range(d)] for n in range(dp)])
     moves = []
     for e in np.eye(d * d, dtype=int).reshape(-1, d, d):
         moves += [e @ S + S @ e.T, np.einsum("ml,nmij->nlij", e, S)]

@@ -23,7 +23,7 @@ from m2bridge.errors import InputError, NotPolynomialError, SpecError
 from m2bridge.families.base import Model
 from m2bridge.families.polynomial_map import PolynomialMap
 from m2bridge.families.rational_cone import cone_map, is_rational_map
-from m2bridge.families.symbolic import sparse, symbolic_map
+from m2bridge.families.symbolic import MOST_EXPANDED_TERMS, sparse, symbolic_map, term_bound
 from m2bridge.families.target_grading import target_grading
 from m2bridge.linear.modular import kernel_mod, rank_mod
 from m2bridge.linear.primes import LARGE_PRIME, given_numbers, is_prime, primes_below
@@ -203,7 +203,7 @@ class Image:
     def polynomials(self) -> tuple[Any, ...] | None:
         """The coordinates as polynomials in the weights (python-flint), or None if they have too many terms."""
         count = self.source.parameter_count
-        if self.count * count > _MOST_COORDINATE_TERMS:
+        if self.count * count > _MOST_COORDINATE_TERMS or term_bound(self.source) > MOST_EXPANDED_TERMS:
             return None
         context = flint.fmpq_mpoly_ctx.get([f"w{i}" for i in range(count)], "degrevlex")
         found = [

@@ -287,7 +287,7 @@ class Closure(Result):
         lacking = next((line for line in self.not_shown if line.startswith(KERNEL)), None)
         if lacking is None:
             return "--method kernel: a kernel over QQ is all of the ideal"
-        return f"{limit_advice(lacking)}: the kernel of the ring map was not finished"
+        return limit_advice(lacking, "a kernel of the ring map over QQ") + f": {KERNEL} was not finished"
 
     def _counts(self) -> str:
         counts = sorted(self.generator_counts.items())

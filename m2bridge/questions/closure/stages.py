@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from m2bridge.errors import OutOfReachError
 from m2bridge.evidence import Evidence
 from m2bridge.families.base import Model
 from m2bridge.limits import LimitReached
@@ -38,7 +39,7 @@ class LimitStop:
     @classmethod
     def of(cls, reached: LimitReached) -> LimitStop:
         """Name the limit, and the option that raises it unless it is that of the time."""
-        advice = "" if reached.option == "--timeout" else f"; increase {reached.option}"
+        advice = f"; increase {reached.option}" if reached.option not in (None, "--timeout") else ""
         return cls(reached.reason + advice)
 
 
@@ -145,9 +146,12 @@ class Setting:
         """Return the value of a stage, or of ``ended(stop=..., report=...)`` if a limit ends it; the answer names the limit."""
         try:
             return stage()
-        except LimitReached as reached:
-            self.context.note_limit(f"{reached.reason} at this step: {step}; increase {reached.option}")
-            return ended(stop=LimitStop.of(reached), report=Report(not_shown=(limit_sentence(step),)))
+        except LimitReached as limit:
+            reached = limit
+        except OutOfReachError as error:
+            reached = LimitReached(str(error), None)
+        self.context.note_limit(reached.at_step(step))
+        return ended(stop=LimitStop.of(reached), report=Report(not_shown=(limit_sentence(step),)))
 
 
 def limit_sentence(step: str) -> str:

@@ -111,7 +111,7 @@ class ImageMembership(Result):
             answer=", ".join(f"in the {name}: {_WORDS[value]}" for name, value in held),
             facts=tuple(facts),
             notes=tuple(f"+ {reason}" for reason in self.reasons),
-            to_prove=limit_advice(self.limit) if self.limit else "complete equations of the closure over QQ",
+            to_prove=limit_advice(self.limit, "complete equations of the closure over QQ"),
         )
 
 

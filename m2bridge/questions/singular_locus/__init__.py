@@ -19,6 +19,7 @@ from m2bridge.evidence import Evidence, settle
 from m2bridge.families import Model
 from m2bridge.families.rational_cone import is_rational_map
 from m2bridge.families.strata import Strata, strata_of
+from m2bridge.limits import limit_advice
 from m2bridge.linear.primes import (
     LARGEST_MACAULAY2_PRIME,
     MACAULAY2_PRIME,
@@ -86,7 +87,7 @@ def singular_locus(context: Context, model: Model, *, force: ForceOption = False
     components = _components(context, strata, scheme, curves, decided, prime)
     certificates, named = with_certificates(context, strata, size, curves, decided, equations)
     singular_dim, singular_degree = _sizes(components)
-    undecided = _undecided(strata, span, equations, components, named)
+    undecided = _undecided(strata, span, equations, components, named, context.limit)
     if strata.exhaustive and undecided:
         context.note_limit(f"not decided: {undecided[0]}")
     return context.build_result(
@@ -152,8 +153,10 @@ def _closure_fields(context: Context, strata: Strata, span: InSpan | None, prime
     nothing: dict[str, Any] = dict.fromkeys(("span_dim", "codim", "degree", "completeness", "generators"))
     if strata.exhaustive:
         count = strata.model.coordinate_count
-        spanned = image_of(strata.model).span(np.random.default_rng(context.seed), prime).dim
-        nothing["span_dim"] = count if spanned == count else None
+        with context.keep_partial("linear span"):
+            context.clock.check()
+            spanned = image_of(strata.model).span(np.random.default_rng(context.seed), prime).dim
+            nothing["span_dim"] = count if spanned == count else None
     return {**nothing, "equations": ()}
 
 
@@ -192,9 +195,9 @@ def _certainty(
 
 def _undecided(
     strata: Strata, span: InSpan | None, equations: Equations | None, components: Sequence[Component] | None,
-    named: Sequence[Stratum],
+    named: Sequence[Stratum], limit: str | None,
 ) -> tuple[str, ...]:  # fmt: skip
-    """Return what this answer leaves open, in sentences that say what would settle it."""
+    """Return what this answer leaves open, in sentences that say what would settle it; `limit` was reached, or None."""
     extent = "no equations" if equations is None else f"equations {equations.extent}"
     left = [
         f"{s.name}: undecided, because the bounds of the tangent dimension differ ({extent})"
@@ -202,6 +205,8 @@ def _undecided(
         if s.verdict == "undecided"
     ]
     if strata.exhaustive:
+        if count := len(strata.strata()) - len(named):
+            left.insert(0, f"{count} of {len(strata.strata())} strata: not examined")
         if not left and any(c.degree is None for c in components or ()):
             left.append(
                 "the degree of the singular locus: the equations of a stratum's closure were not found"
@@ -211,17 +216,23 @@ def _undecided(
         count = strata.model.coordinate_count
         left.insert(
             0,
-            f"all points outside the listed strata: no equations of the closure in {count} coordinates were sought or found; "
-            "--force tries, or `singular-point` at given weights",
+            f"all points outside the listed strata: no equations of the closure in {count} coordinates; "
+            + (
+                "--force tries to find them, `singular-point` takes given weights"
+                if count > strata.closure_coordinates
+                else limit_advice(limit, "`singular-point` takes given weights")
+            ),
         )
     elif not span.complete:
         left.insert(
             0,
             f"all points outside the listed strata: the equations are {span.found.completeness}; "
-            "increase --timeout, or use `closure --max-degree`",
+            + limit_advice(limit, "`closure --max-degree` searches in higher degrees"),
         )
     elif components is None:
         left.insert(
-            0, "the components of the singular locus: Macaulay2 reached its limit; increase --timeout"
+            0,
+            "the components of the singular locus were not computed; "
+            + limit_advice(limit, "`ideal` takes the equations of `closure --format m2`"),
         )
     return tuple(left)

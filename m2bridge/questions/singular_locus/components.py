@@ -28,7 +28,8 @@ def maximal_singular(
 
     The singular locus is closed and a union of exhaustive strata: it is the union of the closures of these.
     """
-    if not strata.exhaustive or any(s.verdict == "undecided" for s in found):
+    examined = len(found) == len(strata.strata())
+    if not strata.exhaustive or not examined or any(s.verdict == "undecided" for s in found):
         return None
     singular = [at for at, s in zip(curves, found, strict=True) if s.verdict == "singular"]
     return [

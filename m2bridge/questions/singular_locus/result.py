@@ -9,6 +9,7 @@ from typing import ClassVar, Literal
 
 from m2bridge.certainty import Certainty
 from m2bridge.evidence import Value
+from m2bridge.limits import limit_advice
 from m2bridge.results import Result, TheoremCheck, register_result
 from m2bridge.views import Rows, View, known
 
@@ -24,7 +25,7 @@ class Stratum:
     name: of the stratum. ranks: the ranks that define it (A, V and meet, the dimension of col A ∩ row V, for one layer of
         attention); empty where it is defined otherwise.
     image_dim: affine dimension of the stratum's image. critical: whether the differential of the whole model loses rank at the
-        point; None where the time was over before.
+        point.
     tangent_lower: from curves in the image, over QQ: their span at this point or, by semicontinuity, at a stratum whose closure
         contains it.
     tangent_upper: from equations or a finite map; None without.
@@ -177,7 +178,7 @@ class SingularLocus(Result):
         notes += [f"- undecided: {sentence}" for sentence in self.undecided]
         to_prove = "equations that are proved complete over QQ (m2bridge closure --field QQ), and the components over QQ"
         if self.undecided or any(s.verdict == "undecided" for s in self.strata):
-            to_prove = "more equations or curves at the undecided strata; increase --timeout"
+            to_prove = limit_advice(self.limit, "more equations or curves at the undecided strata")
         return View(
             answer=self._answer(), facts=tuple(self._facts()), tables=(self._rows(),), notes=tuple(notes),
             details=tuple(map(self._reason, self.strata)),

@@ -31,7 +31,7 @@ from m2bridge.questions.singular_locus.tangents import (
 )
 
 _MOST_CERTIFIED = 100
-"""Coordinates beyond which the curves of every stratum would take long to write down and to check."""
+"""Coordinates beyond which all independent curves of every stratum take long to find, to write down and to check."""
 _QUICK = 30
 """Up to so many coordinates curves take a moment; they are sought even where the time is over."""
 FINITE_MAP = "a finite map is a closed immersion near a fiber that is one reduced point (docs/decisions/0018)"
@@ -44,14 +44,14 @@ class CurvesAt:
     Attributes
     ----------
     point: weights of ``model.free``.
-    rank: of the differential there; None when the time was over before.
+    rank: of the differential there.
     image_dim: dimension of the stratum's image.
     lines: with independent tangent vectors.
     """
 
     stratum: Any
     point: Point
-    rank: int | None
+    rank: int
     image_dim: int
     lines: Sequence[Line]
 
@@ -68,43 +68,33 @@ class CurvesAt:
 
 
 def curves_at_strata(context: Context, strata: Strata, size: Dimension) -> list[CurvesAt]:
-    """Return curves at every stratum; where a limit is reached, the rest without curves, or not at all if not exhaustive."""
+    """Return curves at every stratum or, where a limit is reached, at those before it."""
     context.report_progress("curves at strata")
     quick = strata.exhaustive and strata.model.coordinate_count <= _QUICK
     found: list[CurvesAt] = []
-    late = False
-    for index, stratum in enumerate(strata.strata()):
-        try:
+    try:
+        for index, stratum in enumerate(strata.strata()):
             with suspended_alarm() if quick else nullcontext():
                 if not quick:
                     context.clock.check()
-                found.append(_curves_at(context, strata, stratum, size, index, late=late))
-        except LimitReached as reached:
-            context.note_limit(f"{reached.reason} before all strata were examined")
-            if not strata.exhaustive:
-                break
-            late = True
-            with suspended_alarm():
-                found.append(_curves_at(context, strata, stratum, size, index, late=True))
+                found.append(_curves_at(context, strata, stratum, size, index))
+    except LimitReached as reached:
+        context.note_limit(f"{reached.reason} before all strata were examined")
     return found
 
 
-def _curves_at(
-    context: Context, strata: Strata, stratum: Any, size: Dimension, index: int, *, late: bool
-) -> CurvesAt:
+def _curves_at(context: Context, strata: Strata, stratum: Any, size: Dimension, index: int) -> CurvesAt:
     model = strata.model.free
     fiber: list[Mapping[str, np.ndarray]] = [
         {name: fractions_of(w) for name, w in weights.items()} for weights in strata.fiber(stratum)
     ]
     point = Point(model=model, kind="stratum", weights=fiber[0], detail=str(stratum))
     first = np.array(first_order_images(model, point.weights), dtype=object)
-    image_dim = over_q.rank(strata.directions(stratum) @ first)
-    if late:
-        return CurvesAt(stratum=stratum, point=point, rank=None, image_dim=image_dim, lines=())
+    image_dim = over_q.rank_of_product(strata.directions(stratum), first)
     rank = over_q.rank(first)
-    enough = None
+    # in many coordinates curves are sought only until they show that the point is singular
+    enough = size.upper_bound if not strata.exhaustive or model.coordinate_count > _MOST_CERTIFIED else None
     if not strata.exhaustive:
-        enough = size.upper_bound
         fiber += [model.unflatten(other) for _, other in partners(point)]
         fiber += flat_neighbours(model, point.weights, first) if rank < size.image_dim else []
     rng = np.random.default_rng([context.seed, 4, index] if strata.exhaustive else [context.seed, 6])
@@ -140,7 +130,7 @@ def verdicts(
         found.append(
             Stratum(
                 name=at.name, ranks=dict(strata.ranks(at.stratum)), image_dim=at.image_dim,
-                critical=None if at.rank is None else at.rank < size.image_dim, tangent_lower=bounds.lower,
+                critical=at.rank < size.image_dim, tangent_lower=bounds.lower,
                 tangent_upper=bounds.upper, verdict=verdict, certainty=certainty, closure_contains=tuple(inside),
                 components=None, representative={name: tuple(map(str, np.ravel(w).tolist())) for name, w in shown.items()},
             )
