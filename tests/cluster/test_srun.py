@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from m2bridge.batch.store import Store
 from tests.running import run_command
 
 pytestmark = [pytest.mark.cluster, pytest.mark.usefixtures("slurm")]
@@ -87,3 +88,27 @@ def test_a_launcher_that_does_not_exist_is_bad_input(trial: Make) -> None:
     _, err = process.communicate(timeout=60)
     assert process.returncode == 2
     assert "command 'no-such-launcher' not found" in err
+
+
+def test_a_killed_batch_of_a_template_is_continued(trial: Make, left: Make) -> None:
+    """Two hundred jobs of a user's template: the runner is killed, and the second run answers the rest."""
+    run = trial(0)
+    (run.directory / "own.m2.j2").write_text(
+        'n = 3;\nseed = 0;\nrendered = false;\n--% include "_params.m2.j2"\nsetRandomSeed seed;\n'
+        'S = QQ[vars(0..n-1)];\nemit("deg", degree ideal random(S^1, S^{n-1:-2}));\nemitEnd();\n'
+    )
+    run.jobs.write_text(
+        '[[grid]]\nanalysis = "template"\ntemplate = "own.m2.j2"\nn = "2..5"\nseed = "1..50"\n'
+    )
+    killed = run.start("srun", "--launcher", SRUN)
+    run.wait_for("srun", 40, killed)
+    killed.kill()
+    killed.wait()
+    left()
+    before = len(run.keys("srun"))
+    assert 40 <= before < 200
+    said = run.answered(run.start("srun", "--launcher", SRUN))
+    assert f"200 of 200 jobs: 200 complete; {before} from the store" in said
+    degrees = {(row["n"], row["deg"]) for row in Store.open(run.directory / "srun").rows(None)}
+    assert degrees == {(2, 2), (3, 4), (4, 8), (5, 16)}
+    left()
