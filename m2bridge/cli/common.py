@@ -55,6 +55,8 @@ KeepOption = Annotated[Path | None, typer.Option("--keep", help="Keep scripts an
 
 NoEngineOption = Annotated[bool, typer.Option("--no-engine", help="Do not use Macaulay2.")]
 EvidenceOption = Annotated[bool, typer.Option("--evidence", help="Print all evidence, with the method of each item.")]
+_SUPPLEMENT = "Write a short Macaulay2 script with the map and the claims as asserts."
+SupplementOption = Annotated[Path | None, typer.Option("--supplement", help=_SUPPLEMENT)]
 ScriptOption = Annotated[bool, typer.Option("--script", help="Print the Macaulay2 script that computed the answer.")]
 # fmt: on
 OPTIONS: dict[str, tuple[Any, Any]] = {
@@ -73,6 +75,7 @@ OPTIONS: dict[str, tuple[Any, Any]] = {
     "keep": (KeepOption, None),
     "evidence": (EvidenceOption, False),
     "script": (ScriptOption, False),
+    "supplement": (SupplementOption, None),
 }  # fmt: skip
 """Annotation and default of the options that the command of a question may have."""
 

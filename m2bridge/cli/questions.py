@@ -15,7 +15,7 @@ import typer
 
 from m2bridge.cli import common
 from m2bridge.errors import InputError, visible
-from m2bridge.limits import Clock
+from m2bridge.limits import Clock, Limits
 from m2bridge.questions import SPEC, OwnOption, find
 from m2bridge.results import Result
 from m2bridge.views import cut
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 _LAYER = ("d", "dp", "a", "t")
 _COMMON = ("seed", "timeout", "memory", "engine", "as_json", "save", "keep", "evidence", "script")
+_WITH_SUPPLEMENT = ("closure", "critical-points", "dimension", "fiber", "membership", "singular-locus")
+"""The questions whose answers :mod:`m2bridge.report.supplement` writes."""
 
 
 def register(app: typer.Typer, name: str) -> None:
@@ -61,7 +63,8 @@ def _parameters(question: Question[Any, Any]) -> dict[str, tuple[Any, Any]]:
     if question.formats:
         help_text = f"Print the answer in this format only: {', '.join(question.formats)}."
         parameters["form"] = (Annotated[str | None, typer.Option("--format", help=help_text)], None)
-    return parameters | {name: common.OPTIONS[name] for name in _COMMON}
+    more = ("supplement",) if question.name in _WITH_SUPPLEMENT else ()
+    return parameters | {name: common.OPTIONS[name] for name in (*_COMMON, *more)}
 
 
 def _flag(own: OwnOption) -> str:
@@ -102,10 +105,13 @@ def _run(question: Question[Any, Any], arguments: dict[str, Any], *, started: fl
     form = arguments.get("form")
     if form is not None and form not in question.formats:
         raise InputError(f"--format {form!r} is not one of {', '.join(question.formats)}")
-    if form is not None:  # the defaults for the terminal leave out values that other formats need
+    file = arguments.get("supplement")
+    if form is not None or file is not None:  # the defaults for the terminal leave out values that these need
         options |= {own.name: own.default for own in question.options.values() if own.unasked != own.default}
     quiet = arguments["as_json"] or arguments["script"] or form is not None
     result = _answer(question, subject, arguments, options, quiet=quiet)
+    if file is not None:
+        _write_supplement(result, file, limits)
     if arguments["script"]:
         typer.echo(script_text(result), nl=False)
         return
@@ -120,6 +126,15 @@ def _run(question: Question[Any, Any], arguments: dict[str, Any], *, started: fl
             )
 
     common.finish(result, as_json=arguments["as_json"], save=arguments["save"], show=show)
+
+
+def _write_supplement(result: Result, file: Path, limits: Limits) -> None:
+    from m2bridge.report.supplement import supplement
+
+    try:
+        file.write_text(supplement(result, limits), encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"--supplement {file}: {error.strerror}") from None
 
 
 def script_text(result: Result) -> str:

@@ -1,0 +1,408 @@
+"""Write an answer as a short Macaulay2 script for the supplement of a paper.
+
+The script contains the map, the ideal and what is claimed about them as ``assert``s, and nothing that belongs to m2bridge. It
+runs as it stands with ``M2 --script``. What it does not assert is said in a comment.
+"""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import comb
+from typing import Any
+
+import numpy as np
+
+from m2bridge._version import __version__
+from m2bridge.errors import InputError
+from m2bridge.families import Model, parse_spec
+from m2bridge.families.symbolic import symbolic_map
+from m2bridge.frontends.polynomials import parse_polynomial, polynomial_text
+from m2bridge.limits import Limits
+from m2bridge.questions.closure import Closure, closure
+from m2bridge.questions.critical_points import CriticalPoints
+from m2bridge.questions.critical_points.losses import metric_loss
+from m2bridge.questions.dimension import Dimension
+from m2bridge.questions.fiber import Fiber
+from m2bridge.questions.membership import ImageMembership
+from m2bridge.questions.singular_locus import SingularLocus
+from m2bridge.results import Result
+
+_WIDTH = 116
+_LONGEST_SUPPLEMENT = 40_000
+_LARGEST_JACOBIAN = 4000
+_MOST_MINORS = 300
+_KERNEL_COORDINATES, _KERNEL_WEIGHTS = 6, 10
+"""Up to these sizes the kernel of the map takes about a second, and the script compares it with the equations."""
+
+Terms = dict[tuple[int, ...], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Map:
+    """The map of a model: its polynomials in the weights, and a point of the weights."""
+
+    model: Model
+    polynomials: tuple[Terms, ...]
+    point: tuple[int, ...]
+
+    @property
+    def count(self) -> int:
+        return len(self.polynomials)
+
+    def image(self, weights: Sequence[Any]) -> list[Any]:
+        """Return the coordinates of the function with these weights."""
+        return [_value(f, weights) for f in self.polynomials]
+
+
+def supplement(result: Result, limits: Limits | None = None) -> str:
+    """Return the script for an answer. Raises InputError if its kind or its size is not supported.
+
+    `limits` hold for the equations of the closure, which are computed if the script for critical points needs them.
+    """
+    writer = WRITERS.get(type(result))
+    if writer is None:
+        raise InputError(f"--supplement is not available for {result.ANALYSIS}")
+    heading = [
+        f"{result.ANALYSIS} of {result.model}: {result.view().answer}",
+        f"Computed by m2bridge {__version__} ({result.sure}), seed {result.seed}. Run it with: M2 --script FILE",
+        "Every statement that is checked here is an assert; the script ends with the word complete.",
+    ]
+    body = _critical_points(result, limits) if isinstance(result, CriticalPoints) else writer(result)
+    lines = [*_comments(*heading), *body, 'print "complete";']
+    text = "\n".join(lines) + "\n"
+    if len(text) > _LONGEST_SUPPLEMENT:
+        raise InputError(
+            f"--supplement: the script has {len(text):,} characters, too many to be read; --script prints what was run"
+        )
+    return text
+
+
+def _map_of(spec: str, seed: int, *, same_image: bool = False) -> Map:
+    """Return the map of a model; `same_image` allows one with the same image and fewer weights."""
+    model = parse_spec(spec)
+    if same_image:
+        model = model.leanest
+    if model.free is not model and model.free != model:
+        raise InputError(
+            f"--supplement: the weights of {model} have bounded ranks; use another parametrization"
+        )
+    if not model.polynomial:
+        raise InputError("--supplement is for polynomial maps")
+    if model.parameter_count * model.coordinate_count > _LARGEST_JACOBIAN:
+        size = f"{model.parameter_count} weights and {model.coordinate_count} coordinates"
+        raise InputError(f"--supplement: a map with {size} is too large to be written out")
+    rng = np.random.default_rng([seed, 43])
+    point = tuple(int(x) for x in rng.integers(-40, 41, model.parameter_count))
+    return Map(model, symbolic_map(model), point)
+
+
+# -- texts ---------------------------------------------------------------------------------------------------------------------
+
+
+def _comments(*sentences: str) -> list[str]:
+    return [
+        f"-- {line}"
+        for sentence in sentences
+        for line in textwrap.wrap(sentence, _WIDTH, break_long_words=False)
+    ]
+
+
+def _statement(text: str) -> list[str]:
+    """Break a statement at spaces into lines; continuation lines are indented."""
+    return textwrap.wrap(
+        text, _WIDTH, subsequent_indent="    ", break_long_words=False, break_on_hyphens=False
+    )
+
+
+def _spaced(polynomial: str) -> str:
+    """Put spaces around the signs between terms, where lines may be broken."""
+    return re.sub(r"(?<=[^\s(,])\s*([+-])\s*", r" \1 ", polynomial)
+
+
+def _indexed(polynomial: str) -> str:
+    """Write the variable z12 as z_12."""
+    return re.sub(r"([a-z])(\d+)", r"\1_\2", polynomial)
+
+
+def _ideal(name: str, ring: str, polynomials: Sequence[str]) -> list[str]:
+    texts = [_spaced(_indexed(f)) for f in polynomials] or [f"0_{ring}"]
+    return _statement(f"{name} = ideal({', '.join(texts)});")
+
+
+def _field(p: int | None) -> str:
+    return f"ZZ/{p}" if p else "QQ"
+
+
+def _list(values: Sequence[Any]) -> str:
+    return ", ".join(str(value) for value in values)
+
+
+def _value(polynomial: Terms, point: Sequence[Any]) -> Any:
+    powers = ((c, [x**e for x, e in zip(point, m, strict=True) if e]) for m, c in polynomial.items())
+    return sum((c * np.prod(np.array(factors, dtype=object)) for c, factors in powers), start=0)
+
+
+def _map_lines(phi: Map, field: str) -> list[str]:
+    """Write the ring R of the weights and the matrix f of the coordinates."""
+    names, start = [], 0
+    for name, shape in phi.model.parameters.items():
+        size = int(np.prod(shape, dtype=int))
+        sizes = " x ".join(map(str, shape)) or "one number"
+        names.append(f"{name} ({sizes}) is w_{start}..w_{start + size - 1}")
+        start += size
+    weights = [f"w_{i}" for i in range(start)]
+    texts = [_spaced(polynomial_text(f, weights)) for f in phi.polynomials]
+    return [
+        *_comments(f"The map. Weights, row by row: {'; '.join(names)}."),
+        f"R = {field}[w_0..w_{start - 1}];",
+        *_statement(f"f = matrix {{{{{', '.join(texts)}}}}};"),
+    ]
+
+
+def _closure_lines(phi: Map, equations: Sequence[str], field: str) -> list[str]:
+    """Write the ring S of the coordinates and the ideal I, which vanishes on the image."""
+    return [
+        f"S = {field}[z_0..z_{phi.count - 1}];",
+        *_comments("Equations of the image; they vanish on it."),
+        *_ideal("I", "S", equations),
+        "phi = map(R, S, f);",
+        "assert(phi I == 0);",
+    ]
+
+
+def _rank_lines(phi: Map, dimension: int) -> list[str]:
+    return [
+        *_comments("The rank of the Jacobian at one point is a lower bound of the dimension of the image."),
+        *_statement(f"atPoint = map(coefficientRing R, R, {{{_list(phi.point)}}});"),
+        f"assert(rank atPoint jacobian f == {dimension});",
+    ]
+
+
+# -- the questions -------------------------------------------------------------------------------------------------------------
+
+
+def _dimension(result: Dimension) -> list[str]:
+    phi = _map_of(result.model, result.seed)
+    lines = [*_map_lines(phi, "QQ"), *_rank_lines(phi, result.lower_bound)]
+    size = result.upper_bound + 1
+    minors = comb(phi.model.parameter_count, size) * comb(phi.count, size)
+    if minors == 0:
+        return [*lines, *_comments("The Jacobian has no larger minors.")]
+    if minors <= _MOST_MINORS:
+        return [
+            *lines,
+            *_comments(f"The rank is nowhere larger: all minors of size {size} are zero."),
+            f"assert(minors({size}, jacobian f) == 0);",
+        ]
+    return [
+        *lines,
+        *_comments(
+            f"Not checked here: that the dimension is at most {result.upper_bound}. {result.statement}"
+        ),
+    ]
+
+
+def _closure(result: Closure) -> list[str]:
+    phi = _map_of(result.model, result.seed, same_image=True)
+    field = _field(result.characteristic)
+    lines = [
+        *_map_lines(phi, field),
+        *_closure_lines(phi, [f.text() for f in result.known_equations], field),
+    ]
+    if result.image_dim is not None:
+        lines += _rank_lines(phi, result.image_dim)
+    if result.completeness != "complete":
+        return [
+            *lines,
+            *_comments(
+                f"Not claimed: that there are no other equations, of degree above {result.degree_bound}."
+            ),
+        ]
+    lines += [
+        *_comments("The dimension (affine) and the degree of the closure."),
+        f"assert(dim I == {result.image_dim});",
+    ]
+    if result.degree is not None:
+        lines.append(f"assert(degree I == {result.degree});")
+    if phi.count <= _KERNEL_COORDINATES and phi.model.parameter_count <= _KERNEL_WEIGHTS:
+        return [
+            *lines,
+            *_comments("The ideal is the kernel of the map of rings."),
+            "assert(I == ker phi);",
+        ]
+    return [
+        *lines,
+        *_comments(f"Not checked here: that I is the whole ideal. Reasons: {'; '.join(result.shown)}."),
+    ]
+
+
+def _fiber(result: Fiber) -> list[str]:
+    if result.fiber_dim is None:
+        raise InputError("--supplement: the fiber itself was not computed")
+    phi = _map_of(result.model, result.seed)
+    weights = [x for array in result.at["weights"].values() for x in np.array(array, dtype=object).ravel()]
+    lines = [
+        *_map_lines(phi, _field(result.at["prime"])),
+        *_comments("The fiber through one point of the weights."),
+        *_statement(f"atPoint = map(coefficientRing R, R, {{{_list(weights)}}});"),
+        "fiber = ideal(f - promote(atPoint f, R));",
+        f"assert(dim fiber == {result.fiber_dim});",
+    ]
+    if result.method != "plain":
+        return [*lines, *_comments(f"Not checked here: {result.explanation}.")]
+    if result.degree is not None:
+        lines.append(f"assert(degree fiber == {result.degree});")
+    if result.components is not None:
+        sizes = sorted([c.dim, c.degree] for c in result.components)
+        shown = ", ".join(f"{{{dim}, {degree}}}" for dim, degree in sizes)
+        lines += [
+            *_comments("Its components: dimension and degree of each."),
+            *_statement(f"assert(sort apply(decompose fiber, P -> {{dim P, degree P}}) == {{{shown}}});"),
+        ]
+    return [*lines, *_comments(f"The verdict: {result.explanation}.")]
+
+
+def _singular_locus(result: SingularLocus) -> list[str]:
+    if not result.equations or result.completeness != "complete":
+        raise InputError(
+            "--supplement: the record of this singular locus has no complete ideal of the closure"
+        )
+    phi = _map_of(result.model, result.seed)
+    field = _field(None if _vanish(phi, result.equations) else int(str(result.options["prime"])))
+    codim = phi.count - result.image_dim
+    lines = [
+        *_map_lines(phi, field),
+        *_closure_lines(phi, result.equations, field),
+        f"assert(dim I == {result.image_dim});",
+    ]
+    lines += _singular_components(result, phi, codim)
+    lines += [
+        *_comments(
+            "Single points: they are singular exactly when the rank of the Jacobian of I is too small."
+        ),
+        "rankAt = weights -> rank (map(coefficientRing S, S, (map(coefficientRing R, R, weights)) f)) jacobian I;",
+    ]
+    for stratum in result.strata:
+        relation = {"singular": "<", "smooth": "=="}.get(stratum.verdict)
+        if relation is not None and stratum.representative is not None:
+            weights = [x for entries in stratum.representative.values() for x in entries]
+            lines.append(
+                f"assert(rankAt {{{_list(weights)}}} {relation} {codim});  -- {stratum.name}: {stratum.verdict}"
+            )
+    return lines
+
+
+def _singular_components(result: SingularLocus, phi: Map, codim: int) -> list[str]:
+    """Write the singular locus as the union of its components, compared with the Jacobian criterion if that is small."""
+    if (
+        result.singular_dim is None
+        or not result.components
+        or any(c.equations is None for c in result.components)
+    ):
+        return []
+    lines = _comments("The components of the singular locus.")
+    for number, component in enumerate(result.components, start=1):
+        lines += _ideal(f"P{number}", "S", component.equations or ())
+        if component.degree is not None:
+            lines.append(
+                f"assert(dim P{number} == {component.dim} and degree P{number} == {component.degree});"
+            )
+    minors = comb(phi.count, codim) * comb(len(result.equations), codim)
+    if minors > _MOST_MINORS:
+        return lines
+    names = ", ".join(f"P{number + 1}" for number in range(len(result.components)))
+    return [
+        *lines,
+        *_comments("The Jacobian criterion gives the same set."),
+        f"assert(radical(I + minors({codim}, jacobian I)) == intersect({names}));",
+    ]
+
+
+def _vanish(phi: Map, equations: Sequence[str]) -> bool:
+    """Return whether equations vanish at a random point of the image over QQ."""
+    image = phi.image(phi.point)
+    names = [f"z{i}" for i in range(phi.count)]
+    return all(_value(dict(parse_polynomial(text, names)), image) == 0 for text in equations)
+
+
+def _membership(result: ImageMembership) -> list[str]:
+    phi = _map_of(result.parametrization, result.seed)
+    lines = [*_map_lines(phi, "QQ"), *_statement(f"point = matrix {{{{{_list(result.point)}}}}} ** QQ;")]
+    weights = None if result.weights is None else [x for xs in result.weights.values() for x in xs]
+    if weights is not None and all(isinstance(x, str | int | Fraction) for x in weights):
+        lines += [
+            *_comments("The point is in the real image: these weights are mapped to it."),
+            *_statement(f"assert((map(QQ, R, {{{_list(weights)}}})) f == point);"),
+        ]
+    elif result.complex_image:
+        lines += [
+            *_comments("The point is in the complex image: the equations of the weights have a solution."),
+            "assert(ideal(f - promote(point, R)) != 1);",
+            *_comments(f"Not checked here, real image: {result.real_image}. {'; '.join(result.reasons)}."),
+        ]
+    elif result.complex_image is False:
+        lines += [
+            *_comments(
+                "The point is not in the complex image: the equations of the weights have no solution."
+            ),
+            "assert(ideal(f - promote(point, R)) == 1);",
+        ]
+    if result.failing_equation is not None:
+        equation, value = result.failing_equation
+        lines += [
+            *_comments("The point is not in the closure: an equation of the image does not vanish at it."),
+            f"S = QQ[z_0..z_{phi.count - 1}];",
+            *_statement(f"equation = {_spaced(_indexed(equation))};"),
+            "assert((map(R, S, f)) equation == 0);",
+            f"assert((map(QQ, S, point)) equation == {value});",
+        ]
+    return lines
+
+
+def _critical_points(result: CriticalPoints, limits: Limits | None = None) -> list[str]:
+    options = result.options
+    if "metric" not in options or result.regular is None:
+        raise InputError("--supplement: only for finitely many critical points of a loss given by --metric")
+    phi = _map_of(result.model, result.seed, same_image=True)
+    p = int(str(options["prime"]))
+    ideal = closure(phi.model, prime=p, equations=True, seed=result.seed, limits=limits)
+    if ideal.completeness != "complete":
+        raise InputError("--supplement: the ideal of the closure was not computed completely")
+    target: Any = options["target"]
+    loss = metric_loss(
+        phi.model, str(options["metric"]), int(str(options["kernel"])), result.seed, small=bool(options["small"]),
+        target=None if target is None else [Fraction(x) for x in target],
+    )  # fmt: skip
+    values = loss.modulo(p, residual=False)
+    rows = ", ".join(f"{{{_list(row)}}}" for row in values["quadric"])  # type: ignore[attr-defined]
+    field = _field(p)
+    codim = phi.count - result.image_dim
+    return [
+        *_map_lines(phi, field),
+        *_closure_lines(phi, [f.text() for f in ideal.known_equations], field),
+        *_comments(
+            "The loss is (z - u)^T Q (z - u) with q = Q*u. A smooth point z of the variety is critical when its gradient "
+            "Q*z - q lies in the row space of the Jacobian of I."
+        ),
+        *_statement(f"Q = matrix {{{rows}}} ** S;"),
+        *_statement(f"q = transpose matrix {{{{{_list(values['covector'])}}}}} ** S;"),  # type: ignore[arg-type]
+        "gradient = Q * transpose vars S - q;",
+        f"critical = I + minors({codim + 1}, gradient | jacobian I);",
+        f"regular = saturate(critical, minors({codim}, jacobian I));",
+        f"assert(dim regular == {0 if result.regular else -1} and degree regular == {result.regular});",
+    ]
+
+
+WRITERS: dict[type, Callable[[Any], list[str]]] = {
+    Dimension: _dimension,
+    Closure: _closure,
+    Fiber: _fiber,
+    SingularLocus: _singular_locus,
+    ImageMembership: _membership,
+    CriticalPoints: _critical_points,
+}
+"""For each type of answer the function that writes its statements."""
