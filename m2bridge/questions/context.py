@@ -69,8 +69,6 @@ class Context:
         self.scripts: list[ScriptUse] = []
         self.limit: str | None = None
         self.peak_memory_bytes: int | None = None
-        self.last_seconds = 0.0
-        self.last_run: Run | None = None
         self.engine_disabled = engine is False
         self.engine_required = engine is not None and engine is not False
         self._given = engine if not isinstance(engine, bool) else None
@@ -199,7 +197,6 @@ class Context:
     def _remember(self, run: Run) -> None:
         script = run.script
         self.scripts.append(ScriptUse(name=script.name, sha256=script.sha256, text=script.text))
-        self.last_seconds, self.last_run = run.seconds, run
         if run.peak_memory_bytes is not None:
             self.peak_memory_bytes = max(self.peak_memory_bytes or 0, run.peak_memory_bytes)
         if self.keep is not None:
@@ -257,14 +254,14 @@ class Context:
         evidence = self.evidence if kind.AT_POINT is None else labelled(self.evidence, kind.AT_POINT)
         own = {"agreement": None, "seed": self.seed, **fields}
         own["limit"] = fields.get("limit") or self.limit
-        common = {
+        common: dict[str, Any] = {
             "evidence": evidence,
             "engine": self.engine_use,
             "scripts": tuple(self.scripts),
             "seconds": self.clock.elapsed,
             "peak_memory_bytes": max(self.peak_memory_bytes or 0, _peak_of_python()),
         }
-        result = vouched(kind(**{**common, **own}))
+        result = vouched(kind(**common, **own))
         return replace(result, agreement=result.weighed.verdict)
 
 

@@ -110,6 +110,17 @@ def test_a_contradiction_of_a_question_behind_is_one_of_the_answer(engine: Repla
     assert (found.double, found.agreement, len(found.conflicts)) == (40, False if wrong else None, wrong)
 
 
+def test_evidence_is_added_in_one_way(engine: ReplayEngine) -> None:
+    @question(asks="The number of weights, with evidence that was not added to the context.")
+    def own_evidence(context: Context, model: Model) -> Double:
+        return context.build_result(
+            Double, model=model.spec, certainty=Certainty.PROVED, double=0, evidence=()
+        )
+
+    with pytest.raises(TypeError, match="evidence"):
+        own_evidence(LAYER, engine=engine)
+
+
 def test_options_are_checked() -> None:
     assert list(double_weights.options) == ["more", "late", "wrong"]
     assert double_weights.options["more"].option.least == 0

@@ -75,7 +75,7 @@ def toy(context: Context, model: Model, *, seconds: float = 0.0,
         text += "kill processID();\\n"
     values, limit = context.run_script(Script(name="toy", text=text + '<< "@m2b-end 1" << endl << flush;\\n'))
     if act == "m2-memory":
-        protocol.read(context.last_run)  # a question that can do nothing with a part
+        protocol.read(values.run)  # a question that can do nothing with a part
     hoard = []
     while act == "python-memory":
         hoard.append(bytearray(16 * 2**20))

@@ -130,7 +130,7 @@ class Counter:
         return Count(
             points=points, zero_loss=zero_loss, families=_grouped(values.get("parts") or ()),
             fiber_dim=values.get("fiber_dim"), fiber_degree=fiber or None, drop_dim=values.get("drop_dim"),
-            values=self._squarefree(values.get("values_polynomial")), limit=limit, seconds=self.context.last_seconds,
+            values=self._squarefree(values.get("values_polynomial")), limit=limit, seconds=values.run.seconds,
         )  # fmt: skip
 
     def first(self, source: ExpandedMap, share: float | None = None) -> tuple[tuple[int, str] | None, Count]:

@@ -125,7 +125,7 @@ def ask_macaulay2(context: Context, model: Model, p: int) -> list[Evidence]:
         return [_nothing(f"Macaulay2 failed: {error}")]
     ancestry: Ancestry = "program" if free.user.is_program else "template"
     return [
-        *_ranks(values, p, context.last_seconds, ancestry, stopped=stopped is not None),
+        *_ranks(values, p, values.run.seconds, ancestry, stopped=stopped is not None),
         *_meetings(values, probe, ancestry),
     ]
 

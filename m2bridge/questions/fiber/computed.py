@@ -138,7 +138,7 @@ def plain(
     outputs = _outputs(values, sent["outputs"], p)
     if "fiber_dim" not in values:
         return ComputedFiber(method="sliced" if cut else "plain", limit=limit, evidence=tuple(outputs))
-    found = _computed(request, values, sent["orbitDim"], span, context.last_seconds)
+    found = _computed(request, values, sent["orbitDim"], span, values.run.seconds)
     found = replace(found, limit=limit, evidence=(*outputs, *found.evidence))
     if limit is not None or cut:
         return found
@@ -352,7 +352,7 @@ def _again(
     if "degree" not in second:
         return found, True
     complete = second.integer("equation_rank") == model.coordinate_count
-    evidence = _second_evidence(values, second, (p, other), complete=complete, seconds=context.last_seconds)
+    evidence = _second_evidence(values, second, (p, other), complete=complete, seconds=second.run.seconds)
     found = replace(found, evidence=(*found.evidence, *evidence))
     shapes = [_shapes(v) for v in (values, second)]
     same_shape = None in shapes or shapes[0] == shapes[1]
