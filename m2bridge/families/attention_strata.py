@@ -14,10 +14,10 @@ from dataclasses import dataclass, replace
 from itertools import product
 from math import comb, factorial, prod
 
+import flint
 import numpy as np
 
 from m2bridge.errors import InputError
-from m2bridge.families.attention_knowledge import determinantal_degree
 from m2bridge.families.polynomial_map import PolynomialMap
 from m2bridge.families.self_attention import Attention
 from m2bridge.families.strata import FiniteMap, ImageDegree
@@ -126,6 +126,20 @@ def matrix_dim(rows: int, columns: int, rank: int) -> int:
     return rank * (rows + columns - rank)
 
 
+def porteous_degree(rows: int, columns: int, rank: int) -> int:
+    """Return the degree of the variety of matrices of rank at most `rank`, by Porteous' formula.
+
+    It is the determinant of the Chern numbers comb(m, m - rank + j - i), m the larger size. The formula for the degree of a
+    closure uses Harris' product instead: the two are compared by `singular-locus`.
+
+    >>> porteous_degree(3, 3, 2), porteous_degree(3, 4, 1), porteous_degree(2, 2, 2)
+    (3, 10, 1)
+    """
+    m, size = max(rows, columns), min(rows, columns) - min(rank, rows, columns)
+    chern = [comb(m, k) if (k := m - rank + j - i) >= 0 else 0 for i in range(size) for j in range(size)]
+    return int(flint.fmpz_mat(size, size, chern).det())
+
+
 _FINITE = "the coordinates define a finite map of a product of projective varieties (docs/decisions/0018), "
 
 
@@ -155,8 +169,7 @@ def _generic_degree(d: int, dp: int, orbit: Orbit) -> ImageDegree:
     """
     r, s = orbit.rank_a, orbit.rank_v
     first, second = matrix_dim(d, d, r) - 1, matrix_dim(dp, d, s) - 1
-    value = comb(first + second, first) * determinantal_degree(d, d, r)
-    value *= determinantal_degree(max(d, dp), min(d, dp), s)
+    value = comb(first + second, first) * porteous_degree(d, d, r) * porteous_degree(dp, d, s)
     return ImageDegree(
         value=value, argument=_FINITE + f"P(rk A <= {r}) x P(rk V <= {s}) by O(1,1), one point in a fiber"
     )

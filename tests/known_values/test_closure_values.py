@@ -13,6 +13,7 @@ import pytest
 
 from m2bridge.families import parse_spec
 from m2bridge.families.attention_knowledge import determinantal_degree
+from m2bridge.families.attention_strata import porteous_degree
 from m2bridge.families.polynomial_map import from_text
 from m2bridge.questions.closure import interpolate
 
@@ -99,6 +100,6 @@ def test_rational_normal_curves(n: int) -> None:
 def test_degrees_of_determinantal_varieties() -> None:
     """Harris, Example 19.10: rank <= 1 is the Segre variety of degree C(2d-2, d-1), rank <= d-1 has degree d."""
     for d in range(2, 6):
-        assert determinantal_degree(d, d, 1) == comb(2 * d - 2, d - 1)
+        assert determinantal_degree(d, d, 1) == porteous_degree(d, d, 1) == comb(2 * d - 2, d - 1)
         assert determinantal_degree(d, d, d - 1) == d
         assert determinantal_degree(d, d, d) == determinantal_degree(d, d, d + 1) == 1
