@@ -31,10 +31,10 @@ from m2bridge.questions.membership import ImageMembership
 from m2bridge.questions.singular_locus import SingularLocus
 from m2bridge.results import Result
 
-_WIDTH = 116
+_LINE_LENGTH = 116
 _LONGEST_SUPPLEMENT = 40_000
 _LARGEST_JACOBIAN = 4000
-_MOST_MINORS = 300
+_MOST_WRITTEN_MINORS = 300
 _KERNEL_COORDINATES, _KERNEL_WEIGHTS = 6, 10
 """Up to these sizes the kernel of the map takes about a second, and the script compares it with the equations."""
 
@@ -107,14 +107,14 @@ def _comments(*sentences: str) -> list[str]:
     return [
         f"-- {line}"
         for sentence in sentences
-        for line in textwrap.wrap(sentence, _WIDTH, break_long_words=False)
+        for line in textwrap.wrap(sentence, _LINE_LENGTH, break_long_words=False)
     ]
 
 
 def _statement(text: str) -> list[str]:
     """Break a statement at spaces into lines; continuation lines are indented."""
     return textwrap.wrap(
-        text, _WIDTH, subsequent_indent="    ", break_long_words=False, break_on_hyphens=False
+        text, _LINE_LENGTH, subsequent_indent="    ", break_long_words=False, break_on_hyphens=False
     )
 
 
@@ -192,7 +192,7 @@ def _dimension(result: Dimension) -> list[str]:
     minors = comb(phi.model.parameter_count, size) * comb(phi.count, size)
     if minors == 0:
         return [*lines, *_comments("The Jacobian has no larger minors.")]
-    if minors <= _MOST_MINORS:
+    if minors <= _MOST_WRITTEN_MINORS:
         return [
             *lines,
             *_comments(f"The rank is nowhere larger: all minors of size {size} are zero."),
@@ -312,7 +312,7 @@ def _singular_components(result: SingularLocus, phi: Map, codim: int) -> list[st
                 f"assert(dim P{number} == {component.dim} and degree P{number} == {component.degree});"
             )
     minors = comb(phi.count, codim) * comb(len(result.equations), codim)
-    if minors > _MOST_MINORS:
+    if minors > _MOST_WRITTEN_MINORS:
         return lines
     names = ", ".join(f"P{number + 1}" for number in range(len(result.components)))
     return [
