@@ -15,7 +15,7 @@ from m2bridge.bounds.compositions import weights_before
 from m2bridge.bounds.program_upper import UpperBounds
 from m2bridge.bounds.upper_bound import UpperBound
 from m2bridge.programs.instructions import ANALYTIC
-from m2bridge.programs.program import Builder, Program, arranged, places_needed
+from m2bridge.programs.program import Builder, Program, arranged, indices_needed
 from m2bridge.programs.ranks import generic_rank
 from m2bridge.programs.work import OF_ANALYTIC, WorkBudget, of_rank
 from m2bridge.symmetry.search import Search
@@ -107,7 +107,7 @@ def _groups(program: Program) -> list[tuple[set[int], list[int]]]:
 def _of_outputs(program: Program, weights: set[int], outputs: list[int]) -> Program:
     """Restrict a program to some outputs; arrays are named by their order, so that equal pieces are equal."""
     items = {}
-    for number, index in enumerate(sorted(places_needed(program.instructions, {*outputs, *weights}))):
+    for number, index in enumerate(sorted(indices_needed(program.instructions, {*outputs, *weights}))):
         item = program.instructions[index]
         named = {"weight": (f"w{number}",), "input": (f"x{number}",)}.get(item.operation, item.constants)
         items[index] = replace(item, constants=named)

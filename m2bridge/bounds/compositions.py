@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from m2bridge.programs.instructions import flat_parts
-from m2bridge.programs.program import Instruction, Program, arranged, places_needed
+from m2bridge.programs.program import Instruction, Program, arranged, indices_needed
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ def compositions(program: Program) -> list[Composition]:
 
 def side_of(program: Program, outputs: Sequence[int], cut: int | None) -> Side:
     """Restrict a program to what these outputs use, with an input in the place of the instruction `cut`."""
-    items = {k: program.instructions[k] for k in sorted(places_needed(program.instructions, outputs, cut))}
+    items = {k: program.instructions[k] for k in sorted(indices_needed(program.instructions, outputs, cut))}
     if cut is not None and cut in items:
         name = "cut"
         while name in program.inputs or name in program.weights:

@@ -58,7 +58,7 @@ def output_jacobian(model: Model, weights: Weights, inputs: Any) -> Any:
             name: Lettered("N", given.arrays[name].array[start : start + block]) for name in program.inputs
         }
         parts.append(jacobian_block(program, given.arithmetic, given.arrays | window, np.arange(columns)))
-    return given.arithmetic.leave(np.concatenate(parts) if parts else np.zeros((0, columns)))
+    return given.arithmetic.convert_output(np.concatenate(parts) if parts else np.zeros((0, columns)))
 
 
 def jacobian(

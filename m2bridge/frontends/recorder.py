@@ -28,7 +28,7 @@ from m2bridge.programs.instructions import (
     broadcast_shape,
     instruction,
 )  # fmt: skip
-from m2bridge.programs.program import Builder, places_needed
+from m2bridge.programs.program import Builder, indices_needed
 from m2bridge.programs.run import Lettered, apply
 
 _RATIONALS = ObjectArithmetic(lambda number: number)
@@ -322,7 +322,7 @@ class Recorder(Builder):
 
     def check_maxima(self, results: Sequence[int]) -> None:
         """Refuse a maximum that one of the results still needs."""
-        for index in sorted(places_needed(self.instructions, results) & set(self.maxima), reverse=True):
+        for index in sorted(indices_needed(self.instructions, results) & set(self.maxima), reverse=True):
             raise not_polynomial(
                 "the largest entry is not a polynomial; max is supported only in a softmax:\n"
                 "    e = np.exp(S - S.max(axis, keepdims=True)); e / e.sum(axis, keepdims=True)",

@@ -23,7 +23,7 @@ Array = Any
 
 
 class ZeroDenominatorError(ZeroDivisionError):
-    """A denominator is zero at a point over F_p: the point says nothing about the program."""
+    """Raised if a denominator is zero at a point over F_p; another point is needed."""
 
     def __init__(self, p: int) -> None:
         super().__init__(f"a denominator is zero modulo {p}")
@@ -38,11 +38,11 @@ class Arithmetic(Protocol):
     def integers(self, array: Any) -> Array:
         """Convert an array of integers."""
 
-    def enter(self, array: Any) -> Array:
-        """Convert an array that a user passed."""
+    def convert_input(self, array: Any) -> Array:
+        """Convert an array passed by the caller to this arithmetic."""
 
-    def leave(self, array: Array) -> Any:
-        """Convert an array to what a user gets."""
+    def convert_output(self, array: Array) -> Any:
+        """Convert an array of this arithmetic to the type of the caller."""
 
     def zeros(self, shape: Shape) -> Array: ...
     def add(self, left: Array, right: Array) -> Array: ...
@@ -67,8 +67,8 @@ class Arithmetic(Protocol):
     def concatenate(self, arrays: Sequence[Array], axis: int) -> Array: ...
     def broadcast(self, array: Array, shape: Shape) -> Array: ...
 
-    def spread(self, array: Array, places: np.ndarray, size: int) -> Array:
-        """Add the entries of the last axis up at the given places of a last axis of length `size`."""
+    def spread(self, array: Array, indices: np.ndarray, size: int) -> Array:
+        """Scatter-add along the last axis: entry k is added at `indices[k]` of a last axis of length `size`."""
 
 
 class NumPyArithmetic(ABC):
@@ -83,17 +83,17 @@ class NumPyArithmetic(ABC):
     @abstractmethod
     def reciprocal(self, array: Array) -> Array: ...
 
-    def enter(self, array: Any) -> Array:
+    def convert_input(self, array: Any) -> Array:
         return self.integers(array)
 
-    def leave(self, array: Array) -> Any:
+    def convert_output(self, array: Array) -> Any:
         return array
 
     def zeros(self, shape: Shape) -> Array:
         return self.integers(np.zeros(shape, dtype=np.int64))
 
     def tidy(self, array: Any) -> Array:
-        """Convert what NumPy made of sums and products of arrays to an array of this arithmetic."""
+        """Normalize the result of a NumPy operation, for example by reduction modulo p."""
         return array
 
     def add(self, left: Array, right: Array) -> Array:
@@ -143,9 +143,9 @@ class NumPyArithmetic(ABC):
     def broadcast(self, array: Array, shape: Shape) -> Array:
         return np.broadcast_to(array, shape)
 
-    def spread(self, array: Array, places: np.ndarray, size: int) -> Array:
+    def spread(self, array: Array, indices: np.ndarray, size: int) -> Array:
         result = self.zeros((*array.shape[:-1], size))
-        np.add.at(result.swapaxes(0, -1), places, array.swapaxes(0, -1))
+        np.add.at(result.swapaxes(0, -1), indices, array.swapaxes(0, -1))
         return self.tidy(result)
 
 
@@ -187,10 +187,10 @@ class PrimeFieldArithmetic(NumPyArithmetic):
     def integers(self, array: Any) -> Array:
         return self.field.residues(array)
 
-    def enter(self, array: Any) -> Array:
+    def convert_input(self, array: Any) -> Array:
         return array.data if isinstance(array, Mod) else self.field.residues(array)
 
-    def leave(self, array: Array) -> Any:
+    def convert_output(self, array: Array) -> Any:
         return Mod.wrap(array, self.field.p)
 
     def zeros(self, shape: Shape) -> Array:
@@ -215,7 +215,7 @@ class PrimeFieldArithmetic(NumPyArithmetic):
 
 
 class _Same:
-    """The constants of an instruction, told apart by identity: comparing a million of them would cost more than reducing them."""
+    """The constants of an instruction, compared by identity: comparing a million numbers takes longer than reducing them."""
 
     def __init__(self, values: Sequence[Fraction]) -> None:
         self.values = values
@@ -237,7 +237,7 @@ def _constant_residues(constants: _Same, field: Field) -> Array:
 
 
 class ObjectArithmetic(NumPyArithmetic):
-    """Arrays of Python objects that know + and *: polynomials, Fractions, integers, `arb`.
+    """Arrays of Python objects with + and *: polynomials, Fractions, integers, `arb`.
 
     `number` makes an element of the arithmetic from a rational number.
     """
@@ -251,11 +251,11 @@ class ObjectArithmetic(NumPyArithmetic):
     def integers(self, array: Any) -> Array:
         return elementwise(lambda n: self.number(Fraction(int(n))), np.asarray(array))
 
-    def enter(self, array: Any) -> Array:
+    def convert_input(self, array: Any) -> Array:
         return elementwise(lambda x: self.number(Fraction(x)), np.asarray(array))
 
     def tidy(self, array: Any) -> Array:
-        """NumPy takes a single object out of its array: put it back."""
+        """Convert a single object, which NumPy returns instead of an array with one entry, to an array."""
         return array if isinstance(array, np.ndarray) else object_array([array], ())
 
     def exp(self, array: Array) -> Array:
@@ -266,7 +266,7 @@ class ObjectArithmetic(NumPyArithmetic):
 
 
 def object_array(entries: Sequence[Any], shape: Shape) -> np.ndarray:
-    """Entries in row-major order as an object array; NumPy must not look inside them."""
+    """Return an object array of the entries in row-major order, even if the entries are sequences."""
     flat = np.empty(len(entries), dtype=object)
     for position, entry in enumerate(entries):
         flat[position] = entry
@@ -274,5 +274,5 @@ def object_array(entries: Sequence[Any], shape: Shape) -> np.ndarray:
 
 
 def elementwise(function: Callable[[Any], Any], array: np.ndarray) -> np.ndarray:
-    """`function` of each entry, as an object array of the same shape."""
+    """Apply `function` to each entry; return an object array of the same shape."""
     return object_array([function(entry) for entry in array.reshape(-1)], array.shape)

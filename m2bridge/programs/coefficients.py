@@ -43,7 +43,7 @@ class Form:
         return self.like(self.coefficients.transpose(0, *(axis + 1 for axis in axes)))
 
     def __getitem__(self, key: Any) -> Form:
-        """Some of the polynomials, without the monomials that do not occur in them."""
+        """Return some of the polynomials, without monomials that do not occur in them."""
         found = self.coefficients[(slice(None), *(key if isinstance(key, tuple) else (key,)))]
         kept = _nonzero(found)
         kept[:1] |= not kept.any()  # zero has a monomial too
@@ -57,16 +57,16 @@ def _nonzero(coefficients: Array) -> np.ndarray:
 
 
 class InputPolynomials(NumPyArithmetic):
-    """Polynomials in so many variables, with coefficients in another arithmetic.
+    """Polynomials in `variables` variables, with coefficients in another arithmetic.
 
-    What has more than `most_products` terms is refused before it is begun.
+    An operation with more than `most_products` products of terms is an OutOfReachError, raised before the computation.
     """
 
     def __init__(self, over: Arithmetic, variables: int, most_products: int | None = None) -> None:
         self.over, self.variables, self.most_products, self.spent = over, variables, most_products, 0
 
     def lift(self, array: Array) -> Form:
-        """An array of the coefficients' arithmetic as constant polynomials."""
+        """Convert an array of the coefficients' arithmetic to constant polynomials."""
         return Form(np.zeros((1, self.variables), dtype=np.int64), array[None])
 
     def generic(self, shape: Shape, start: int) -> Form:
@@ -105,19 +105,19 @@ class InputPolynomials(NumPyArithmetic):
         return Form(whole, self.over.concatenate(tables, axis))
 
     def _together(self, forms: Sequence[Form]) -> tuple[np.ndarray, list[Array]]:
-        """All monomials of the forms, and the coefficients of each form on them."""
+        """Return the monomials of all forms, and the coefficients of each form for these monomials."""
         self._spend(sum(form.coefficients.size for form in forms))
-        whole, places = _distinct(np.concatenate([form.exponents for form in forms]))
+        whole, positions = _distinct(np.concatenate([form.exponents for form in forms]))
         tables, start = [], 0
         for form in forms:
             table, stop = self.over.zeros((len(whole), *form.shape)), start + len(form.exponents)
-            table[places[start:stop]] = form.coefficients
+            table[positions[start:stop]] = form.coefficients
             tables.append(table)
             start = stop
         return whole, tables
 
     def _spend(self, terms: int) -> None:
-        """Refuse an instruction with too many terms, or one after which all of them had four times as many."""
+        """Count the terms of an instruction; raise OutOfReachError if they, or all terms so far, are too many."""
         self.spent += terms
         if self.most_products is not None and max(terms, self.spent // 4) > self.most_products:
             raise OutOfReachError(
@@ -133,15 +133,15 @@ class InputPolynomials(NumPyArithmetic):
         return self._product(self.over.matmul, left, right)
 
     def _product(self, product: Callable[[Array, Array], Array], left: Form, right: Form) -> Form:
-        """For one monomial of the smaller factor, all its products are distinct monomials."""
+        """Multiply two forms, one monomial of the smaller factor at a time: its products are distinct monomials."""
         flipped = len(left.exponents) > len(right.exponents)
         small, large = (right, left) if flipped else (left, right)
         needed = len(small.exponents) * len(large.exponents) * max(prod(left.shape), prod(right.shape))
         self._spend(needed)
         sums = small.exponents[:, None, :] + large.exponents[None, :, :]
-        whole, places = _distinct(sums.reshape(-1, self.variables))
+        whole, positions = _distinct(sums.reshape(-1, self.variables))
         total: Array = None
-        for k, rows in enumerate(places.reshape(len(small.exponents), -1)):
+        for k, rows in enumerate(positions.reshape(len(small.exponents), -1)):
             factor = small.coefficients[k, ...]  # an array also where it is a single number
             part = product(large.coefficients, factor) if flipped else product(factor, large.coefficients)
             if total is None:
@@ -156,19 +156,21 @@ class InputPolynomials(NumPyArithmetic):
 
 
 def _distinct(exponents: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Distinct monomials, and where each given one went."""
+    """Return the distinct monomials, and the position of each given monomial among them."""
     if exponents.shape[1] == 0:
         return exponents[:1], np.zeros(len(exponents), dtype=np.int64)
     factors = np.random.default_rng(0).integers(2**62, size=exponents.shape[1])
-    _, first, places = np.unique(exponents @ factors, return_index=True, return_inverse=True)
-    if not np.array_equal(exponents[first][places], exponents):  # two monomials with one number, modulo 2^64
-        found, places = np.unique(exponents, axis=0, return_inverse=True)
-        return found, places.reshape(-1)
-    return exponents[first], places
+    _, first, positions = np.unique(exponents @ factors, return_index=True, return_inverse=True)
+    if not np.array_equal(
+        exponents[first][positions], exponents
+    ):  # two monomials with one number, modulo 2^64
+        found, positions = np.unique(exponents, axis=0, return_inverse=True)
+        return found, positions.reshape(-1)
+    return exponents[first], positions
 
 
 def monomials(variables: int, degree: int) -> np.ndarray:
-    """Exponents of all monomials of one degree, in descending lexicographic order.
+    """Return the exponents of all monomials of one degree, in descending lexicographic order.
 
     >>> monomials(2, 2).tolist()
     [[2, 0], [1, 1], [0, 2]]
@@ -187,10 +189,10 @@ def output_form(
     *,
     most_products: int | None = None,
 ) -> Form:
-    """All outputs, or with `directions` their derivatives in these, as one vector of polynomials in the input entries.
+    """Return all outputs, or their derivatives in `directions`, as one vector of polynomials in the input entries.
 
-    It stands behind the axes `sizes`. An instruction that would multiply more than `most_products` coefficients is an
-    OutOfReachError.
+    The leading axes have the lengths `sizes`. An instruction that would multiply more than `most_products` coefficients is
+    an OutOfReachError.
     """
     polynomials = InputPolynomials(over, program.input_count, most_products)
     given = {name: Lettered(value.lead, polynomials.lift(value.array)) for name, value in weights.items()}
@@ -206,8 +208,9 @@ def output_form(
 
 
 def coefficient_table(over: Arithmetic, form: Form, exponents: np.ndarray) -> Array:
-    """Coefficients of the given monomials, which contain those that occur in the form: entry by entry of the last axis, monomial
-    by monomial.
+    """Return the coefficients of the given monomials, for each entry of the last axis, monomial by monomial.
+
+    The given monomials include those that occur in the form.
     """
     row = {monomial.tobytes(): i for i, monomial in enumerate(np.ascontiguousarray(exponents))}
     table = over.zeros((len(exponents), *form.shape))
@@ -219,6 +222,6 @@ def coefficient_table(over: Arithmetic, form: Form, exponents: np.ndarray) -> Ar
 
 
 def support(form: Form) -> np.ndarray:
-    """The monomials that occur in a form, by degree, then in descending lexicographic order."""
+    """Return the monomials that occur in a form, by degree, then in descending lexicographic order."""
     ordered = sorted(form.exponents.tolist(), key=lambda m: (sum(m), [-e for e in m]))
     return np.array(ordered, dtype=np.int64).reshape(form.exponents.shape)

@@ -1,4 +1,4 @@
-"""A program at given weights and inputs, in whatever arithmetic the arrays are of.
+"""Evaluate a program at given weights and inputs, in the arithmetic of the given arrays.
 
 Weights and inputs may be float64 arrays, :class:`~m2bridge.linear.residues.Mod` arrays over F_p, integers, or object arrays of
 polynomials or rationals. Leading axes are batches.
@@ -34,7 +34,7 @@ Weights = Mapping[str, Any]
 
 
 def arithmetic_of(arrays: Iterable[Any]) -> Arithmetic:
-    """The arithmetic that arrays are of: F_p if one of them is, else float64 if they are floats, else exact objects."""
+    """Return the arithmetic of arrays: F_p if one of them is over F_p, else float64 if they are floats, else exact objects."""
     listed = list(arrays)
     residue = next((array for array in listed if isinstance(array, Mod)), None)
     if residue is not None:
@@ -49,7 +49,7 @@ def arithmetic_of(arrays: Iterable[Any]) -> Arithmetic:
 
 
 class _Exact(ObjectArithmetic):
-    """Exact objects; `sample` is one of them that is no number, `whole` says that all are integers."""
+    """Exact objects; `sample` is one of them that is not a number, `whole` is True if all are integers."""
 
     def __init__(self, sample: Any, *, whole: bool) -> None:
         super().__init__(self._number)
@@ -60,12 +60,12 @@ class _Exact(ObjectArithmetic):
             return value.numerator
         return value if self.sample is None else fmpq(value.numerator, value.denominator)
 
-    def enter(self, array: Any) -> Array:
+    def convert_input(self, array: Any) -> Array:
         array = np.asarray(array)
         exact = int if array.dtype.kind != "f" else lambda entry: Fraction(float(entry))
         return array if array.dtype == object else elementwise(exact, array)
 
-    def leave(self, array: Array) -> Any:
+    def convert_output(self, array: Array) -> Any:
         if self.whole and all(entry.denominator == 1 and abs(entry) < 2**62 for entry in array.reshape(-1)):
             return array.astype(np.int64)
         if self.sample is None:
@@ -95,13 +95,13 @@ class GivenArrays:
             if name not in arrays:
                 raise InputError(f"missing array {name} of shape {tuple(shape)}")
             given = tuple(arrays[name].shape)
-            place = len(given) - len(shape)
-            if given[place:] != tuple(shape):
+            split = len(given) - len(shape)
+            if given[split:] != tuple(shape):
                 raise InputError(f"{name} has shape {given}, which does not end with {shape}")
-            self.batch = np.broadcast_shapes(self.batch, given[:place])
+            self.batch = np.broadcast_shapes(self.batch, given[:split])
         self.arrays: dict[str, Lettered] = {}
         for name, shape in shapes.items():
-            array = self.arithmetic.enter(arrays[name])
+            array = self.arithmetic.convert_input(arrays[name])
             if array.ndim > len(shape):
                 array = np.broadcast_to(array, (*self.batch, *shape)).reshape(prod(self.batch), *shape)
             self.arrays[name] = Lettered("N" if array.ndim > len(shape) else "", array)
@@ -110,7 +110,7 @@ class GivenArrays:
         self.sizes |= {"T": program.parameter_count} if derivative else {}
 
     def values(self) -> Array:
-        """The outputs, or their derivatives, as vectors behind the leading axes."""
+        """Return the outputs, or their derivatives, as vectors after the leading axes."""
         arithmetic = self.arithmetic
         found: Sequence[Lettered | None] = evaluate(self.program, arithmetic, self.arrays)
         if self.directions is not None:
@@ -118,22 +118,22 @@ class GivenArrays:
         return flat_outputs(self.program, arithmetic, found, self.sizes)
 
     def coefficients(self, exponents: np.ndarray) -> Array:
-        """The coefficients of monomials in the inputs, or their derivatives, behind the leading axes."""
+        """Return the coefficients of monomials in the inputs, or their derivatives, after the leading axes."""
         form = output_form(self.program, self.arithmetic, self.arrays, self.sizes, self.directions)
         return coefficient_table(self.arithmetic, form, exponents)
 
     def returned(self, array: Array, shape: Shape) -> Any:
-        return self.arithmetic.leave(np.ascontiguousarray(array).reshape((*self.batch, *shape)))
+        return self.arithmetic.convert_output(np.ascontiguousarray(array).reshape((*self.batch, *shape)))
 
     def matrix(self, array: Array) -> Any:
-        """Derivatives with the axis of the flat weights as the last one."""
+        """Move the axis of the flat weights to the end."""
         count = self.program.parameter_count
         table = np.broadcast_to(array, (*array.shape[:-2], count, array.shape[-1]))
         return self.returned(np.swapaxes(table, -1, -2), (table.shape[-1], count))
 
 
 def _by_name(program: Program, inputs: Any) -> dict[str, Any]:
-    """Inputs by name; several inputs travel as one vector, one after the other."""
+    """Split inputs by name; several inputs are passed as one concatenated vector."""
     shapes = program.input_shapes
     if len(shapes) == 1:
         return {next(iter(shapes)): inputs}
@@ -142,7 +142,7 @@ def _by_name(program: Program, inputs: Any) -> dict[str, Any]:
 
 
 def unit_directions(program: Program, arithmetic: Arithmetic) -> dict[str, Lettered]:
-    """One direction for each flat weight."""
+    """Return one unit direction for each flat weight."""
     unit = np.eye(program.parameter_count, dtype=np.int64)
     parts = flat_parts(program.parameters)
     return {
@@ -152,19 +152,19 @@ def unit_directions(program: Program, arithmetic: Arithmetic) -> dict[str, Lette
 
 
 def run(program: Program, weights: Weights, inputs: Any = None) -> Any:
-    """The outputs of a program, behind the batch axes: one output in its own shape, several as one vector."""
+    """Return the outputs of a program after the batch axes: one output in its shape, several as one vector."""
     given = GivenArrays(program, weights, inputs if program.inputs else None)
     shapes = list(program.output_shapes.values())
     return given.returned(given.values(), shapes[0] if len(shapes) == 1 else (program.output_count,))
 
 
 def program_jacobian(program: Program, weights: Weights) -> Any:
-    """The Jacobian of the outputs of a program without inputs: the last two axes are flat outputs and flat weights."""
+    """Return the Jacobian of a program without inputs; the last two axes are flat outputs and flat weights."""
     given = GivenArrays(program, weights, derivative=True)
     return given.matrix(given.values())
 
 
 def input_form(program: Program, weights: Weights, *, most_products: int) -> Form:
-    """The outputs as polynomials in the inputs; OutOfReachError where an instruction multiplies too many coefficients."""
+    """Return the outputs as polynomials in the inputs; OutOfReachError if an instruction multiplies too many coefficients."""
     given = GivenArrays(program, weights)
     return output_form(program, given.arithmetic, given.arrays, given.sizes, most_products=most_products)

@@ -26,7 +26,7 @@ from m2bridge.linear.modular import echelon_mod
 from m2bridge.linear.residues import field_of, rational
 from m2bridge.programs.arithmetics import Array, PrimeFieldArithmetic, ZeroDenominatorError
 from m2bridge.programs.instructions import flat_parts
-from m2bridge.programs.points import Integers, entered, integers
+from m2bridge.programs.points import Integers, integers, lettered
 from m2bridge.programs.program import Program
 from m2bridge.programs.run import Lettered, evaluate
 
@@ -35,7 +35,7 @@ WEIGHT_UNITS, SAMPLE_UNITS = 3, 4
 TEST_WEIGHTS, TEST_INPUTS = 5, 6
 """Streams of the points at which independence is tested."""
 LARGEST_COEFFICIENT = 64
-"""Of numerators and denominators in relations: a random residue modulo 8388593 reconstructs to numbers of about 2,000."""
+"""Bound of numerators and denominators in relations: a random residue modulo 8388593 reconstructs to numbers of about 2,000."""
 MOST_COLUMNS = 4000
 """Columns of a rank that tests independence; 4,000 take about 5 s."""
 EXTRA_ROWS = 8
@@ -46,9 +46,9 @@ Relation = Mapping[int, Fraction]
 
 
 class ExponentialInstruction(NamedTuple):
-    """An instruction with exponentials: its place, that of its operand, the column of its first argument, and how many it has."""
+    """An instruction with exponentials: its index, that of its operand, the column of its first argument, and how many it has."""
 
-    place: int
+    instruction_index: int
     operand: int
     column: int
     size: int
@@ -75,17 +75,17 @@ class Columns:
 @lru_cache(maxsize=64)
 def columns_of(program: Program) -> Columns:
     """Return the numbered functions of a program: the arguments of its exponentials, with 1, weights and inputs."""
-    places = [k for k, item in enumerate(program.instructions) if item.operation in ("exp", "softmax")]
+    indices = [k for k, item in enumerate(program.instructions) if item.operation in ("exp", "softmax")]
     gates = []
     start = sample_start = 1 + program.parameter_count
     for sees_input in (False, True):
         if sees_input:
             sample_start = start
             start += program.input_count
-        for place in places:
-            if program.sees_inputs[place] is sees_input:
-                item = program.instructions[place]
-                gates.append(ExponentialInstruction(place, item.operands[0], start, item.size))
+        for index in indices:
+            if program.sees_inputs[index] is sees_input:
+                item = program.instructions[index]
+                gates.append(ExponentialInstruction(index, item.operands[0], start, item.size))
                 start += item.size
     return Columns(tuple(gates), program.parameter_count, program.input_count, sample_start, start)
 
@@ -105,7 +105,7 @@ class Units:
     ) -> None:
         self.columns, self.relations = columns_of(program), relations
         self.p, self.seed, self.groups = p, seed, groups
-        self.gates = {gate.place: gate for gate in self.columns.gates}
+        self.gates = {gate.instruction_index: gate for gate in self.columns.gates}
         self._drawn: dict[tuple[int, int], Integers] = {}
 
     @property
@@ -114,17 +114,17 @@ class Units:
         coefficients = (c for relation in self.relations.values() for c in relation.values())
         return lcm(*(c.denominator for c in coefficients))
 
-    def value(self, place: int, argument: Lettered) -> Lettered:
+    def value(self, index: int, argument: Lettered) -> Lettered:
         """Return the units of one instruction: one set for each sample, or for each group if it depends on no input."""
-        gate = self.gates[place]
+        gate = self.gates[index]
         lead, sizes = argument.lead, argument.array.shape[: len(argument.lead)]
         if not self.columns.is_sample(gate.column):
             lead, sizes = ("N", (self.groups,)) if self.groups > 1 else ("", ())
         table = np.empty((prod(sizes), gate.size), dtype=np.int64)
         power = self.exponent
-        for index in range(gate.size):
-            relation = self.relations.get(gate.column + index) or {gate.column + index: Fraction(1)}
-            table[:, index] = self._monomial(relation, len(table), power)
+        for k in range(gate.size):
+            relation = self.relations.get(gate.column + k) or {gate.column + k: Fraction(1)}
+            table[:, k] = self._monomial(relation, len(table), power)
         array = field_of(self.p).residues(table).reshape((*sizes, *argument.core))
         return Lettered(lead, array, argument.arithmetic)
 
@@ -166,7 +166,7 @@ def power_mod(base: Integers, exponent: int, p: int) -> Integers:
 
 @dataclass(frozen=True)
 class FormalExponentials:
-    """What makes ranks with units lower bounds: the relations between arguments, and where the others were seen independent.
+    """Evidence that ranks with units are lower bounds: relations between arguments, and a test that the others are independent.
 
     `points` are the sizes of the test: how many weight points, with how many input points each, drawn from `seed`.
     """
@@ -178,10 +178,10 @@ class FormalExponentials:
 
 
 def formal_exponentials(program: Program, *, p: int, seed: int) -> FormalExponentials | str:
-    """Return the relations between the arguments of all exponentials, or a sentence that says why they are not known.
+    """Return the relations between the arguments of all exponentials, or a sentence that explains why they were not determined.
 
-    A relation is used only for later instructions: an argument may contain earlier exponentials, and these have to be right
-    before it can be tested. So relations of one instruction after the other are found.
+    An argument may contain earlier exponentials, and these must be correct before it can be tested. So the instructions are
+    tested in order, and each test uses the relations of the instructions before.
     """
     relations: dict[int, Relation] = {}
     columns = columns_of(program)
@@ -234,7 +234,7 @@ class _Test:
         found: list[int] = []
         for name, _, window in flat_parts(self.program.parameters):
             reached = self.program.depending_on([self.program.weights[name]])
-            if any(reached[place] for place in chosen):
+            if any(reached[index] for index in chosen):
                 found += range(window.start, window.stop)
         return found
 
@@ -247,7 +247,7 @@ class _Test:
         inputs = integers(self.seed, TEST_INPUTS, groups * members * program.input_count, p)
         inputs = inputs.reshape(groups, members, program.input_count)
         arithmetic = _PointsLeftOut(p, groups)
-        given = entered(
+        given = lettered(
             arithmetic,
             {
                 n: weights[:, part].reshape(groups, *shape)
@@ -255,7 +255,7 @@ class _Test:
             },
             "N",
         )
-        given |= entered(
+        given |= lettered(
             arithmetic,
             {
                 n: inputs[:, :, part].reshape(groups, members, *shape)

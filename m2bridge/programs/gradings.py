@@ -3,7 +3,7 @@
 A one-parameter torus multiplies weight j by s^(w_j) and input i by s^(u_i). Each entry that is computed then has a character,
 an integer combination of the w_j and u_i, as long as all terms of every sum have the same one. These conditions are linear;
 their solutions are the gradings that can be read off the instructions. Characters are one more arithmetic in which programs
-are interpreted: products add them, and a sum asks that those of its terms are equal.
+are interpreted: products add them, and a sum requires that those of its terms are equal.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Gradings:
 
 @dataclass(frozen=True, slots=True)
 class _Character:
-    """The character of an entry; None for an entry that is zero and has none. `conditions` collects what sums ask for."""
+    """The character of an entry; None for a zero entry. `conditions` collects the linear conditions of sums."""
 
     vector: np.ndarray | None
     conditions: dict[bytes, np.ndarray]
@@ -53,7 +53,7 @@ class _Character:
 
 
 def gradings(program: Program) -> Gradings | None:
-    """A basis of the gradings of a polynomial program; None for one that is too large.
+    """Return a basis of the gradings of a polynomial program; None if the program is too large.
 
     >>> from m2bridge.programs import parse_program
     >>> text = "m2bridge program 1\\n%0 = weight w [2]\\n%1 = einsum a,a-> %0 %0\\noutput y %1\\n"
@@ -71,14 +71,14 @@ def gradings(program: Program) -> Gradings | None:
     parts = flat_parts(program.parameters | program.input_shapes)
     given = {name: Lettered("", object_array(units[part], shape)) for name, shape, part in parts}
     values = evaluate(program, arithmetic, given)
-    entries = [entry for _, place in program.outputs for entry in values[place].array.flat]
+    entries = [entry for _, index in program.outputs for entry in values[index].array.flat]
     outputs = np.array([nothing if entry.vector is None else entry.vector for entry in entries])
     basis = _solutions(list(conditions.values()), variables)
     return Gradings(basis[:, :count], basis[:, count:], basis @ outputs.T)
 
 
 def _solutions(conditions: list[np.ndarray], variables: int) -> np.ndarray:
-    """A basis of the integer vectors that satisfy all conditions, as rows whose first entries that are not 0 are positive."""
+    """Return a basis of the integer vectors that satisfy all conditions; the first non-zero entry of each row is positive."""
     if not conditions:
         return np.eye(variables, dtype=np.int64)
     kernel, rank = flint.fmpz_mat(np.array(conditions).tolist()).nullspace()

@@ -30,7 +30,7 @@ ANALYTIC = frozenset({"softmax", "exp", "reciprocal"})
 
 
 def flat_parts(shapes: Mapping[str, Shape]) -> Iterator[tuple[str, Shape, slice]]:
-    """Names and shapes of arrays, each with its part of the vector in which they stand one after the other.
+    """Yield names and shapes of arrays, each with its slice of the vector in which all arrays are concatenated.
 
     >>> list(flat_parts({"A": (2, 2), "b": (3,)}))
     [('A', (2, 2), slice(0, 4, None)), ('b', (3,), slice(4, 7, None))]
@@ -46,7 +46,7 @@ class ProgramError(InputError):
 
 
 def need(condition: bool, message: str) -> None:
-    """Refuse what does not satisfy a condition."""
+    """Raise ProgramError with the message if the condition is false."""
     if not condition:
         raise ProgramError(message)
 
@@ -71,7 +71,7 @@ class Instruction:
 
     @property
     def text(self) -> str:
-        """The instruction as its line in a program has it, behind the equals sign."""
+        """Return the text of the instruction after the equals sign."""
         words = [
             _WORDS[kind].write(self.shape if kind == "shape" else self.constants)
             for kind in _OPERATIONS[self.operation].words
@@ -104,7 +104,7 @@ def _joined(values: Sequence[Any], between: str = ",") -> str:
 
 
 class _Word(NamedTuple):
-    """A part of an instruction: the constants (or the shape) that a text means, and the one way to write them."""
+    """A word of an instruction: how to read its constants (or the shape), and how to write them."""
 
     read: Callable[[str], tuple[Any, ...]]
     write: Callable[[tuple[Any, ...]], str] = _joined
@@ -125,7 +125,7 @@ _WORDS = {
 
 
 class _Operation(NamedTuple):
-    """The words of an operation, how many operands it has, and what its constants and operands have to be."""
+    """The words of an operation, its number of operands, and the conditions on its constants and operands."""
 
     words: tuple[str, ...]
     counts: Sequence[int]
@@ -152,7 +152,7 @@ _OPERATIONS = {
 
 
 def read_instruction(line: str, before: Sequence[Instruction]) -> Instruction:
-    """The instruction in a line ``%3 = einsum ab,b->a %0 %2``, which comes after those before it, and is written canonically."""
+    """Parse a canonical line such as ``%3 = einsum ab,b->a %0 %2``; `before` are the instructions before it."""
     start, _, text = line.partition(" = ")
     need(start == f"%{len(before)}", f"{line[:60]!r} is not instruction %{len(before)}")
     operation, *words = text.split(" ")
@@ -164,11 +164,11 @@ def read_instruction(line: str, before: Sequence[Instruction]) -> Instruction:
     try:
         read = {kind: _WORDS[kind].read(part) for kind, part in zip(kinds, parts, strict=False)}
         shape = read.pop("shape", ())
-        places = tuple(int(word[1:]) for word in words[count:])
-        for place in places:
-            need(0 <= place < len(before), f"'%{place}' is not an earlier instruction")
+        operands = tuple(int(word[1:]) for word in words[count:])
+        for operand in operands:
+            need(0 <= operand < len(before), f"'%{operand}' is not an earlier instruction")
         constants = next(iter(read.values()), ())
-        made = instruction(operation, constants, places, tuple(before[k].shape for k in places), shape)
+        made = instruction(operation, constants, operands, tuple(before[k].shape for k in operands), shape)
     except (ValueError, ZeroDivisionError):
         raise ProgramError(f"{line[:60]!r}: invalid syntax for {operation}") from None
     need(made.text == text, f"{line[:60]!r}: not in canonical form; write {made.text[:60]!r}")
@@ -185,7 +185,7 @@ def instruction(
     shapes: tuple[Shape, ...],
     shape: Shape = (),
 ) -> Instruction:
-    """An instruction whose result has the right shape; `shape` is needed by weight, input, constant, reshape and gather."""
+    """Build an instruction and compute its shape; weight, input, constant, reshape and gather require `shape`."""
     need(operation in _OPERATIONS, f"{operation!r} is not an instruction")
     need(len(shapes) in _OPERATIONS[operation].counts, f"{operation}: {len(shapes)} operands")
     result = _result_shape(operation, constants, shapes, shape)
@@ -198,7 +198,7 @@ def instruction(
 
 
 def broadcast_shape(*shapes: Shape) -> Shape:
-    """The shape of a sum or an entrywise product, by NumPy's rule."""
+    """Return the shape of a sum or an entrywise product, by NumPy's rule."""
     try:
         return np.broadcast_shapes(*shapes)
     except ValueError:
@@ -208,7 +208,7 @@ def broadcast_shape(*shapes: Shape) -> Shape:
 def _result_shape(  # noqa: C901, PLR0911 -- one case for each instruction
     operation: str, constants: tuple[Any, ...], shapes: tuple[Shape, ...], shape: Shape
 ) -> Shape | None:
-    """The shape of the result from constants, shapes of operands, and the shape that is written; None if they do not fit."""
+    """Return the shape of the result from constants, shapes of operands, and the written shape; None if they do not fit."""
     first = shapes[0] if shapes else ()
     match operation, constants:
         case (("weight" | "input"), (str(name),)) if NAME.fullmatch(name):

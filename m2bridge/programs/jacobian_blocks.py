@@ -19,7 +19,7 @@ from m2bridge.programs.jacobians import (
     output_seeds,
     token_seeds,
 )
-from m2bridge.programs.points import Held, draw_inputs, draw_weights, entered
+from m2bridge.programs.points import Held, draw_inputs, draw_weights, lettered
 from m2bridge.programs.program import Program
 from m2bridge.programs.run import Lettered, evaluate
 
@@ -57,7 +57,7 @@ class JacobianRows:
         self.program, self.units = program, units
         self.layer: LastLayer | None = None if whole else last_layer(program, held)
         self.arithmetic = PrimeFieldArithmetic(field_of(units.p))
-        self.weights = entered(self.arithmetic, draw_weights(program, units.p, units.seed, held))
+        self.weights = lettered(self.arithmetic, draw_weights(program, units.p, units.seed, held))
         self.columns = free_columns(program, held, self.layer)
         self.tokens: Sequence[int] = ()
         self._random = np.random.default_rng([units.seed, units.p, 5])
@@ -87,7 +87,7 @@ class JacobianRows:
     def blocks(self, size: Samples, rows: int) -> Iterator[Block]:
         """The rows of some samples in blocks of `rows`, the last one shorter. Sets `tokens` before the first block."""
         inputs = draw_inputs(self.program, self.units.p, self.units.seed, size.stop)
-        point = self.weights | entered(self.arithmetic, inputs, "N")
+        point = self.weights | lettered(self.arithmetic, inputs, "N")
         values = evaluate(self.program, self.arithmetic, point, self.units)
         blocks = self._rows_modulo_layer(values, size) if self.layer else self._output_rows(values, size)
         return _joined(blocks, rows)

@@ -13,7 +13,7 @@ from m2bridge.programs.instructions import Instruction, flat_parts
 from m2bridge.programs.layers import output_layer
 from m2bridge.programs.points import NOTHING_HELD, Held
 from m2bridge.programs.program import Program
-from m2bridge.programs.run import Lettered, axis_from_end, evaluate, places, slope
+from m2bridge.programs.run import Lettered, axis_from_end, evaluate, flat_indices, slope
 
 
 def cotangents(
@@ -25,20 +25,20 @@ def cotangents(
 ) -> dict[str, Lettered | None]:
     """Derivatives of linear forms of some instructions by the wanted weights; None where they do not depend on one.
 
-    `seeds` maps a place to the forms: their letters are R (one row each) and possibly N. The results have the letters N
+    `seeds` maps an index to the forms: their letters are R (one row each) and possibly N. The results have the letters N
     and R, or R alone where neither values nor seeds depend on a sample.
     """
     reached = program.depending_on(program.weights[name] for name in wanted)
-    pulled = {place: seed.within(arithmetic) for place, seed in seeds.items()}
-    for place in range(max(seeds), -1, -1):
-        item = program.instructions[place]
-        if place not in pulled or not item.operands:
+    pulled = {index: seed.within(arithmetic) for index, seed in seeds.items()}
+    for index in range(max(seeds), -1, -1):
+        item = program.instructions[index]
+        if index not in pulled or not item.operands:
             continue
-        cotangent = pulled.pop(place)
+        cotangent = pulled.pop(index)
         for position, source in enumerate(item.operands):
             if reached[source]:
                 operands = [values[k] for k in item.operands]
-                part = pull(item, position, operands, values[place], cotangent)
+                part = pull(item, position, operands, values[index], cotangent)
                 pulled[source] = accumulated(pulled[source], part) if source in pulled else part
     return {name: pulled.get(program.weights[name]) for name in wanted}
 
@@ -66,7 +66,7 @@ def pull(  # noqa: PLR0911 -- one case for each instruction
             return cotangent.reshaped(core)
         case "slice" | "gather":
             flat = cotangent.flattened()
-            spread = flat.arithmetic.spread(flat.array, places(item, core), prod(core))
+            spread = flat.arithmetic.spread(flat.array, flat_indices(item, core), prod(core))
             return flat.like(spread).reshaped(core)
         case "concatenate":
             (axis,) = item.constants
@@ -121,7 +121,7 @@ def jacobian_rows(
 
 @dataclass(frozen=True, slots=True)
 class LastLayer:
-    """The output is V Z: `weight` is V, of shape (outputs, width), and `tokens` is the place of Z, with `columns` columns."""
+    """The output is V Z: `weight` is V, of shape (outputs, width), and `tokens` is the index of Z, with `columns` columns."""
 
     weight: str
     tokens: int
@@ -162,10 +162,10 @@ def form_seeds(program: Program, arithmetic: Arithmetic, lead: str, forms: np.nd
     """Linear forms of the flat outputs, which the last axis of `forms` is over, as forms of instructions."""
     seeds: dict[int, Lettered] = {}
     for name, shape, part in flat_parts(program.output_shapes):
-        place = dict(program.outputs)[name]
+        index = dict(program.outputs)[name]
         own = forms[..., part].reshape(*forms.shape[:-1], *shape)
         seed = Lettered(lead, arithmetic.integers(own), arithmetic)
-        seeds[place] = seed if place not in seeds else seeds[place] + seed
+        seeds[index] = seed if index not in seeds else seeds[index] + seed
     return seeds
 
 

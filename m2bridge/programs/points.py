@@ -28,7 +28,7 @@ Integers = NDArray[np.int64]
 
 
 def integers(seed: int, tag: int, count: int, p: int) -> Integers:
-    """The first `count` numbers of a stream, modulo p (p < 2^63; the bias below p / 2^64 does not matter here).
+    """Return the first `count` numbers of a stream, modulo p (p < 2^63; the bias is below p / 2^64).
 
     >>> integers(0, 1, 3, 101).tolist()
     [12, 92, 46]
@@ -46,9 +46,9 @@ def _mix(z: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 @dataclass(frozen=True)
 class Held:
-    """Weight entries that are held at given values: a gauge slice. Columns of held entries are left out of Jacobians.
+    """Weight entries with fixed values, which define a gauge slice. Jacobians have no columns for them.
 
-    `masks` and `values` have an array for each weight with held entries: which ones, and at which integers.
+    `masks` and `values` map each weight with held entries to the positions of these entries and to their integer values.
     """
 
     masks: Mapping[str, NDArray[np.bool_]] = field(default_factory=dict)
@@ -58,12 +58,12 @@ class Held:
     def count(self) -> int:
         return sum(int(mask.sum()) for mask in self.masks.values())
 
-    def place(self, name: str, array: np.ndarray, unit: int = 1) -> np.ndarray:
-        """The array of a weight with its held entries, times `unit`, put in."""
+    def with_held(self, name: str, array: np.ndarray, unit: int = 1) -> np.ndarray:
+        """Return the array of a weight with its held entries set to their values times `unit`."""
         return np.where(self.masks[name], self.values[name] * unit, array) if name in self.masks else array
 
     def free(self, name: str, shape: Shape) -> Integers:
-        """Flat places of the entries of a weight that are not held."""
+        """Return the flat indices of the entries of a weight that are not held."""
         return np.flatnonzero(~self.masks[name]) if name in self.masks else np.arange(prod(shape))
 
 
@@ -71,19 +71,19 @@ NOTHING_HELD = Held()
 
 
 def draw_weights(program: Program, p: int, seed: int, held: Held = NOTHING_HELD) -> dict[str, Integers]:
-    """Random weights in 0..p-1, with the held entries put in."""
+    """Draw random weights in 0..p-1; held entries have their values."""
     numbers = integers(seed, WEIGHTS, program.parameter_count, p)
     parts = flat_parts(program.parameters)
-    return {name: held.place(name, numbers[part].reshape(shape)) for name, shape, part in parts}
+    return {name: held.with_held(name, numbers[part].reshape(shape)) for name, shape, part in parts}
 
 
 def draw_inputs(program: Program, p: int, seed: int, samples: int) -> dict[str, Integers]:
-    """The first `samples` random inputs of a seed, with a leading axis over them."""
+    """Draw the first `samples` random inputs of a seed; the leading axis is the sample."""
     numbers = integers(seed, INPUTS, samples * program.input_count, p).reshape(samples, program.input_count)
     parts = flat_parts(program.input_shapes)
     return {name: numbers[:, part].reshape(samples, *shape) for name, shape, part in parts}
 
 
-def entered(arithmetic: Arithmetic, arrays: Mapping[str, Integers], lead: str = "") -> dict[str, Lettered]:
-    """Arrays of integers in an arithmetic, behind the axes `lead`."""
+def lettered(arithmetic: Arithmetic, arrays: Mapping[str, Integers], lead: str = "") -> dict[str, Lettered]:
+    """Convert arrays of integers to arrays of an arithmetic whose leading axes are named by `lead`."""
     return {name: Lettered(lead, arithmetic.integers(array), arithmetic) for name, array in arrays.items()}

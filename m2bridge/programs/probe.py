@@ -1,4 +1,4 @@
-"""A program at a random point over F_p, with derivatives by the forward and by the reverse rules, which are compared."""
+"""Compare derivatives by the forward and by the reverse rules, at a random point over F_p."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from m2bridge.linear.residues import field_of
 from m2bridge.programs.arithmetics import PrimeFieldArithmetic
 from m2bridge.programs.exponentials import Units
 from m2bridge.programs.jacobians import form_seeds, jacobian_rows
-from m2bridge.programs.points import Integers, draw_inputs, draw_weights, entered
+from m2bridge.programs.points import Integers, draw_inputs, draw_weights, lettered
 from m2bridge.programs.program import Program
 from m2bridge.programs.run import Lettered, evaluate, flat_outputs, tangents
 
@@ -27,28 +27,28 @@ class Probe:
         self.arithmetic = PrimeFieldArithmetic(field_of(p))
         self.weights = draw_weights(program, p, seed) if weights is None else dict(weights)
         self.inputs = draw_inputs(program, p, seed + 1, _SAMPLES)
-        given = entered(self.arithmetic, self.weights) | entered(self.arithmetic, self.inputs, "N")
+        given = lettered(self.arithmetic, self.weights) | lettered(self.arithmetic, self.inputs, "N")
         self.values = evaluate(program, self.arithmetic, given, Units(program, {}, p=p, seed=seed))
         self._samples = _SAMPLES if program.inputs else 1
 
     def outputs(self) -> list[list[int]]:
-        """The flat outputs at each input; one list for a map without inputs."""
+        """Return the flat outputs at each input; one list for a map without inputs."""
         listed: list[list[int]] = self._flat(self.values, {}).tolist()
         return listed
 
     def derivatives(self, direction: Mapping[str, Integers]) -> list[list[int]]:
-        """The derivative of the flat outputs in a direction of the weights, at each input, by the forward rules."""
+        """Return the derivative of the flat outputs in a direction of the weights, at each input, by the forward rules."""
         listed: list[list[int]] = self.moved([direction])[0].tolist()
         return listed
 
     def moved(self, directions: Sequence[Mapping[str, Integers]]) -> Integers:
-        """For each direction of the weights, and each input, how the flat outputs move, by the forward rules."""
+        """Return the derivative of the flat outputs for each direction of the weights and each input, by the forward rules."""
         tables = {}
         for name, shape in self.program.parameters.items():
             if any(name in direction for direction in directions):
                 zero = np.zeros(shape, dtype=np.int64)
                 tables[name] = np.stack([direction.get(name, zero) for direction in directions])
-        moved = entered(self.arithmetic, tables, "T")
+        moved = lettered(self.arithmetic, tables, "T")
         found = tangents(self.program, self.arithmetic, self.values, moved)
         return self._flat(found, {"T": len(directions)})
 
@@ -61,9 +61,9 @@ class Probe:
         return {name: rng.integers(0, self.p, size=shape) for name, shape in self.program.parameters.items()}
 
     def both_ways(self, moved: Integers | None = None) -> tuple[list[int], list[int]]:
-        """A random form of the derivative in the random direction, by the forward and by the reverse rules.
+        """Return a random linear form of the derivative in a random direction, by the forward and by the reverse rules.
 
-        `moved` is how the outputs move in that direction, if it is known already.
+        `moved` is the derivative of the outputs in that direction, if it was computed before.
         """
         program, field, direction = self.program, self.arithmetic.field, self.random_direction()
         moved = self.moved([direction])[0] if moved is None else moved

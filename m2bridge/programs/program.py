@@ -61,7 +61,7 @@ class Degrees:
 class Program:
     """A network, or a map given by its coordinates when it has no inputs.
 
-    `outputs` are names and places of the results.
+    `outputs` are names and indices of the results.
 
     >>> text = "m2bridge program 1\\n%0 = weight w [2]\\n%1 = power 2 %0\\noutput y %1\\n"
     >>> program = parse_program(text)
@@ -74,17 +74,17 @@ class Program:
 
     @cached_property
     def weights(self) -> dict[str, int]:
-        """Names of the weights and their places, in order."""
+        """Map the names of the weights to their indices, in order."""
         return self._named("weight")
 
     @cached_property
     def inputs(self) -> dict[str, int]:
-        """Names of the inputs and their places, in order; empty for a map given by its coordinates."""
+        """Map the names of the inputs to their indices, in order; empty for a map given by its coordinates."""
         return self._named("input")
 
     def _named(self, operation: str) -> dict[str, int]:
-        places = enumerate(self.instructions)
-        return {str(item.constants[0]): place for place, item in places if item.operation == operation}
+        indices = enumerate(self.instructions)
+        return {str(item.constants[0]): index for index, item in indices if item.operation == operation}
 
     @property
     def parameters(self) -> dict[str, Shape]:
@@ -98,8 +98,8 @@ class Program:
     def output_shapes(self) -> dict[str, Shape]:
         return self._shapes(dict(self.outputs))
 
-    def _shapes(self, places: dict[str, int]) -> dict[str, Shape]:
-        return {name: self.instructions[place].shape for name, place in places.items()}
+    def _shapes(self, indices: dict[str, int]) -> dict[str, Shape]:
+        return {name: self.instructions[index].shape for name, index in indices.items()}
 
     @cached_property
     def parameter_count(self) -> int:
@@ -107,7 +107,7 @@ class Program:
 
     @cached_property
     def input_count(self) -> int:
-        """Number of entries of all inputs together, which are the variables of the coordinates."""
+        """Return the number of entries of all inputs, which are the variables of the coordinates."""
         return sum(map(prod, self.input_shapes.values()))
 
     @cached_property
@@ -120,35 +120,38 @@ class Program:
 
     @cached_property
     def rational(self) -> bool:
-        """Whether the outputs are rational functions: polynomials, or fractions of them."""
+        """Return whether the outputs are rational functions: polynomials, or fractions of them."""
         return not any(item.operation in ("exp", "softmax") for item in self.instructions)
 
-    def depending_on(self, places: Iterable[int]) -> tuple[bool, ...]:
-        """For each place, whether its value depends on one of the given ones."""
-        leaves, found = set(places), list[bool]()
-        for place, item in enumerate(self.instructions):
-            found.append(place in leaves or any(found[k] for k in item.operands))
+    def depending_on(self, indices: Iterable[int]) -> tuple[bool, ...]:
+        """Return for each instruction whether its value depends on one of the given instructions."""
+        leaves, found = set(indices), list[bool]()
+        for index, item in enumerate(self.instructions):
+            found.append(index in leaves or any(found[k] for k in item.operands))
         return tuple(found)
 
     @cached_property
     def sees_inputs(self) -> tuple[bool, ...]:
-        """For each place, whether its value depends on an input."""
+        """Return for each instruction whether its value depends on an input."""
         return self.depending_on(self.inputs.values())
 
     @cached_property
     def input_degrees(self) -> tuple[int, ...]:
-        """Degrees in the inputs that can occur in the outputs, ascending: a sum has those of its terms, a product their sums."""
+        """Return the degrees in the inputs that can occur in the outputs, ascending.
+
+        A sum has the degrees of its terms, a product the sums of the degrees of its factors.
+        """
         found: list[Degrees] = []
         for item in self.instructions:
             operands = [found[k] for k in item.operands] or [Degrees(2 if item.operation == "input" else 1)]
             if item.operation == "power":
                 operands *= item.constants[0]
             found.append(reduce(mul if item.operation in ("multiply", "einsum", "power") else add, operands))
-        return tuple(reduce(add, (found[place] for _, place in self.outputs)).members)
+        return tuple(reduce(add, (found[index] for _, index in self.outputs)).members)
 
     @cached_property
     def numbers(self) -> GivenNumbers:
-        """All constants and exponents."""
+        """Return all constants and exponents."""
         kinds = ("constant", "scale", "power")
         return GivenNumbers(
             c for item in self.instructions if item.operation in kinds for c in item.constants
@@ -156,10 +159,10 @@ class Program:
 
     @cached_property
     def text(self) -> str:
-        """The canonical text; ``parse_program(program.text) == program``."""
+        """Return the canonical text; ``parse_program(program.text) == program``."""
         lines = [HEADER]
-        lines += [f"%{place} = {item.text}" for place, item in enumerate(self.instructions)]
-        lines += [f"output {name} %{place}" for name, place in self.outputs]
+        lines += [f"%{index} = {item.text}" for index, item in enumerate(self.instructions)]
+        lines += [f"output {name} %{index}" for name, index in self.outputs]
         return "\n".join(lines) + "\n"
 
     @cached_property
@@ -168,7 +171,7 @@ class Program:
 
 
 def parse_program(text: str) -> Program:
-    """The program with this canonical text; what is not canonical, or does not fit, is refused with its line."""
+    """Parse a canonical text. A text that is not canonical is a ProgramError that names the line."""
     lines = text.split("\n")
     if lines[0] != HEADER or lines[-1] != "":
         raise ProgramError(f"a program begins with {HEADER!r} and ends with a line break")
@@ -205,52 +208,52 @@ def check_program(program: Program) -> None:
     )
     need(bool(program.outputs), "a program must have at least one output")
     need(len(dict(program.outputs)) == len(program.outputs), "two outputs have the same name")
-    computed = all(0 <= place < len(program.instructions) for _, place in program.outputs)
+    computed = all(0 <= index < len(program.instructions) for _, index in program.outputs)
     need(computed, "an output refers to an instruction that does not exist")
 
 
 def arranged(
     items: Mapping[int, Instruction], outputs: Sequence[tuple[str, int]]
 ) -> tuple[Program, list[int]]:
-    """The program of some instructions by their old places, with declarations first, and the old places in the new order."""
+    """Build a program from some instructions, given by index, with declarations first; also return the old indices in order."""
     order = sorted(items, key=lambda k: (_KINDS.get(items[k].operation, 2), k))
-    place = {old: new for new, old in enumerate(order)}
-    made = [replace(items[k], operands=tuple(place[j] for j in items[k].operands)) for k in order]
-    named = tuple((name, place[k]) for name, k in outputs)
+    new_index = {old: new for new, old in enumerate(order)}
+    made = [replace(items[k], operands=tuple(new_index[j] for j in items[k].operands)) for k in order]
+    named = tuple((name, new_index[k]) for name, k in outputs)
     return Program(tuple(made), named), order
 
 
-def places_needed(items: Sequence[Instruction], results: Iterable[int], cut: int | None = None) -> set[int]:
-    """All places that the results are computed from, and their own; the place `cut` is taken as given."""
+def indices_needed(items: Sequence[Instruction], results: Iterable[int], leaf: int | None = None) -> set[int]:
+    """Return the indices of the results and of all instructions that they depend on, not searching beyond `leaf`."""
     found = set(results)
-    for place in reversed(range(len(items))):
-        if place in found and place != cut:
-            found.update(items[place].operands)
+    for index in reversed(range(len(items))):
+        if index in found and index != leaf:
+            found.update(items[index].operands)
     return found
 
 
 class Builder:
-    """A program that is being written. Places returned by :meth:`write` are final only after :meth:`finished`."""
+    """Builds a program. Indices returned by :meth:`write` are final only after :meth:`finished`."""
 
     def __init__(self) -> None:
         self.instructions: list[Instruction] = []
         self._known: dict[Instruction, int] = {}
 
-    def shape(self, place: int) -> Shape:
-        return self.instructions[place].shape
+    def shape(self, index: int) -> Shape:
+        return self.instructions[index].shape
 
     def write(self, operation: str, operands: Sequence[int], *constants: object, shape: Shape = ()) -> int:
-        """The place of an instruction, which is made unless the same one is there already."""
+        """Add an instruction, unless an equal one exists already, and return its index."""
         shapes = tuple(self.instructions[k].shape for k in operands)
         made = instruction(operation, constants, tuple(operands), shapes, shape)
-        place = self._known.setdefault(made, len(self.instructions))
-        if place == len(self.instructions):
+        index = self._known.setdefault(made, len(self.instructions))
+        if index == len(self.instructions):
             self.instructions.append(made)
-        return place
+        return index
 
     def finished(self, outputs: Sequence[tuple[str, int]]) -> Program:
-        """The program of what was added, with declarations first and nothing that no output needs."""
-        needed = places_needed(self.instructions, (place for _, place in outputs))
+        """Return the program, with declarations first and without instructions that no output needs."""
+        needed = indices_needed(self.instructions, (index for _, index in outputs))
         items = {k: i for k, i in enumerate(self.instructions) if k in needed or i.operation in _KINDS}
         program, _ = arranged(items, outputs)
         check_program(program)
@@ -261,10 +264,10 @@ class Builder:
 
 
 def degrees(program: Program) -> tuple[int, int]:
-    """Upper bounds of the degree of the outputs in the weights, and in weights and inputs together.
+    """Return upper bounds of the degree of the outputs in the weights, and in weights and inputs together.
 
-    Of a fraction it is the degree of the numerator plus twice that of the denominator: the numerator of a k-minor of the
-    Jacobian has at most k times this degree, which also pays for the points at which a denominator is zero.
+    For a fraction it is the degree of the numerator plus twice that of the denominator: the numerator of a k-minor of the
+    Jacobian has at most k times this degree, and this also covers the points at which a denominator is zero.
 
     >>> from m2bridge.programs import parse_program
     >>> degrees(parse_program("m2bridge program 1\\n%0 = weight w [2]\\n%1 = power 3 %0\\noutput y %1\\n"))
@@ -274,7 +277,7 @@ def degrees(program: Program) -> tuple[int, int]:
 
 
 def degree_in(program: Program, *kinds: str, only: str | None = None) -> int:
-    """An upper bound of the degree of the outputs in the arrays of the given kinds, "weight" or "input", or in one of them."""
+    """Bound the degree of the outputs in the arrays of the given kinds ("weight", "input"), or in one array."""
     over: list[int] = []  # degrees of numerators
     under: list[int] = []  # and of denominators
     for item in program.instructions:
@@ -295,11 +298,11 @@ def degree_in(program: Program, *kinds: str, only: str | None = None) -> int:
             counts = item.operation in kinds and only in (None, *item.constants)
             over.append(max(top, default=int(counts)))
             under.append(max(bottom, default=0))
-    return max(over[place] + 2 * under[place] for _, place in program.outputs)
+    return max(over[index] + 2 * under[index] for _, index in program.outputs)
 
 
 def _products(program: Program, item: Instruction) -> int:
-    """The number of products that all entries of an einsum, or of another instruction, are sums of."""
+    """Return the number of products in all entries of the result of an instruction."""
     if item.operation != "einsum":
         return item.size
     pairs = zip(item.constants[0], item.operands, strict=True)
@@ -308,5 +311,5 @@ def _products(program: Program, item: Instruction) -> int:
 
 
 def multiplications(program: Program) -> int:
-    """An upper bound of the number of entries that are computed when the program runs once."""
+    """Return an upper bound of the number of multiplications of one run of the program."""
     return sum(_products(program, item) for item in program.instructions)

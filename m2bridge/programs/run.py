@@ -35,7 +35,7 @@ class Lettered:
 
     @property
     def ndim(self) -> int:
-        """How many core axes it has."""
+        """Return the number of core axes."""
         return len(self.array.shape) - len(self.lead)
 
     @property
@@ -43,11 +43,11 @@ class Lettered:
         return dict(zip(self.lead, self.array.shape, strict=False))
 
     def within(self, arithmetic: Arithmetic) -> Lettered:
-        """The same array, to be computed with in this arithmetic."""
+        """Return the same array with another arithmetic."""
         return self if self.arithmetic is arithmetic else Lettered(self.lead, self.array, arithmetic)
 
     def like(self, array: Array) -> Lettered:
-        """Another array behind the same letters."""
+        """Return another array with the same letters."""
         return Lettered(self.lead, array, self.arithmetic)
 
     # -- arithmetic: both axes and letters are broadcast --------------------------------------------------
@@ -75,9 +75,9 @@ class Lettered:
     # -- sums and products of entries ---------------------------------------------------------------------
 
     def contract(self, term: str, other: Lettered, other_term: str, result: str) -> Lettered:
-        """The einsum of two arrays; letters of the leads are kept, and those of both are matched.
+        """Return the einsum of two arrays; letters of the leads are kept, and letters of both are matched.
 
-        Everything is brought to one product of (stacks of) matrices, which is where the time goes.
+        The einsum becomes one product of (stacks of) matrices, which takes most of the time.
         """
         arithmetic, lead = self.arithmetic, joined(self.lead, other.lead)
         shapes = self.array.shape, other.array.shape
@@ -88,16 +88,16 @@ class Lettered:
         return Lettered(lead, product.transpose(*plan.order) if plan.order else product, arithmetic)
 
     def single(self, term: str, result: str) -> Lettered:
-        """The einsum of one array: a sum over the letters that the result does not have, then a transpose."""
+        """Return the einsum of one array: a sum over the letters that the result does not have, then a transpose."""
         arrangement = _arrangement(self.lead + term, self.lead + result)
         return self.like(arrangement.applied(self.arithmetic, self.array))
 
     def kept_sum(self, axis: int) -> Lettered:
-        """The sum over one core axis (counted from the end), which stays with length 1."""
+        """Sum over one core axis (counted from the end), which is kept with length 1."""
         return self.like(self.arithmetic.kept_sum(self.array, axis))
 
     def summed_to(self, core: Shape) -> Lettered:
-        """The transpose of broadcasting: sums over core axes that an operand of shape `core` did not have."""
+        """Sum over the core axes that an operand of shape `core` did not have: the transpose of broadcasting."""
         extra, offset = len(self.core) - len(core), len(self.lead)
         axes = tuple(
             offset + k for k, n in enumerate(self.core) if k < extra or (core[k - extra] == 1 and n != 1)
@@ -113,36 +113,36 @@ class Lettered:
         return self.reshaped((prod(self.core),))
 
     def indexed(self, key: tuple[object, ...]) -> Lettered:
-        """The array with an index on its core axes only."""
+        """Index the core axes."""
         return self.like(self.array[(*(slice(None),) * len(self.lead), *key)])
 
     def repeated(self, core: Shape) -> Lettered:
-        """The array broadcast to a core shape."""
+        """Broadcast the core axes to a shape."""
         shape = broadcast_shape(self.core, core)
         array = aligned(self, self.lead, len(shape))
         return self.like(self.arithmetic.broadcast(array, (*array.shape[: len(self.lead)], *shape)))
 
     def behind(self, sizes: Mapping[str, int]) -> Array:
-        """The array behind axes for exactly these letters, repeated where it does not have one."""
+        """Broadcast the array to the axes named by `letters`."""
         array = aligned(self, "".join(sizes), self.ndim)
         return self.arithmetic.broadcast(array, (*sizes.values(), *self.core))
 
 
 class ExponentialValues(Protocol):
-    """What stands in the place of exponentials where there are none."""
+    """Values in place of exponentials, for arithmetics without an exponential function."""
 
-    def value(self, place: int, argument: Lettered) -> Lettered:
+    def value(self, index: int, argument: Lettered) -> Lettered:
         """Return the exponentials of the argument of one instruction."""
 
 
 @lru_cache(maxsize=4096)
 def joined(first: str, second: str) -> str:
-    """The letters of both, those of the first in front."""
+    """Return the union of two strings of letters, those of the first in front."""
     return first + "".join(letter for letter in second if letter not in first)
 
 
 def aligned(item: Lettered, lead: str, ndim: int) -> Array:
-    """The array with an axis for each letter of `lead` (of length 1 where it has none) and `ndim` core axes."""
+    """Return the array with an axis for each letter of `lead` (of length 1 for a missing letter) and `ndim` core axes."""
     if item.lead == lead and len(item.array.shape) == len(lead) + ndim:
         return item.array
     sizes, core = item.sizes, item.core
@@ -154,7 +154,7 @@ def aligned(item: Lettered, lead: str, ndim: int) -> Array:
 
 
 class _Arrangement(NamedTuple):
-    """What brings the axes of an array into another order: sums over some of them, a transpose, a new shape; each may be none."""
+    """Steps that rearrange the axes of an array: sums over some of them, a transpose, a new shape; each is optional."""
 
     sums: tuple[int, ...]
     order: tuple[int, ...]
@@ -212,12 +212,12 @@ def evaluate(
 ) -> list[Lettered]:
     """Return the value of every instruction, from arrays for all weights and inputs by name; `units` replace exponentials."""
     values: list[Lettered] = []
-    for place, item in enumerate(program.instructions):
+    for index, item in enumerate(program.instructions):
         if item.operation in ("weight", "input"):
             values.append(given[str(item.constants[0])].within(arithmetic))
         elif units is not None and item.operation in ("exp", "softmax"):
             argument = values[item.operands[0]].within(arithmetic)
-            value = units.value(place, argument)
+            value = units.value(index, argument)
             if item.operation == "softmax":
                 value = value.like(arithmetic.normalised(value.array, axis_from_end(item)))
             values.append(value)
@@ -229,11 +229,11 @@ def evaluate(
 def flat_outputs(
     program: Program, arithmetic: Arithmetic, found: Sequence[Lettered | None], sizes: Mapping[str, int]
 ) -> Array:
-    """All outputs as one vector behind the axes `sizes`, from what was found for every instruction; None is zero."""
+    """Return all outputs as one vector with leading axes `sizes`, from a value for every instruction; None is zero."""
     parts = []
-    for _, place in program.outputs:
-        shape = program.instructions[place].shape
-        item = found[place] or Lettered("", arithmetic.zeros(shape), arithmetic)
+    for _, index in program.outputs:
+        shape = program.instructions[index].shape
+        item = found[index] or Lettered("", arithmetic.zeros(shape), arithmetic)
         parts.append(item.flattened().behind(sizes))
     return parts[0] if len(parts) == 1 else arithmetic.concatenate(parts, -1)
 
@@ -243,7 +243,7 @@ LINEAR = frozenset({"scale", "einsum", "reshape", "slice", "gather", "concatenat
 
 
 def apply(arithmetic: Arithmetic, item: Instruction, operands: Sequence[Lettered]) -> Lettered:  # noqa: C901, PLR0911, PLR0912 -- one case for each instruction
-    """The result of one instruction. In all but add, multiply, einsum and concatenate letters pass through untouched."""
+    """Compute the result of one instruction. Only add, multiply, einsum and concatenate change the leading letters."""
     operation, constants = item.operation, item.constants
     if operation == "constant":
         return Lettered("", arithmetic.constant(constants, item.shape), arithmetic)
@@ -265,7 +265,7 @@ def apply(arithmetic: Arithmetic, item: Instruction, operands: Sequence[Lettered
         case "slice":
             return first.indexed(slices(item))
         case "gather":
-            return first.flattened().indexed((places(item, first.core),)).reshaped(item.shape)
+            return first.flattened().indexed((flat_indices(item, first.core),)).reshaped(item.shape)
         case "concatenate":
             return _concatenated(arithmetic, item, operands)
         case "power":
@@ -286,19 +286,19 @@ def _concatenated(arithmetic: Arithmetic, item: Instruction, operands: Sequence[
 def tangents(
     program: Program, arithmetic: Arithmetic, values: Sequence[Lettered], given: Mapping[str, Lettered]
 ) -> list[Lettered | None]:
-    """The derivative of every instruction in the directions that are given for weights or inputs; None is zero.
+    """Return the derivative of every instruction in given directions of weights or inputs; None is zero.
 
-    This is the forward rule, one line of calculus for each instruction; it shares nothing with the reverse pass but
-    the values, so that each checks the other.
+    This is forward differentiation, with one rule for each instruction. It shares only the values with the reverse pass, so
+    that each can be used to check the other.
     """
     found: list[Lettered | None] = []
-    for place, item in enumerate(program.instructions):
+    for index, item in enumerate(program.instructions):
         if item.operation in ("weight", "input"):
             direction = given.get(str(item.constants[0]))
             found.append(None if direction is None else direction.within(arithmetic))
         else:
             operands, directions = [values[k] for k in item.operands], [found[k] for k in item.operands]
-            found.append(tangent(arithmetic, item, operands, values[place], directions))
+            found.append(tangent(arithmetic, item, operands, values[index], directions))
     return found
 
 
@@ -309,7 +309,7 @@ def tangent(  # noqa: PLR0911 -- one case for each instruction
     value: Lettered,
     directions: Sequence[Lettered | None],
 ) -> Lettered | None:
-    """The derivative of one instruction, from those of its operands; None is zero."""
+    """Return the derivative of one instruction from those of its operands; None is zero."""
     moving = {k: d.within(arithmetic) for k, d in enumerate(directions) if d is not None}
     if not moving:
         return None
@@ -320,7 +320,7 @@ def tangent(  # noqa: PLR0911 -- one case for each instruction
     if operation == "add":
         return reduce(lambda a, b: a + b, [d.repeated(item.shape) for d in moving.values()])
     if operation in ("multiply", "einsum") and len(operands) == 2:
-        pairs = [[d if k == place else operands[place] for place in (0, 1)] for k, d in moving.items()]
+        pairs = [[d if k == index else operands[index] for index in (0, 1)] for k, d in moving.items()]
         return reduce(lambda a, b: a + b, [apply(arithmetic, item, pair) for pair in pairs])
     if operation in LINEAR:
         return apply(arithmetic, item, [direction])
@@ -331,7 +331,7 @@ def tangent(  # noqa: PLR0911 -- one case for each instruction
 
 
 def slope(item: Instruction, operand: Lettered, value: Lettered) -> Lettered:
-    """The entrywise derivative of power, exp or reciprocal."""
+    """Return the entrywise derivative of power, exp or reciprocal."""
     if item.operation == "exp":
         return value
     if item.operation == "reciprocal":
@@ -342,12 +342,12 @@ def slope(item: Instruction, operand: Lettered, value: Lettered) -> Lettered:
 
 
 def axis_from_end(item: Instruction) -> int:
-    """The axis of a softmax or a concatenation, counted from the end: letters stand before it."""
+    """Return the axis of a softmax or a concatenation, counted from the end, because letters are in front."""
     return int(item.constants[0]) - len(item.shape)
 
 
 def slices(item: Instruction) -> tuple[slice, ...]:
-    """The index of a slice instruction."""
+    """Return the NumPy index of a slice instruction."""
     stops = [start + count * step for start, count, step in item.constants]
     return tuple(
         slice(start, stop if stop >= 0 else None, step)
@@ -355,8 +355,8 @@ def slices(item: Instruction) -> tuple[slice, ...]:
     )
 
 
-def places(item: Instruction, core: Shape) -> np.ndarray:
-    """The flat places of an operand of shape `core` that a slice or a gather takes."""
+def flat_indices(item: Instruction, core: Shape) -> np.ndarray:
+    """Return the flat indices into an operand of shape `core` that a slice or a gather selects."""
     if item.operation == "gather":
         return np.array(item.constants, dtype=np.int64)
     return np.arange(prod(core)).reshape(core)[slices(item)].reshape(-1)

@@ -89,7 +89,9 @@ def rounding_noise(
 ) -> bool:
     """Return whether a row or a column of the Jacobian may be nothing but rounding errors: float32 changes it by its own size."""
     single = FloatArithmetic(np.float32)
-    point = {name: Lettered(value.lead, single.enter(value.array), single) for name, value in given.items()}
+    point = {
+        name: Lettered(value.lead, single.convert_input(value.array), single) for name, value in given.items()
+    }
     with np.errstate(all="ignore"):
         change = jacobian_block(program, single, point, columns, **block).astype(np.float64) - matrix
     if not np.isfinite(change).all():
