@@ -162,7 +162,7 @@ def test_a_limit_is_never_dropped() -> None:
     assert "the time limit of 600 s was reached at this step: a step" in context.limit
     assert "--timeout" in context.limit
     found = dimension(small(), engine=False)
-    left_out = ("seconds", "limit")
+    left_out = ("limit", "evidence", "engine", "scripts", "seconds", "peak_memory_bytes")
     values = {f.name: getattr(found, f.name) for f in fields(found) if f.name not in left_out}
     assert context.build_result(type(found), **values).limit == context.limit
     assert context.build_result(type(found), **{**values, "limit": "mine"}).limit == "mine"
