@@ -350,7 +350,7 @@ _EQUATION_16 = dimension_claim(
     number="Equation 16",
     statement="For deep networks with softmax in bottleneck architectures the dimension is given by Equation 16.",
     witnesses={
-        "program": ("ball arithmetic: a minor of the forward pass's Jacobian is not zero", "float64 singular values"),
+        "program": ("rank of the Jacobian modulo p, with units in place of exponentials", "float64 singular values"),
         "construction": ("rank of proved symmetries, or a gauge slice", "rank of (Q, K, V) -> (M, L)"),
         "formula": ("virtual weights counted by flags",),
     },

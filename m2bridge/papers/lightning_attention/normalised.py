@@ -254,7 +254,7 @@ _CONJECTURE = Claim(
     checked="(M, L) recovered exactly from the function; the conjecture has no hypothesis on t, and is false for one token",
     witnesses={
         "program": ("the forward pass over power series over QQ",),
-        "construction": ("the recovery of (M, L) from coefficients, which sees no weights",),
+        "construction": ("the recovery of (M, L) from coefficients, which does not use the weights",),
         "formula": ("the first term of each M_i (docs/conjecture-3.10.md)",),
     },
     sizes=_DEEP + _ONE_TOKEN,
@@ -278,7 +278,7 @@ CLAIMS = (
         statement="For t >= 2 and an injective kernel S with S(0) = 1, one layer of normalised attention with V not zero determines (A, V).",
         quote="a map S: R -> R_{>0} that is injective and such that S(0) = 1",
         checked="the weights recovered from values of the network at chosen inputs, for three kernels; the third has S'(0) = 0",
-        witnesses={"program": ("values of the forward pass",), "construction": ("the recovery, which sees no weights",)},
+        witnesses={"program": ("values of the forward pass",), "construction": ("the recovery, which does not use the weights",)},
         sizes=_LAYER,
         quick=(_LAYER[0], _LAYER[4], _LAYER[8]),
         run=check_one_layer,

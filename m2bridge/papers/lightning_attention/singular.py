@@ -303,7 +303,7 @@ _BOUNDARY_WITNESSES = {
     "template": ("Macaulay2: real and complex points of the fibers of nearby points",),
     "program": ("exact ranks of flattenings over QQ",),
     "formula": ("the sign of e2, for the same points",),
-    "construction": ("sequences in the closure that are no images",),
+    "construction": ("sequences in the closure outside the image",),
 }
 CLAIMS = (
     _THEOREM_34,
