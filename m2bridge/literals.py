@@ -24,7 +24,7 @@ from m2bridge.errors import InputError
 NAME = re.compile(r"[a-zA-Z][a-zA-Z0-9]{0,63}")
 """The names that :func:`assignment` accepts."""
 
-_LONGEST_STRING = 10_000
+_LONGEST_STRING = 10_000  # characters of a string in a script
 _LONGEST_INTEGER_BITS = 13_000  # below 4300 digits, Python's limit for the conversion to a string
 _DEEPEST_LITERAL = 16
 """The maximal depth of nested lists in a value of a script."""

@@ -40,7 +40,7 @@ _DETAIL = re.compile(r"\n(?:--|(?=  ))(?P<detail>.*)")
 _UNMATCHED = re.compile(
     r"\n(?P<file>[^\n:]*):(?P<line>\d+):(?P<column>\d+):\(\d+\)[^\n]*?: error:\s+\.\.\. to match this"
 )
-_LONGEST_DETAIL = 300
+_LONGEST_DETAIL = 300  # characters of an error of Macaulay2 in a message
 _DEEPEST_VALUE = 16
 """The maximal depth of nested lists in a value that a script emits."""
 """Levels of nested lists in a value that a script emits."""

@@ -37,7 +37,7 @@ from m2bridge.scripts import Script
 
 LINUX = sys.platform == "linux"
 _STOPPED = (Outcome.TIMED_OUT, Outcome.OUT_OF_MEMORY, Outcome.TOO_MUCH_OUTPUT)
-_LONGEST_MESSAGE = 2000
+_LONGEST_MESSAGE = 2000  # characters of an error that a record keeps
 _clear_refs_files: list[int] = []
 """File descriptors of /proc/self/clear_refs; writing 5 resets the peak of the resident memory (proc(5))."""
 

@@ -33,7 +33,7 @@ from m2bridge.errors import InputError, M2BridgeError
 
 RECONNECT_TIMEOUT = 120.0
 """Seconds in which a lost scheduler must be available again, for instance after a restart."""
-_CLUSTER_POLL_INTERVAL = 0.5
+_CLUSTER_POLL_INTERVAL = 0.5  # seconds until a task looks again whether it was cancelled
 
 
 def answer(request: dict[str, Any], engine: str | None, digest: str) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from m2bridge.families.spec import Arguments, read, written
 from m2bridge.families.user_code import is_code, parts_of
 from m2bridge.limits import Limits, parse_bytes, parse_seconds
 
-MOST_GRID_AXES = 32
+MOST_GRID_AXES = 32  # entries of one grid; each multiplies the number of points
 _NOT_AXES = frozenset({"when", "tags", "priority", "timeout", "memory", "options"})
 _MOST_MISTAKES_OF_A_GRID = 20
 """The number of errors reported for one section."""

@@ -18,9 +18,9 @@ from typing import Any, NoReturn
 
 from m2bridge.errors import ParseError
 
-LONGEST_EXPRESSION = 1_000
-DEEPEST_EXPRESSION = 100
-_LARGEST_NUMBER = 10**18
+LONGEST_EXPRESSION = 1_000  # characters; a filter is written by hand
+DEEPEST_EXPRESSION = 100  # nesting; evaluation is recursive and stays far below Python's limit
+_LARGEST_NUMBER = 10**18  # products of a short expression then stay small
 _CONSTANTS: dict[str, Any] = {"true": True, "false": False, "null": None}
 _ARITHMETIC: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,

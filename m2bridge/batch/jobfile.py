@@ -19,10 +19,10 @@ from typing import Any
 from m2bridge.errors import InputError, ParseError, suggestion
 from m2bridge.limits import parse_bytes, parse_seconds
 
-LARGEST_JOB_FILE = 1_000_000
-DEEPEST_JOB_FILE = 8
-MOST_MISTAKES = 50
-LONGEST_TEXT = 2_000
+LARGEST_JOB_FILE = 1_000_000  # bytes, read before the file is parsed
+DEEPEST_JOB_FILE = 8  # levels of nested tables and lists
+MOST_MISTAKES = 50  # errors that one message lists
+LONGEST_TEXT = 2_000  # characters of one string, as of a spec
 _TOP = ("defaults", "grid", "job")
 COMMON = ("timeout", "memory", "tags", "priority", "prime", "seed")
 _TAG = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_-]|\.(?!\.)){0,63}")

@@ -34,7 +34,7 @@ from m2bridge.engine import machine
 from m2bridge.errors import InputError, M2BridgeError, NoEngineError
 from m2bridge.limits import Clock
 
-_EVENT_BYTES = 1 << 18
+_EVENT_BYTES = 1 << 18  # bytes of the output of a worker that are read at once
 _ONE_THREAD = dict.fromkeys(
     ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "FLINT_NUM_THREADS"), "1"
 )

@@ -12,7 +12,7 @@ from m2bridge.batch.policy import larger
 from m2bridge.batch.user_files import FileSectionReader
 from m2bridge.limits import Limits
 
-MOST_JOBS = 100_000
+MOST_JOBS = 100_000  # jobs of one file unless --max-jobs allows more
 
 
 @dataclass(frozen=True, slots=True)

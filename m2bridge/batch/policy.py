@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from m2bridge.batch.plan import Plan
     from m2bridge.batch.store import Store
 
-STORE_VERSION = 1
+STORE_VERSION = 1  # version of the records of a store
 GRACE = 5.0
 """Seconds after the time limit of a job at which a worker that does not respond is killed."""
 
@@ -48,7 +48,7 @@ class JobOutcome(StrEnum):
 LIMITED = frozenset({JobOutcome.PARTIAL, JobOutcome.TIMED_OUT, JobOutcome.OUT_OF_MEMORY})
 NO_ENGINE = "no-engine"
 """Sent by a worker, never recorded: its Macaulay2 does not work or has another version; the job was not decided."""
-_ATTEMPTS_AFTER_CRASH = 2
+_ATTEMPTS_AFTER_CRASH = 2  # a crash that repeats is a property of the job
 _ATTEMPTS_AFTER_KILL = 4
 """The number of attempts. There are more after a SIGKILL, which comes from a user or the kernel and is no property of the job."""
 

@@ -28,7 +28,7 @@ COLUMNS = (
     "size",
 )
 """The columns of every row, for all questions and models."""
-_LONGEST_FACT = 200
+_LONGEST_FACT = 200  # characters of a string that becomes a column
 
 Row = dict[str, Any]
 

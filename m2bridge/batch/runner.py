@@ -26,7 +26,7 @@ from m2bridge.batch.policy import NO_ENGINE, Attempt, JobOutcome, Settings, Task
 from m2bridge.batch.store import Store
 from m2bridge.engine import machine
 
-_WORKER_POLL_INTERVAL = 0.2
+_WORKER_POLL_INTERVAL = 0.2  # seconds between two looks at the limits of running jobs
 _NO_MEMORY = re.compile(r"allocat|out of memory|bad_alloc|MemoryError", re.IGNORECASE)
 
 

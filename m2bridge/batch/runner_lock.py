@@ -23,7 +23,7 @@ from m2bridge.errors import InputError
 
 WHOLE = "all"
 """The name of the runner of a whole job file; the name of a shard is for example ``2-of-8``."""
-_ATTEMPTS = 10
+_ATTEMPTS = 10  # times to lock a file that another runner may remove in between
 _RETRY_INTERVAL = 0.05
 """Locking is tried several times, because :func:`is_held` holds the lock for a short time."""
 

@@ -23,8 +23,8 @@ _QUANTITIES = ("image_dim", "generic_fiber_dim", "codim", "degree", "singular_di
 _NOT_QUANTITIES = frozenset(
     {"schema_version", "analysis_version", "peak_memory_bytes", "key", *COLUMNS, *_FIRST, *_LAST}
 )
-_MOST_QUANTITIES = 3
-_MOST_EMITTED = 6
+_MOST_QUANTITIES = 3  # columns of a table that fits into a terminal
+_MOST_EMITTED = 6  # columns for the values of a template, which has no declared quantities
 _LONGEST_UNFOLDED, _LEAST_FOLDED, _GAP = 20, 8, 3
 """If a table is too wide, columns with cells longer than the first number are folded first, down to the second number; the
 third is the space between columns."""

@@ -26,7 +26,7 @@ from m2bridge.questions.kernel import Question
 from m2bridge.results import Result
 from m2bridge.scripts import declared_parameters, with_includes
 
-LARGEST_FILE = 2**20
+LARGEST_FILE = 2**20  # bytes of a file of a user that is copied into a job
 _COMMON = ("seed", "prime")
 
 

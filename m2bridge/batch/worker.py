@@ -38,10 +38,10 @@ from m2bridge.engine.supervisor.sandbox import PR_SET_PDEATHSIG, hide_environmen
 from m2bridge.errors import M2BridgeError
 from m2bridge.scripts import Script
 
-PROTOCOL = 1
-LONGEST_LINE = 16 * 2**20
-HEARTBEAT_INTERVAL = 1.0
-_STEP_INTERVAL = 0.25
+PROTOCOL = 1  # version of the messages between runner and worker
+LONGEST_LINE = 16 * 2**20  # bytes of one message
+HEARTBEAT_INTERVAL = 1.0  # seconds between two messages that the worker is alive
+_STEP_INTERVAL = 0.25  # seconds between two looks for a new step
 _OOM_SCORE = "600"
 
 

@@ -20,7 +20,7 @@ from m2bridge.programs.ranks import generic_rank
 from m2bridge.programs.work import OF_ANALYTIC, WorkBudget, of_rank
 from m2bridge.symmetry.search import Search
 
-MOST_RELAXED_WEIGHTS = 2500
+MOST_RELAXED_WEIGHTS = 2500  # weights of a program that is relaxed
 MOST_WEIGHTS_OF_A_PIECE = 700
 """Larger pieces are not searched for symmetries: all their weights count."""
 

@@ -37,11 +37,11 @@ from m2bridge.programs.points import WEIGHTS, Integers, integers
 from m2bridge.programs.program import Program
 from m2bridge.symmetry.fields import monomial_at, outputs_at, product_mod, small_integers
 
-MOST_SAMPLED_MONOMIALS = 700
-MOST_SAMPLED_WEIGHTS = 40
-HIGHEST_EQUATION_DEGREE = 4
-MOST_FLATTENING_ENTRIES = 4_000_000
-MOST_SAMPLED_COORDINATES = 2000
+MOST_SAMPLED_MONOMIALS = 700  # columns of a matrix whose kernel is the space of equations
+MOST_SAMPLED_WEIGHTS = 40  # weights of a map without inputs whose equations are interpolated
+HIGHEST_EQUATION_DEGREE = 4  # of equations that bound a dimension from above
+MOST_FLATTENING_ENTRIES = 4_000_000  # entries of a matrix of coordinates
+MOST_SAMPLED_COORDINATES = 2000  # coordinates of which matrices are formed
 
 Equation = list[tuple[int, tuple[int, ...]]]
 """Coefficients and monomials: flat outputs in ascending order, repeated."""

@@ -21,7 +21,7 @@ from m2bridge.programs.ranks import GenericRank, generic_rank
 _image_dim = partial(Evidence, "image_dim", scope="generic")
 MOST_COLUMNS_BESIDE_THEOREM = 6000
 """Weights up to which the rank is computed although a theorem gives the dimension."""
-_REPEATS = 2
+_REPEATS = 2  # other primes at which a rank below the upper bound is computed again
 _REPEATED_TWICE = 3000
 """Larger ranks are repeated once."""
 

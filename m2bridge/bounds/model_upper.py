@@ -40,7 +40,7 @@ from m2bridge.programs.points import WEIGHTS, Held
 from m2bridge.programs.program import Program, degrees
 from m2bridge.symmetry.structure import structural_rank, structure
 
-MOST_SYMMETRY_ENTRIES = 10_000_000
+MOST_SYMMETRY_ENTRIES = 10_000_000  # entries of the matrix of all generators at a point
 MOST_FIELD_TERMS = 200_000
 """A certificate lists vector fields with at most so many terms."""
 _MOST_EXPANDED, _MOST_MONOMIALS = 100, 20_000

@@ -20,7 +20,7 @@ from m2bridge.programs.work import OF_ANALYTIC, OF_DIMENSION, WorkBudget
 from m2bridge.symmetry.names import declared_fields, known_fields
 from m2bridge.symmetry.search import Search
 
-MOST_SEARCHED_WEIGHTS = 1500
+MOST_SEARCHED_WEIGHTS = 1500  # weights of a program in which vector fields are searched
 
 
 class SearchContext(Protocol):

@@ -22,7 +22,7 @@ from m2bridge.engine.machine import allowed_cores
 from m2bridge.errors import InputError, NoEngineError, ParseError
 from m2bridge.families.user_code import allowing
 
-_MOST_JOBS_EVER = 10_000_000
+_MOST_JOBS_EVER = 10_000_000  # largest value of --max-jobs
 
 
 def register(app: typer.Typer) -> None:

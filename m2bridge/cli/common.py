@@ -28,7 +28,7 @@ if TYPE_CHECKING:  # imported in the functions that need them, so that help text
     from m2bridge.families import Model
     from m2bridge.limits import Limits
 
-_MOST_UNKNOWN_FILES = 10
+_MOST_UNKNOWN_FILES = 10  # names that one message lists
 DEFAULT_TIMEOUT, DEFAULT_MEMORY = "10m", "6G"
 """The defaults of ``--timeout`` and ``--memory``; the same as in :class:`~m2bridge.limits.Limits`."""
 

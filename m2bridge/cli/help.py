@@ -14,7 +14,7 @@ import typer
 from m2bridge.cli import HELP, build_app
 from m2bridge.questions import QUESTIONS
 
-_WIDTH = 80
+_WIDTH = 80  # columns of the help texts in data/help
 
 
 def help_of(name: str) -> str:

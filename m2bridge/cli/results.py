@@ -14,7 +14,7 @@ from m2bridge.batch.store import Store
 from m2bridge.cli import common
 from m2bridge.errors import InputError, RecordError
 
-_MOST_DAMAGED = 10
+_MOST_DAMAGED = 10  # damaged records that are listed without --verify
 
 
 def register(app: typer.Typer) -> None:

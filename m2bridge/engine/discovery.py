@@ -53,7 +53,7 @@ MSOLVE_PROBES = (
     ),
 )
 """Tests of msolve, each with the end of its output: a saturation over a prime field, and a parametrization over QQ."""
-_LONGEST_PATH = 4096
+_LONGEST_PATH = 4096  # characters, PATH_MAX of Linux
 ONE_LINE = (
     "no working Macaulay2 found; install one with `m2bridge engine install` (75 MB), "
     '`pip install "m2bridge[macaulay2]"`, `apt-get install macaulay2` (Debian, Ubuntu) or '

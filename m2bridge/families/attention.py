@@ -18,7 +18,7 @@ from m2bridge.families.base import NetworkModel, Shape, Weights
 from m2bridge.families.constraints import Constraints
 from m2bridge.families.virtual import equation_11, virtual_dim, virtual_weights
 
-HIGHEST_DEGREE = 10_000
+HIGHEST_DEGREE = 10_000  # of a network in its inputs; exponents of monomials stay small integers
 
 
 class AttentionNetwork(NetworkModel):

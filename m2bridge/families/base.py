@@ -34,7 +34,7 @@ from m2bridge.views import cut
 
 __all__ = ["Formula", "Knowledge", "Model", "NetworkModel", "Shape", "Symmetry", "Weights"]
 
-MOST_COORDINATES = 500_000
+MOST_COORDINATES = 500_000  # coefficients of a network that are listed one by one
 
 
 class Model(SpecFields):

@@ -38,8 +38,8 @@ from m2bridge.families.user_network import read_file, read_program
 from m2bridge.linear.modular import rank_mod
 from m2bridge.linear.primes import LARGE_PRIME, given_numbers, prime_for
 
-MOST_SPAN_COORDINATES = 2_000
-_SHOWN_COORDINATES = 12
+MOST_SPAN_COORDINATES = 2_000  # coordinates whose linear span `describe` computes
+_SHOWN_COORDINATES = 12  # coordinates that `describe` names
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,10 +35,10 @@ from m2bridge.frontends.rational_functions import (
 from m2bridge.linear.primes import numbers_in
 from m2bridge.programs.program import Program
 
-LONGEST_INLINE = 1_000_000
+LONGEST_INLINE = 1_000_000  # characters of a map in a spec
 LARGEST_MAP_FILE = 1_000_000
 """Bytes of a file with a map."""
-_MOST_LISTED_VARIABLES = 12
+_MOST_LISTED_VARIABLES = 12  # variables that a title lists
 _KEYS = ("name", "variables", "polynomials")
 _NO_EQUATIONS = (
     "variables of a map cannot satisfy equations; use a parametrization instead: for c^2 + s^2 = 1 the map "

@@ -19,7 +19,7 @@ from m2bridge.families.polynomial_map import PolynomialMap, RationalMap
 from m2bridge.families.symbolic import sparse, symbolic_weights
 from m2bridge.frontends.rational_functions import Quotient, cleared, lowest_terms
 
-_MOST_CONE_WEIGHTS = 400
+_MOST_CONE_WEIGHTS = 400  # weights of a rational map whose cone is written as polynomials
 
 
 def is_rational_map(model: Model) -> bool:

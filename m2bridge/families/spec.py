@@ -15,7 +15,7 @@ from typing import Any, NoReturn, TypeVar
 
 from m2bridge.errors import SpecError, suggestion
 
-LONGEST_SPEC = 2_000
+LONGEST_SPEC = 2_000  # characters; maps have a limit of their own
 
 Value = int | bool | str | tuple[int, ...]
 _Built = TypeVar("_Built")

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Self
 from m2bridge.errors import NotPolynomialError, SpecError, suggestion
 from m2bridge.families.spec import WRITTEN, Arguments, type_name, written
 
-LARGEST_SIZE = 100_000
+LARGEST_SIZE = 100_000  # of a width or another size in a spec
 
 
 class SpecFields(ABC):

@@ -22,7 +22,7 @@ _DEFECTIVE = {
     ((2, 2, 3, 3), 5): (34, INDUCTION),
 }
 """By sizes in ascending order, and rank."""
-MOST_TENSOR_ENTRIES = 100_000
+MOST_TENSOR_ENTRIES = 100_000  # entries of the tensor, each of which is a coordinate
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -34,7 +34,7 @@ from m2bridge.programs.program import HEADER
 
 MOST_EXPANDED_COORDINATES = 400
 """With more weights and inputs than this, coordinates are not expanded as polynomials."""
-MOST_INPUT_MONOMIALS = 20_000
+MOST_INPUT_MONOMIALS = 20_000  # monomials in the inputs of a network that is expanded
 MOST_COEFFICIENTS = 500_000
 """With a larger table of coefficients a network is quicker than the map of its coordinates."""
 MOST_EXPANSION_PRODUCTS = 800_000

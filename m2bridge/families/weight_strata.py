@@ -13,7 +13,7 @@ import numpy as np
 
 from m2bridge.families.base import Model
 
-_MOST_STRATA = 24
+_MOST_STRATA = 24  # each takes a rank and a row of the answer
 _LARGEST_DRAWN_ENTRY = 500
 """Weights are drawn below this: among small integers special points, say the node of t^2-1, t^3-t, are not rare."""
 

@@ -30,7 +30,11 @@ KINDS = {
     "degenerate": ("X", plotting.GREY, "undecided"),
 }
 BASINS = (plotting.BLUE, plotting.PURPLE, plotting.BLACK, plotting.VERMILION)
-_LANDSCAPE_STEPS, _LANDSCAPE_STARTS, _LANDSCAPE_GRID = 700, 9, 81
+_LANDSCAPE_STEPS, _LANDSCAPE_STARTS, _LANDSCAPE_GRID = (
+    700,
+    9,
+    81,
+)  # of one flow line; lines and grid points per side
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

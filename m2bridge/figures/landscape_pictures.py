@@ -29,7 +29,7 @@ _EDGE = {"linestyle": "none", "markeredgecolor": "k", "markeredgewidth": 0.8}
 _TARGET = {"marker": "*", "markersize": 12, "color": plotting.YELLOW, **_EDGE}
 _BOUNDARY = {"marker": "D", "markersize": 5, "color": plotting.YELLOW, **_EDGE}
 _DOTS = (0, (1, 1.2))
-_PIXELS = 260
+_PIXELS = 260  # per side of the depth buffer that hides flow lines
 
 
 def draw(scene: Scene, path: Path, title: str) -> None:

@@ -32,7 +32,7 @@ from m2bridge.questions.singular_locus import SingularLocus
 _CELLS = {2: 300, 3: 44}
 """Number of grid cells per side, by dimension."""
 _STARTS = {2: 300, 3: 1500}
-_BISECTIONS = 12
+_BISECTIONS = 12  # halvings of a grid edge: 1/4096 of a cell
 _CLOSE = 1e-3
 """Singular points closer than this, relative to the sides of the box, are identified."""
 

@@ -35,7 +35,7 @@ Quotient = tuple[Terms, Terms]
 """Numerator and denominator in lowest terms."""
 
 _DIVISION = re.compile(r"/\s*(?!\d)")
-_MOST_FRACTION_TERMS = 100_000
+_MOST_FRACTION_TERMS = 100_000  # terms of a numerator or denominator
 
 
 def parse_fraction(

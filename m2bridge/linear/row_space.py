@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from m2bridge.linear.residues import Field, FloatArray
 
-_ROWS_OF_A_BLOCK = 512
+_ROWS_OF_A_BLOCK = 512  # rows that are eliminated at once
 _FEW_ROWS = 16
 """Blocks of at most this many rows are eliminated row by row."""
 _FEW_COLUMNS = 64

@@ -23,8 +23,8 @@ AxisSlice = tuple[int, int, int]
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
 MOST_ENTRIES = 2**31
 """No array of a program may have more entries than this."""
-MOST_AXES = 20
-LARGEST_POWER = 10**6
+MOST_AXES = 20  # axes of one array
+LARGEST_POWER = 10**6  # of an entrywise power
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 ANALYTIC = frozenset({"softmax", "exp", "reciprocal"})
 

@@ -23,7 +23,7 @@ from m2bridge.programs.points import Held, draw_inputs, draw_weights, lettered
 from m2bridge.programs.program import Program
 from m2bridge.programs.run import Lettered, evaluate
 
-_CHUNK_BYTES = 48 * 2**20
+_CHUNK_BYTES = 48 * 2**20  # bytes of the values of samples that are held at once
 
 RowName = tuple[int, int]
 """(sample, flat output); where a last layer is eliminated, (row of V, token), tokens counted through the samples."""

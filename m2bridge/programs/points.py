@@ -21,8 +21,8 @@ from m2bridge.programs.instructions import Shape, flat_parts
 from m2bridge.programs.program import Program
 from m2bridge.programs.run import Lettered
 
-WEIGHTS, INPUTS = 1, 2
-_GAMMA = 0x9E3779B97F4A7C15
+WEIGHTS, INPUTS = 1, 2  # streams of random numbers
+_GAMMA = 0x9E3779B97F4A7C15  # the odd constant of SplitMix64
 
 Integers = NDArray[np.int64]
 

@@ -14,7 +14,7 @@ from m2bridge.programs.points import Integers, draw_inputs, draw_weights, letter
 from m2bridge.programs.program import Program
 from m2bridge.programs.run import Lettered, evaluate, flat_outputs, tangents
 
-_SAMPLES = 2
+_SAMPLES = 2  # inputs at which derivatives are compared
 
 
 class Probe:

@@ -33,16 +33,16 @@ from m2bridge.programs.jacobians import LastLayer
 from m2bridge.programs.points import NOTHING_HELD, Held
 from m2bridge.programs.program import Program
 
-MEMORY_LIMIT = 6 * 2**30
-_DRAWS = 20
+MEMORY_LIMIT = 6 * 2**30  # bytes, if the caller sets no limit; the default of --memory
+_DRAWS = 20  # points that are tried where a denominator is zero
 _STEP = 1_000_003
 """From the seed of a point to the next one, where a denominator was zero."""
 _FEW_OUTPUTS = 16
 """So many output entries of each input are looked at first, chosen at random: an input with many outputs may say little."""
 _MANY_OUTPUTS = 256
 """So many output entries of a fresh sample are looked at to see whether the rank is stable."""
-_FRESH_SAMPLES = 2
-_LEAST_SHARE_FOR_ESTIMATE = 0.1
+_FRESH_SAMPLES = 2  # inputs that a stable rank must not grow with
+_LEAST_SHARE_FOR_ESTIMATE = 0.1  # of the work, before the time left is estimated
 
 Report = Callable[[str], None]
 

@@ -17,9 +17,9 @@ OF_SYMMETRIES = 6e10
 """For the question that asks for symmetries."""
 OF_ANALYTIC = 1.2e11
 """For an analytic network: nothing else bounds its dimension."""
-_LEAST_OF_A_PART, _OF_AN_UNKNOWN = 1e6, 3.0
-_OF_AN_ENTRY = 25_000.0
-_LEAST_OF_A_RANK, _OF_A_WEIGHT = 1e7, 1.7
+_LEAST_OF_A_PART, _OF_AN_UNKNOWN = 1e6, 3.0  # work of a graded part: a constant, and a factor of unknowns^3
+_OF_AN_ENTRY = 25_000.0  # work of one array entry of a program
+_LEAST_OF_A_RANK, _OF_A_WEIGHT = 1e7, 1.7  # work of a rank: a constant, and a factor of weights^3
 
 
 class WorkBudget:

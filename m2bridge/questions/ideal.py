@@ -30,9 +30,9 @@ from m2bridge.views import View, cut, known
 
 _LARGEST_IDEAL_FILE = 16 * 2**20
 """Bytes of a file with an ideal."""
-_MOST_IDEAL_MONOMIALS = 1500
-_MOST_RATIONAL_MONOMIALS = 130
-_HIGHEST_CHECKED = 8
+_MOST_IDEAL_MONOMIALS = 1500  # columns of a rank over F_p
+_MOST_RATIONAL_MONOMIALS = 130  # columns of an exact rank over QQ
+_HIGHEST_CHECKED = 8  # degree in which the Hilbert function is compared
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -31,7 +31,7 @@ from m2bridge.questions.singular_locus.tangents import Line, first_order_images,
 from m2bridge.results import Result, register_result
 from m2bridge.views import View, known
 
-_MOST_POINT_COORDINATES = 200
+_MOST_POINT_COORDINATES = 200  # coordinates for which equations are interpolated
 _SHARE_FOR_SECOND_PROOF = 0.5
 """Of the time left, for equations where curves alone have settled the verdict: they are a second witness then."""
 

@@ -28,7 +28,7 @@ from m2bridge.views import View, cut
 
 HIGHEST_FIELD_DEGREE = 3
 """The largest degree of vector fields that a user may ask for."""
-_MOST_SHOWN_FIELDS = 24
+_MOST_SHOWN_FIELDS = 24  # vector fields that are printed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -23,8 +23,8 @@ from m2bridge.results import Result, whole_number
 from m2bridge.views import cut
 
 _AGREEMENT = {True: "agree", False: "disagree", None: "one"}
-_MOST_TABLE_COLUMNS = 3
-_LONGEST_TABLE_VALUE = 160
+_MOST_TABLE_COLUMNS = 3  # quantities beside the answer
+_LONGEST_TABLE_VALUE = 160  # characters of a cell
 _MANY = 1_000
 """With more records than this the page omits tables and LaTeX sentences, so that it opens within seconds."""
 

@@ -31,10 +31,10 @@ from m2bridge.questions.membership import ImageMembership
 from m2bridge.questions.singular_locus import SingularLocus
 from m2bridge.results import Result
 
-_LINE_LENGTH = 116
-_LONGEST_SUPPLEMENT = 40_000
-_LARGEST_JACOBIAN = 4000
-_MOST_WRITTEN_MINORS = 300
+_LINE_LENGTH = 116  # columns
+_LONGEST_SUPPLEMENT = 40_000  # characters of a script that a person reads
+_LARGEST_JACOBIAN = 4000  # entries that are differentiated symbolically
+_MOST_WRITTEN_MINORS = 300  # minors that a script forms
 _KERNEL_COORDINATES, _KERNEL_WEIGHTS = 6, 10
 """Up to these sizes the kernel of the map takes about a second, and the script compares it with the equations."""
 

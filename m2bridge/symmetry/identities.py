@@ -32,7 +32,7 @@ from m2bridge.symmetry.fields import VectorField, arrays_at, flat_values
 
 MOST_TERMS = 60_000
 """No instruction may multiply more terms; such an expansion takes about a second."""
-MOST_VARIABLES = 2000
+MOST_VARIABLES = 2000  # variables of a polynomial identity that is expanded
 MOST_CHAINED = 160
 """Arrays with more entries are not compared with their derivative."""
 

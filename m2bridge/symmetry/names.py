@@ -19,7 +19,7 @@ from m2bridge.programs.layers import powered_layer
 from m2bridge.programs.program import Program, Shape
 from m2bridge.symmetry.fields import VectorField, field_from
 
-MOST_NAMED_WEIGHTS = 1500
+MOST_NAMED_WEIGHTS = 1500  # weights of a model whose fields are compared with known groups
 
 Index = tuple[int, ...]
 Move = tuple[Index, Index, int]

@@ -31,10 +31,10 @@ from m2bridge.symmetry.names import rotations
 
 MOST_UNKNOWNS = 2600
 """A graded part with more unknowns is left out: its kernel takes more than a few seconds."""
-MOST_CANDIDATES = 4_000_000
+MOST_CANDIDATES = 4_000_000  # monomials times weights of one search
 MOST_ROWS = 24
 """So many output entries are looked at for each sample."""
-_FRESH = 12
+_FRESH = 12  # samples beyond those that determine the fields
 
 Unknowns = list[tuple[int, Monomial]]
 

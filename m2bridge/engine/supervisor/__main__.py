@@ -51,7 +51,7 @@ else:  # with `python -I -S DIRECTORY` the package m2bridge cannot be imported, 
     import sandbox
     import warm_macaulay2
 
-PR_SET_CHILD_SUBREAPER = 36
+PR_SET_CHILD_SUBREAPER = 36  # of linux/prctl.h
 LINUX = sys.platform == "linux"
 CRASH_TRACE_TIMEOUT = 5.0  # seconds in which Macaulay2 may print the trace of a crash
 KILL_TIMEOUT = 10.0  # seconds in which killed processes must have ended

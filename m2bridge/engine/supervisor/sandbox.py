@@ -34,18 +34,29 @@ from pathlib import Path
 from typing import NoReturn
 
 CREATE_RULESET, ADD_RULE, RESTRICT_SELF = 444, 445, 446  # the same numbers on every architecture
-WRITE_FILE, REMOVE_DIR_TO_MAKE_SYM = 1 << 1, sum(1 << bit for bit in range(4, 13))
-REFER, TRUNCATE, TCP, SCOPES = 1 << 13, 1 << 14, 0b11, 0b11
+WRITE_FILE, REMOVE_DIR_TO_MAKE_SYM = 1 << 1, sum(1 << bit for bit in range(4, 13))  # of linux/landlock.h
+REFER, TRUNCATE, TCP, SCOPES = 1 << 13, 1 << 14, 0b11, 0b11  # of linux/landlock.h
 REMOVE_AND_MAKE = sum(1 << bit for bit in (4, 5, 7, 8, 10))  # directories, regular files and FIFOs
-LARGEST_TEMPORARY_FILE = 2**28
-PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_SECCOMP, PR_CAPBSET_DROP, PR_SET_NO_NEW_PRIVS = 1, 4, 22, 24, 38
+LARGEST_TEMPORARY_FILE = 2**28  # bytes of one file in the temporary directory of a run
+PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_SECCOMP, PR_CAPBSET_DROP, PR_SET_NO_NEW_PRIVS = (
+    1,
+    4,
+    22,
+    24,
+    38,
+)  # linux/prctl.h
 SYSTEM_CALLS = {  # architecture number of seccomp; numbers of socket, ptrace, process_vm_readv and process_vm_writev
     "x86_64": (0xC000003E, (41, 101, 310, 311)),
     "aarch64": (0xC00000B7, (198, 117, 270, 271)),
 }
-IO_URING_SETUP, X32 = 425, 0x40000000
-LOAD, JUMP_IF_EQUAL, JUMP_IF_AT_LEAST, RETURN = 0x20, 0x15, 0x35, 0x06
-ALLOW, REFUSE = 0x7FFF0000, 0x00050000 | errno.EACCES
+IO_URING_SETUP, X32 = 425, 0x40000000  # a system call, and the flag of the x32 calls
+LOAD, JUMP_IF_EQUAL, JUMP_IF_AT_LEAST, RETURN = (
+    0x20,
+    0x15,
+    0x35,
+    0x06,
+)  # instructions of a seccomp filter (linux/bpf_common.h)
+ALLOW, REFUSE = 0x7FFF0000, 0x00050000 | errno.EACCES  # results of a seccomp filter (linux/seccomp.h)
 
 
 def landlock_version() -> int:

@@ -21,7 +21,7 @@ from m2bridge.questions.over_q import inverse
 
 Matrix = np.ndarray
 """An array of Fractions, dtype object."""
-_TRIALS = 5
+_TRIALS = 5  # random instances of one statement
 
 
 # -- Lemmas 3.1 and 3.5 --------------------------------------------------------------------------------------------------------

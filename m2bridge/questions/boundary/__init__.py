@@ -33,8 +33,8 @@ from m2bridge.questions.orbits import exchanged
 __all__ = ["Boundary", "OrbitPlace", "PlacedPoint", "Region", "boundary", "decide"]
 
 TEMPLATE = "boundary"
-_MOST_BOUNDARY_COORDINATES = 400
-_IDEAL_COORDINATES = 60
+_MOST_BOUNDARY_COORDINATES = 400  # beyond, fibers take hours in Macaulay2
+_IDEAL_COORDINATES = 60  # coordinates up to which ideals of the parts are computed
 _MOST_CLOSURE_COORDINATES = 12
 """Up to so many, the closure's own equations take Macaulay2 a moment."""
 _SHARE_FOR_FIBERS = 0.25

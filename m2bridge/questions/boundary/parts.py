@@ -26,7 +26,7 @@ from m2bridge.questions.boundary.criterion import decide, quadric_matrix, table_
 from m2bridge.questions.boundary.points import separated
 from m2bridge.questions.boundary.result import OrbitPlace, Region
 
-_MOST_LISTED = 60
+_MOST_LISTED = 60  # terms of an equation that is written out
 
 
 def orbit_places(model: Attention) -> tuple[OrbitPlace, ...]:

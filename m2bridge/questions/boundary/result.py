@@ -11,7 +11,7 @@ from m2bridge.questions.boundary.criterion import Where
 from m2bridge.results import Result, TheoremCheck, register_result
 from m2bridge.views import Rows, View, cut
 
-_LONGEST_SHOWN_POINT = 320
+_LONGEST_SHOWN_POINT = 320  # characters of equations in a table
 Matrix = tuple[tuple[str, ...], ...]
 
 

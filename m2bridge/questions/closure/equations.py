@@ -15,8 +15,8 @@ from m2bridge.questions.closure.interpolation import Equations, Interpolation, e
 from m2bridge.questions.closure.size import DegreeCount, ImageSize
 from m2bridge.questions.closure.stages import LimitStop, Setting, TooFewPoints
 
-_DEGREE_CAP = 12
-_DEGREE_CAP_UNKNOWN = 6
+_DEGREE_CAP = 12  # degree up to which equations are searched
+_DEGREE_CAP_UNKNOWN = 6  # the same, if the degree of the closure is not known
 _LARGE_SPACE = 250
 """Monomials in a weight space: beyond, the next degree costs more than an account."""
 

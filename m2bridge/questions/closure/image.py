@@ -31,18 +31,18 @@ from m2bridge.linear.residues import Mod, rational, residue
 from m2bridge.programs.program import degree_in
 
 Matrix = npt.NDArray[np.int64]
-_SEED = 7
+_SEED = 7  # of points that decide properties of the image, the same for every question
 _MOST_COORDINATE_TERMS = 200_000
 """Terms of all coordinates that are expanded over QQ."""
 _MOST_EQUAL_AXES = 8
 """With more equal axes only pairs of them are permuted: all subsets would be too many."""
-_LARGEST_WEIGHT = 100
+_LARGEST_WEIGHT = 100  # entries of a grading; larger fractions are accidents of the prime
 EXTRA_POINTS = 12
 """Points beyond the number of unknowns, where almost every point gives an independent condition."""
 _MOST_IMAGE_ENTRIES = 5_000_000
 """Entries of a matrix of values at points over a small field, of which many give no new condition."""
-_SMALL_FIELD = 1000
-_POINTS_OVER_SMALL_FIELDS = 8
+_SMALL_FIELD = 1000  # below, many points are special
+_POINTS_OVER_SMALL_FIELDS = 8  # points of which the largest rank is taken
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -34,7 +34,7 @@ from m2bridge.questions.closure.image import (
 from m2bridge.questions.closure.stages import LimitStop, TooFewPoints
 
 Keys = npt.NDArray[np.uint64]
-_HASH_SEED = 20250101
+_HASH_SEED = 20250101  # any number; collisions of hashes are detected
 
 
 # -- the monomials of one degree, in weight spaces and orbits --------------------------------------------------------

@@ -38,7 +38,7 @@ from m2bridge.questions.hilbert import generated_rank
 
 _MOST_LIFTED_COLUMNS = 1500
 """Monomials of a degree whose equations are lifted to QQ."""
-_PRIMES = 6
+_PRIMES = 6  # other primes that may be needed to determine the coefficients over QQ
 
 
 # -- Chinese remainders ----------------------------------------------------------------------------------------------

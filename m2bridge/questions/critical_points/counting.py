@@ -43,13 +43,13 @@ from m2bridge.questions.critical_points.result import CriticalFamily, StratumPoi
 from m2bridge.questions.kernel import Context
 
 TEMPLATE, BUNDLE, CONORMAL = "critical_points", "critical_points_bundle", "critical_points_conormal"
-MOST_VALUES = 150
+MOST_VALUES = 150  # critical values whose polynomial Macaulay2 computes
 MOST_CHART_WEIGHTS = 9
 """With more weights than this, components outside all charts are not looked for (10 weights took more than a minute)."""
 MOST_POINTS_AGAIN = 60
 """Points of the chart, with their multiplicity in the fiber, up to which they are counted again beside Chern classes (chosen;
 the 14 of lightning(d=2,dp=1) take seconds)."""
-_MOST_NORMALS = 8
+_MOST_NORMALS = 8  # codimensions for which the conormal variety is formed
 _SHARE_FOR_HYPOTHESES = 0.1
 """Of the time left, for the hypotheses of Chern classes, which are checked before anything is counted."""
 _SHARE_FOR_SECOND_WITNESS = 0.5

@@ -28,7 +28,7 @@ from m2bridge.questions import over_q
 from m2bridge.questions.point import residues
 
 METRICS = ("generic", "bombieri", "euclidean")
-_SPARE = 4
+_SPARE = 4  # points beyond the number of unknowns
 _SMALL_ENTRY, _LARGE_ENTRY = 12, 15_000
 """Random integers up to these: small ones where the same numbers are used over QQ."""
 

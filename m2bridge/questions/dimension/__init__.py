@@ -32,7 +32,7 @@ from m2bridge.questions.point import AtOption, RationalizeOption
 
 __all__ = ["Dimension", "FormulaCheck", "NumericWitness", "dimension"]
 
-_NEVER_TOO_SMALL = 100
+_NEVER_TOO_SMALL = 100  # a prime above this is always accepted
 _SHARE_FOR_A_CERTIFICATE = 0.2
 """Of the work of a search, where only the literature closes the gap, because that has no certificate."""
 

@@ -25,7 +25,7 @@ from m2bridge.programs.run import Lettered
 from m2bridge.questions.dimension.result import NumericWitness
 
 _image_dim = partial(Evidence, "image_dim", scope="generic")
-MOST_NUMERIC_COLUMNS = 700
+MOST_NUMERIC_COLUMNS = 700  # columns of a matrix whose singular values are computed
 _SCALES = (1.0, 0.5, 0.25)
 """Of a real point, tried in turn until float64 sees the rank: where layers skip, parts of high degree drown the others."""
 _NOTHING = NumericRank(rank=None, gap=0.0, candidate=0)

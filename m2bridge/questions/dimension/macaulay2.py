@@ -27,8 +27,8 @@ from m2bridge.scripts import Script, render
 TEMPLATE = "dimension"
 _SHARE_FOR_RANK = 0.5
 """Of the time left; the counts below keep the script to seconds (1.3 s for a deep attention of 3,072 weights)."""
-MOST_WEIGHTS = 20_000
-MOST_JACOBIAN_WEIGHTS = 60
+MOST_WEIGHTS = 20_000  # weights of a point that a script is given
+MOST_JACOBIAN_WEIGHTS = 60  # weights up to which the symbolic Jacobian is formed
 MOST_JACOBIAN_WORK = 20_000_000
 """Multiplications for a whole Jacobian: inputs times weights times those of the network."""
 MOST_INTERPRETED = 1_000_000

@@ -44,10 +44,10 @@ _MOST_EQUATION_TERMS = 400_000
 """Terms of all equations together up to which one Groebner basis is tried."""
 _MOST_TERMS_OF_AN_EQUATION = 8_000
 """Terms of one equation up to which equations are formed at all."""
-_MOST_FIBER_WEIGHTS = 40
-_PLAIN_LIGHTNING_WEIGHTS = 20
-_PLAIN_WEIGHTS_BEFORE_SLICE = 12
-_MULTI_HEAD_WEIGHTS = 12
+_MOST_FIBER_WEIGHTS = 40  # variables of one Groebner basis
+_PLAIN_LIGHTNING_WEIGHTS = 20  # beyond, the fiber is computed in coarser weights first
+_PLAIN_WEIGHTS_BEFORE_SLICE = 12  # beyond, scalings are cut away first
+_MULTI_HEAD_WEIGHTS = 12  # variables of one Groebner basis for several heads
 
 _BY_ARGUMENT: dict[str, Any] = {
     "ancestry": "formula", "certainty": Certainty.THEOREM,

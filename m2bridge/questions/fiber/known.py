@@ -26,7 +26,7 @@ from m2bridge.symmetry.exchanges import exchanged_variables
 from m2bridge.symmetry.finite import finite_group, permuted_axes, permuting_elements
 from m2bridge.symmetry.search import Search
 
-_MOST_PERMUTATIONS = 24
+_MOST_PERMUTATIONS = 24  # elements, all of those of four neurons
 _LARGEST_FORM_COEFFICIENT = 30_000
 """Coefficients of a slice's forms are below this: one of `n` orbits lies on a form's zeros with probability at most n / 30000."""
 _MOST_ELEMENTS = 200

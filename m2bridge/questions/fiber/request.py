@@ -22,11 +22,11 @@ from m2bridge.questions.fiber.partners import partners
 from m2bridge.questions.fiber.ranks import draw_inputs, outputs_at
 from m2bridge.questions.point import Point
 
-_SPARE_INPUTS = 8
-_MOST_INPUTS = 400
+_SPARE_INPUTS = 8  # inputs that a script may add to the first ones
+_MOST_INPUTS = 400  # inputs at which equations are counted
 _DRAWN_POINTS = 6
 """Random points that a script may try for one that is not special."""
-_MOST_MOVES = 4
+_MOST_MOVES = 4  # see the next
 _MOST_WEIGHTS_AND_MOVES = 16
 """Whether all orbits have one dimension is asked for at most so many moves, or for so many weights and moves together."""
 

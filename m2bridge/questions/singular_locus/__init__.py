@@ -44,7 +44,7 @@ from m2bridge.questions.singular_locus.strata import CurvesAt, curves_at_strata,
 
 __all__ = ["Component", "SingularLocus", "Stratum", "singular_locus"]
 
-_MOST_STRATA_COORDINATES = 2500
+_MOST_STRATA_COORDINATES = 2500  # rows of the matrices of tangent directions
 
 
 @question(

@@ -32,7 +32,7 @@ _SHARE_FOR_COMPONENTS = 0.5
 """Of the time left, for the components modulo p."""
 _SHARE_FOR_SECOND_FIELD = 0.25
 """Of the time left, for the components over QQ, on which the certainty rests; then for a second prime."""
-_STARTING_MINORS = 8
+_STARTING_MINORS = 8  # points at which a minor is chosen
 _MOST_MINORS = 20_000
 """Of the Jacobian, beyond which the scheme is not computed where strata decide without it."""
 _METHOD = "components by ranks of the equations' Jacobian"

@@ -23,7 +23,7 @@ from m2bridge.questions import over_q
 
 _IDLE_CURVES = 12
 """Stop after this many further curves that add nothing; stopping early only weakens the bound."""
-_CHUNK = 4096
+_CHUNK = 4096  # terms of a sum of products below 2^63
 _ORDERS = range(2, 64)
 """A curve's first coefficient that does not vanish is looked for among these: from 0 a deep network moves at a high order."""
 Line = tuple[np.ndarray, np.ndarray, list[Fraction]]

@@ -15,8 +15,8 @@ import numpy as np
 from m2bridge.errors import InputError
 from m2bridge.figures.slices import Slice
 
-_ACROSS = 33
-_COARSE = 1440
+_ACROSS = 33  # points on each ruling
+_COARSE = 1440  # rulings before refinement
 _MOST_SUBDIVISIONS = 9
 """Times that a row of cells is refined."""
 
