@@ -1,4 +1,4 @@
-"""Constants: one name, one meaning."""
+"""Constants: one name, one meaning, and a sentence that says what is counted."""
 
 from __future__ import annotations
 
@@ -37,6 +37,31 @@ def numeric_constants(source: str) -> Iterator[str]:
             for name, value in zip(names, values, strict=True):
                 if isinstance(name, ast.Name) and name.id.isupper() and _is_number(value):
                     yield name.id
+
+
+def constants_without_sentence(source: str) -> Iterator[str]:
+    """Yield the names of numeric constants with neither a comment on their lines nor a string after them."""
+    statements, lines = ast.parse(source).body, source.splitlines()
+    for statement, after in zip(statements, [*statements[1:], None], strict=True):
+        own = lines[statement.lineno - 1 : statement.end_lineno]
+        described = isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant)
+        if not described and not any("#" in line for line in own):
+            yield from numeric_constants("\n".join(own))
+
+
+def test_every_constant_says_what_it_counts() -> None:
+    silent = [
+        f"{path.relative_to(PACKAGE)}: {name}"
+        for path in sorted(PACKAGE.rglob("*.py"))
+        if not path.name.startswith("checker")
+        for name in constants_without_sentence(path.read_text(encoding="utf-8"))
+    ]
+    assert not silent, "write a comment or a string beside these:\n" + "\n".join(silent)
+
+
+def test_a_silent_constant_is_seen() -> None:
+    source = 'A = 1\nB = 2  # characters\nC = 3\n"""Bytes."""\nD = "text"\n'
+    assert list(constants_without_sentence(source)) == ["A"]
 
 
 def test_the_reader_sees_every_form() -> None:
