@@ -216,7 +216,13 @@ class _SmallMap:
             equal = [set(item.acts_on) for item in known if item.group == f"S_{n}"]
             shown = set[str]().union(*(own for own in equal if own <= set(words)))
             if axes and shown != set(words) and not any(set(words) <= own for own in equal):
-                yield n, words, axes, slices_permuted(self.program, n, axes.items())
+                yield n, words, axes, slices_permuted(self.program, n, map(self._table, axes, axes.values()))
+
+    def _table(self, name: str, axis: int) -> Integers:
+        """The flat weights of an array, one row for each index on an axis."""
+        shape, part = self.parts[name]
+        entries = np.arange(part.start, part.stop).reshape(shape)
+        return np.moveaxis(entries, axis, 0).reshape(shape[axis], -1)
 
     def _swaps(self, known: Sequence[Pairs]) -> Iterator[Trial]:
         for pairs in islice(_candidates(self.program), MOST_EXCHANGES // 10):

@@ -37,7 +37,8 @@ class Tensor:
 
     `operation` is weight, fixed (an input or a constant), einsum, add, scale, power, reciprocal, exp, softmax, or opaque. A
     letter that an operand of `add` lacks is broadcast. For a weight, `entries` are the flat weights; `number` is the exponent of
-    a power or the factor of a scale; `along` are the letters that softmax sums over.
+    a power or the factor of a scale; `along` are the letters that softmax sums over; `axes` are
+    for each factor of a weight its axis, and which factor of several it is, in words.
     """
 
     operation: str
@@ -49,6 +50,12 @@ class Tensor:
     entries: np.ndarray | None = None
     name: str = ""
     along: Letters = ()
+    axes: tuple[tuple[int, str], ...] = ()
+
+    def axis_text(self, position: int) -> str:
+        """Return a weight and one of its axes in words, with the factor where the axis has several."""
+        axis, factor = self.axes[position]
+        return f"{self.name} axis {axis}{factor}"
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -253,8 +260,33 @@ class _Factoring:
         others = [other for other in self.needed[place] if other != box]
         if any(_overlap(box, other) for other in others):
             return Tensor("fixed", shape, result)
-        shown = name if not others else f"{name}[{', '.join(_range(*part) for part in box)}]"
-        return Tensor("weight", shape, result, entries=own, name=shown)
+        shown = f"{name}{self._ranges(place, box)}" if others else name
+        return Tensor("weight", shape, result, entries=own, name=shown, axes=self._axes(place, result))
+
+    def _ranges(self, place: int, box: Box) -> str:
+        """Return a box of a weight as indices on its axes."""
+        words = []
+        for axis, span in enumerate(self.factors.spans(place)):
+            factors = self.factors.of_axis(place, axis)
+            entries = np.arange(prod(factors)).reshape(factors)
+            own = entries[tuple(slice(first, first + n) for first, n in box[span.start : span.stop])].reshape(
+                -1
+            )
+            step = int(own[1] - own[0]) if len(own) > 1 else 1
+            full = len(own) == prod(factors)
+            words.append(":" if full else f"{own[0]}:{own[-1] + 1}" + (f":{step}" if step > 1 else ""))
+        while words[-1] == ":":
+            words.pop()
+        return f"[{', '.join(words)}]"
+
+    def _axes(self, place: int, positions: Letters) -> tuple[tuple[int, str], ...]:
+        """Return the axis of each factor of an instruction, and in words which factor of several it is."""
+        found = {}
+        for axis, span in enumerate(self.factors.spans(place)):
+            sizes = "x".join(map(str, self.factors.of_axis(place, axis)))
+            for number, position in enumerate(span):
+                found[position] = (axis, "" if len(span) == 1 else f" (factor {number + 1} of {sizes})")
+        return tuple(found[position] for position in positions)
 
     def _letters(self, place: int, boxes: Sequence[Box]) -> tuple[Letters, ...]:
         """Letters on the axes of the operands: those of the result are the positions of its factors."""
@@ -363,7 +395,3 @@ def _box_of_slice(factors: Shape, part: tuple[int, int, int]) -> Box | None:
 
 def _overlap(first: Box, second: Box) -> bool:
     return all(a < b + m and b < a + n for (a, n), (b, m) in zip(first, second, strict=True))
-
-
-def _range(start: int, count: int) -> str:
-    return str(start) if count == 1 else f"{start}:{start + count}"

@@ -1,8 +1,8 @@
 """Finite symmetries that are read off a program: permutations of equal slices (neurons, heads, channels), and signs of weights.
 
-A permutation of one index passes through a program when every instruction treats its axes alike: axes that an einsum, a sum or a
-product ties together are permuted together. So the axes of all instructions fall into classes, and a class in which no axis
-belongs to an input, an output or a constant, and none is cut or reshaped, carries a full symmetric group.
+A permutation of one index passes through a program when every step treats its axes alike: axes that an einsum, a sum or a
+product ties together are permuted together. So the axes of the factored program (:mod:`m2bridge.symmetry.factored`) fall into
+classes, and a class in which no axis belongs to an input, an output, a constant or an opaque step has a full symmetric group.
 
 The sign of a product is the product of the signs, and a sum keeps a sign only if its terms agree. So the program says which sets
 of weights must change their signs evenly, and the rest is linear algebra over F_2.
@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import factorial, prod
+from typing import NamedTuple
 
 import numpy as np
 
@@ -22,15 +23,15 @@ from m2bridge.families.symmetries import SignedPermutation
 from m2bridge.programs.arithmetics import ObjectArithmetic, object_array
 from m2bridge.programs.instructions import flat_parts
 from m2bridge.programs.points import Integers
-from m2bridge.programs.program import Instruction, Program
+from m2bridge.programs.program import Program
 from m2bridge.programs.run import Lettered, evaluate
+from m2bridge.symmetry.axis_groups import entries_of
+from m2bridge.symmetry.factored import factored
 from m2bridge.symmetry.names import entry_name, slice_name
+from m2bridge.symmetry.tori import index_spaces
 
 MOST_SIGNED_WEIGHTS = 2000
 """A network with more weights is not searched: the masks of its entries would take more than a few seconds."""
-
-Axis = tuple[int, int]
-"""An instruction and an axis of its result."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,74 +51,37 @@ def symmetric_group(n: int, acts_on: Sequence[str]) -> FiniteSymmetry:
 # -- permutations -------------------------------------------------------------
 
 
+class PermutedAxis(NamedTuple):
+    """An axis of a weight, or a factor of one: the name, the axis, its text, and the flat weights with that index first."""
+
+    name: str
+    axis: int
+    text: str
+    entries: Integers
+
+
 def permutations(program: Program) -> list[FiniteSymmetry]:
-    """Symmetric groups that permute equal slices."""
-    return [
-        symmetric_group(n, [f"{name} axis {k}" for name, k in axes]) for n, axes in permuted_axes(program)
-    ]
+    """Return symmetric groups that permute equal slices."""
+    return [symmetric_group(n, [axis.text for axis in axes]) for n, axes in permuted_axes(program)]
 
 
-def permuted_axes(program: Program) -> list[tuple[int, list[tuple[str, int]]]]:
-    """Axes of weights along which one permutation of all of them changes no output: their length, and which they are."""
-    parents: dict[Axis, Axis] = {}
-
-    def root(axis: Axis) -> Axis:
-        while parents.setdefault(axis, axis) != axis:
-            axis = parents[axis]
-        return axis
-
-    pinned: set[Axis] = set()
-    outputs = {k for _, k in program.outputs}
-    for place, item in enumerate(program.instructions):
-        if item.operation in ("input", "constant") or place in outputs:
-            pinned.update((place, k) for k in range(len(item.shape)))
-        ties, held = _ties(program, place, item)
-        pinned.update(held)
-        for a, b in ties:
-            parents[root(a)] = root(b)
-    classes: dict[Axis, list[tuple[str, int]]] = {}
-    lengths: dict[Axis, int] = {}
-    for name, place in program.weights.items():
-        for k, n in enumerate(program.instructions[place].shape):
-            if n > 1:
-                classes.setdefault(root((place, k)), []).append((name, k))
-                lengths[root((place, k))] = n
-    fixed = {root(axis) for axis in pinned}
-    return [(lengths[axis], axes) for axis, axes in classes.items() if axis not in fixed]
-
-
-def _ties(program: Program, place: int, item: Instruction) -> tuple[list[tuple[Axis, Axis]], list[Axis]]:  # noqa: C901 -- one case for each instruction
-    """Axes that are permuted together in one instruction, and axes that it does not let be permuted."""
-    shapes = [program.instructions[k].shape for k in item.operands]
-    axes = [[(k, a) for a in range(len(shape))] for k, shape in zip(item.operands, shapes, strict=True)]
-    own = [(place, a) for a in range(len(item.shape))]
-    if item.operation == "einsum":
-        terms, result = item.constants
-        by_letter: dict[str, list[Axis]] = {}
-        for term, part in (*zip(terms, axes, strict=True), (result, own)):
-            for letter, axis in zip(term, part, strict=True):
-                by_letter.setdefault(letter, []).append(axis)
-        return [(same[0], other) for same in by_letter.values() for other in same[1:]], []
-    if item.operation in ("add", "multiply"):
-        ties: list[tuple[Axis, Axis]] = []
-        for shape, part in zip(shapes, axes, strict=True):
-            shift = len(item.shape) - len(shape)
-            for a, axis in enumerate(part):
-                if shape[a] == item.shape[a + shift]:
-                    ties.append((axis, own[a + shift]))
-        return ties, []
-    if item.operation in ("scale", "power", "exp", "reciprocal", "softmax"):
-        return list(zip(axes[0], own, strict=True)), []
-    if item.operation == "slice":
-        kept = [c == (0, n, 1) for c, n in zip(item.constants, shapes[0], strict=True)]
-        ties = [(a, b) for a, b, keep in zip(axes[0], own, kept, strict=True) if keep]
-        return ties, [x for a, b, keep in zip(axes[0], own, kept, strict=True) if not keep for x in (a, b)]
-    if item.operation == "reshape":
-        before = [axis for axis, n in zip(axes[0], shapes[0], strict=True) if n > 1]
-        after = [axis for axis, n in zip(own, item.shape, strict=True) if n > 1]
-        if [n for n in shapes[0] if n > 1] == [n for n in item.shape if n > 1]:
-            return list(zip(before, after, strict=True)), []
-    return [], [axis for part in (*axes, own) for axis in part] if item.operands else []
+def permuted_axes(program: Program) -> list[tuple[int, list[PermutedAxis]]]:
+    """List axes of weights along which one permutation of all of them changes no output: their length, and which they are."""
+    steps = factored(program)
+    sets = index_spaces(steps)
+    pinned = [(k, (a,)) for k in steps.outputs for a in range(len(steps.tensors[k].shape))]
+    classes: dict[object, list[PermutedAxis]] = {}
+    for place, item in enumerate(steps.tensors):
+        if item.operation in ("fixed", "opaque"):
+            kept = set(item.result).intersection(*item.letters) if item.operands else set()
+            for k, letters in ((place, item.result), *zip(item.operands, item.letters, strict=True)):
+                pinned += [(k, (a,)) for a, letter in enumerate(letters) if letter not in kept]
+        for a, n in enumerate(item.shape if item.operation == "weight" else ()):
+            entries = np.moveaxis(entries_of(item), a, 0).reshape(n, -1)
+            found = PermutedAxis(item.name.split("[")[0], item.axes[a][0], item.axis_text(a), entries)
+            classes.setdefault(sets.root((place, (a,))), []).append(found)
+    fixed = {sets.root(axis) for axis in pinned}
+    return [(len(axes[0].entries), axes) for space, axes in classes.items() if space not in fixed]
 
 
 # -- signs -----------------------------------------------------------------------------------------------
@@ -173,28 +137,31 @@ def finite_group(
     return permuting_elements(program, permuted_axes(program), [*signs, *more], most=most)
 
 
-def slices_permuted(program: Program, n: int, axes: Iterable[tuple[str, int]]) -> list[Integers]:
-    """Where flat weights come from when n slices along axes are permuted together: by a swap and a turn, which generate all."""
-    found, along = [], list(axes)
+def slices_permuted(program: Program, n: int, tables: Iterable[Integers]) -> list[Integers]:
+    """Where flat weights come from when n slices are permuted together: by a swap and a turn, which generate all.
+
+    Each of the `tables` has n rows of flat weights, the slices along one axis.
+    """
+    found, along = [], list(tables)
     for moved in ([1, 0, *range(2, n)], [*range(1, n), 0])[: n - 1]:
         order = np.arange(program.parameter_count)
-        for name, shape, part in flat_parts(program.parameters):
-            for axis in (k for other, k in along if other == name):
-                order[part] = np.take(order[part].reshape(shape), moved, axis=axis).reshape(-1)
+        for table in along:
+            order[table] = order[table[moved]]
         found.append(order)
     return found
 
 
 def permuting_elements(
     program: Program,
-    permuted: Iterable[tuple[int, list[tuple[str, int]]]],
+    permuted: Iterable[tuple[int, list[PermutedAxis]]],
     more: Sequence[SignedPermutation] = (),
     *,
     most: int,
 ) -> tuple[SignedPermutation, ...]:
     """Elements of the group that permutations along axes, and more generators, generate: the identity first, at most so many."""
     size, plus = program.parameter_count, (1,) * program.parameter_count
-    orders = [order for n, axes in permuted for order in slices_permuted(program, n, axes)]
+    tables = [(n, [axis.entries for axis in axes]) for n, axes in permuted]
+    orders = [order for n, own in tables for order in slices_permuted(program, n, own)]
     generators = [*more, *(SignedPermutation(tuple(order.tolist()), plus) for order in orders)]
     found = [SignedPermutation(tuple(range(size)), plus)]
     for element in found:

@@ -13,6 +13,7 @@ from m2bridge.linear.primes import LARGE_PRIME
 from m2bridge.programs.points import integers
 from m2bridge.programs.program import Program
 from m2bridge.symmetry.fields import jacobian_at, product_mod
+from m2bridge.symmetry.finite import permutations
 from m2bridge.symmetry.structure import Structure, structural_rank, structure
 from tests.networks import NETWORKS
 
@@ -126,3 +127,10 @@ def test_rank_is_that_of_all_fields() -> None:
     point = integers(0, 1, program.parameter_count, P)
     rows = np.stack([field.at(point, P) for field in structure(program).fields()])
     assert structure(program).rank(point, P) == rank_mod(rows, P)
+
+
+def test_heads_and_channels_are_permuted_through_reshapes() -> None:
+    heads = permutations(USER["attention with heads"].program)
+    assert any(item.order == 2 and len(item.acts_on) == 7 for item in heads)  # Q, K, V, O and three biases
+    channels = permutations(USER["convolution"].program)
+    assert sorted(item.order for item in channels) == [2, 6]

@@ -23,7 +23,7 @@ from m2bridge.questions import over_q
 from m2bridge.questions.kernel import Context
 from m2bridge.questions.point import Point, fractions_of, rank_prime
 from m2bridge.symmetry.exchanges import exchanged_variables
-from m2bridge.symmetry.finite import finite_group, permuted_axes, permuting_elements
+from m2bridge.symmetry.finite import PermutedAxis, finite_group, permuted_axes, permuting_elements
 from m2bridge.symmetry.search import Search
 
 _MOST_PERMUTATIONS = 24  # elements, all of those of four neurons
@@ -173,7 +173,7 @@ def finite_symmetries(model: Model) -> tuple[SignedPermutation, ...]:
     return permuting_elements(model.program, _permuted(model), most=_MOST_PERMUTATIONS)
 
 
-def _permuted(model: Model) -> list[tuple[int, list[tuple[str, int]]]]:
+def _permuted(model: Model) -> list[tuple[int, list[PermutedAxis]]]:
     """Axes of weights along which slices are permuted by no connected group: how many slices, and which axes."""
     if model.knowledge.searched is not None:
         return []
@@ -185,7 +185,11 @@ def _permuted(model: Model) -> list[tuple[int, list[tuple[str, int]]]]:
         for k, label in enumerate(labels)
         if label in (1, -1)
     }
-    return [(n, axes) for n, axes in permuted_axes(model.program) if not moved & set(axes)]
+    return [
+        (n, axes)
+        for n, axes in permuted_axes(model.program)
+        if not moved & {(axis.name, axis.axis) for axis in axes}
+    ]
 
 
 def why_so_many(model: Model, orbits: int) -> str:
@@ -200,9 +204,9 @@ def why_so_many(model: Model, orbits: int) -> str:
     return f", related by {words}" if lengths else ""
 
 
-def _summands(model: Model, permuted: list[tuple[int, list[tuple[str, int]]]]) -> str:
+def _summands(model: Model, permuted: list[tuple[int, list[PermutedAxis]]]) -> str:
     """What is permuted; matrices behind a further axis are those of heads."""
     if model.input_shape is None:
         return "summands"
-    heads = any(len(model.parameters[name]) > 2 for _, axes in permuted for name, _ in axes)
+    heads = any(len(model.parameters[axis.name]) > 2 for _, axes in permuted for axis in axes)
     return "heads" if heads else "hidden neurons"
