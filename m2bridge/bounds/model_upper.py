@@ -38,6 +38,7 @@ from m2bridge.families.symbolic import symbolic_map
 from m2bridge.linear.modular import rank_mod, rank_over_q
 from m2bridge.programs.points import WEIGHTS, Held
 from m2bridge.programs.program import Program, degrees
+from m2bridge.symmetry.fields import VectorField
 from m2bridge.symmetry.structure import structural_rank, structure
 
 MOST_SYMMETRY_ENTRIES = 10_000_000  # entries of the matrix of all generators at a point
@@ -247,15 +248,23 @@ def structural_bound(model: Model, *, p: int, seed: int) -> ModelBound:
     return ModelBound(evidence, _structural_argument(program, p, seed))
 
 
-def _structural_argument(program: Program, p: int, seed: int) -> Argument | None:
-    """Name the vector fields and the point at which they have the needed rank; None if there are too many."""
-    fields: list[list[Any]] = []
+def listed_fields(program: Program) -> list[VectorField]:
+    """List the vector fields by structure; none if they have too many terms."""
+    fields: list[VectorField] = []
     terms = 0
     for field in structure(program).fields():
         terms += len(field.terms)
         if terms > MOST_FIELD_TERMS:
-            return None
-        fields.append(field.document)
+            return []
+        fields.append(field)
+    return fields
+
+
+def _structural_argument(program: Program, p: int, seed: int) -> Argument | None:
+    """Name the vector fields and the point at which they have the needed rank; None if there are too many."""
+    fields = [field.document for field in listed_fields(program)]
+    if not fields:
+        return None
     point = {"seed": seed, "stream": WEIGHTS, "fixed": []}
     return {"kind": "fields", "groups": [], "fields": fields, "prime": p, "weights": point}
 

@@ -133,7 +133,7 @@ QUESTIONS = {
     ),
     "symmetries": (
         "symmetries",
-        "Symmetries of a polynomial network: found in its program, verified as identities, and named.",
+        "Symmetries of a network: groups by the structure of its program, and vector fields that are verified.",
     ),
 }
 """The questions of this package: by name, the module here that declares it, and what it asks. A test compares the table with the

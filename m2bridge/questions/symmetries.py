@@ -7,35 +7,41 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar
 
+from m2bridge.bounds.model_upper import listed_fields, structural_bound
 from m2bridge.bounds.program_upper import UpperBounds
+from m2bridge.bounds.searched import MOST_SEARCHED_WEIGHTS
+from m2bridge.bounds.upper_bound import UpperBound
 from m2bridge.certainty import Certainty
 from m2bridge.certificates.points import symmetry_certificates
-from m2bridge.errors import InputError, NotPolynomialError
+from m2bridge.errors import InputError
 from m2bridge.evidence import Evidence, Value
 from m2bridge.families import Model
 from m2bridge.families.polynomial_map import in_variables, variables_in
 from m2bridge.linear.primes import LARGE_PRIME, given_numbers, prime_for
-from m2bridge.programs.ranks import generic_rank
+from m2bridge.programs.ranks import GenericRank, generic_rank
 from m2bridge.programs.work import OF_SYMMETRIES, WorkBudget
 from m2bridge.questions.kernel import Context, Option, question
 from m2bridge.results import Result, register_result
 from m2bridge.symmetry.exchanges import exchanged_variables, exchanges, groups_of_swaps
-from m2bridge.symmetry.fields import VectorField, in_span
+from m2bridge.symmetry.fields import VectorField, each_in_span, in_span
 from m2bridge.symmetry.finite import FiniteSymmetry, permutations, signs
 from m2bridge.symmetry.names import declared_fields, field_name, known_fields
 from m2bridge.symmetry.search import Search
+from m2bridge.symmetry.structure import structure
 from m2bridge.views import View, cut
 
 HIGHEST_FIELD_DEGREE = 3
 """The largest degree of vector fields that a user may ask for."""
 _MOST_SHOWN_FIELDS = 24  # vector fields that are printed
+_MOST_SHOWN_SIGNS = 6  # changes of signs that are printed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundField:
     """A verified vector field: ``[i, c, [[j, e], ...]]`` moves flat weight i by c times the monomial.
 
-    `name` is None where it is none that people know; `new` says that it is no combination of the model's known symmetries.
+    `name` is None where it is none that people know; `new` says that it is no combination of the model's known
+    symmetries, `grouped` that it is one of the groups by structure.
     """
 
     degree: int
@@ -43,6 +49,7 @@ class FoundField:
     name: str | None
     verified: bool
     new: bool
+    grouped: bool = False
 
     def written(self, variables: Sequence[str] = ()) -> str:
         """How the field moves the variables, or the flattened weights w0, w1, ...: ``dw0 = 2*w2, dw2 = w1^2-w0``."""
@@ -57,6 +64,16 @@ class FoundField:
             sign = "-" if c < 0 else "+" if i in moved else ""
             moved[i] = moved.get(i, "") + sign + "*".join([*number, *factors])
         return ", ".join(f"d{name(i)} = {text}" for i, text in moved.items())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SymmetryGroup:
+    """A group that follows from the structure of the program: its name, its dimension, the weights that it moves, and a text."""
+
+    name: str
+    dim: int
+    acts_on: tuple[str, ...]
+    text: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,14 +102,16 @@ class Symmetries(Result):
     searched_degree: all fields up to this degree were searched; 0 if not all linear ones were.
     upper_bound: a proved upper bound of the dimension of the image, from these fields and the compositions of the program.
     explains_fiber: whether the generic fiber has the dimension of the orbits.
-    fields, finite: what was found. known, declared: what the model and the user name.
+    groups: symmetries that follow from the structure of the program.
+    fields, finite: verified vector fields (none if they are too many to be listed) and finite groups.
+    known, declared: what the model and the user name.
     unverified: fields found modulo p whose identity was out of reach.
     complete: whether all fields up to the degree that was asked for were searched, as far as needed to explain the fiber.
     certificate: the identity of each field and, where the bounds meet, the dimension, for `m2bridge check`.
     """
 
     ANALYSIS: ClassVar[str] = "symmetries"
-    VERSION: ClassVar[int] = 3
+    VERSION: ClassVar[int] = 4
     HEADLINE: ClassVar[tuple[str, ...]] = ("symmetry_dim", "generic_fiber_dim")
 
     parameters: int
@@ -102,6 +121,7 @@ class Symmetries(Result):
     searched_degree: int
     upper_bound: int
     explains_fiber: bool
+    groups: tuple[SymmetryGroup, ...]
     fields: tuple[FoundField, ...]
     finite: tuple[FiniteSymmetry, ...]
     known: tuple[NamedSymmetry, ...]
@@ -131,12 +151,21 @@ class Symmetries(Result):
         ]
         names = variables_in(self.model)
         fields = [
-            ("new field" if f.new else "field", f.name or cut(f.written(names), 160)) for f in self.fields
+            ("new field" if f.new else "field", f.name or cut(f.written(names), 160))
+            for f in self.fields
+            if not f.grouped
         ]
-        groups = [("finite", f"{group.group} on {', '.join(group.acts_on)}") for group in self.finite]
-        for found in (fields, groups):
-            left = len(found) - _MOST_SHOWN_FIELDS
-            facts += found[:_MOST_SHOWN_FIELDS]
+        facts += [("group", group.text) for group in self.groups]
+        finite = [("finite", f"{group.group} on {', '.join(group.acts_on)}") for group in self.finite]
+        signs = [fact for fact, group in zip(finite, self.finite, strict=True) if group.group == "sign"]
+        finite = [fact for fact in finite if fact not in signs]
+        for found, most in (
+            (fields, _MOST_SHOWN_FIELDS),
+            (finite, _MOST_SHOWN_FIELDS),
+            (signs, _MOST_SHOWN_SIGNS),
+        ):
+            left = len(found) - most
+            facts += found[:most]
             facts += [("", f"and {left} more (see --json)")] if left > 0 else []
         for item in (*self.known, *self.declared):
             again = {True: "; also found by the search", False: "; not found by the search", None: ""}[
@@ -188,7 +217,7 @@ def _read_declared(text: str) -> list[Mapping[str, Any]]:
 
 
 @question(
-    asks="Symmetries of a polynomial network: found in its program, verified as identities, and named.",
+    asks="Symmetries of a network: groups by the structure of its program, and vector fields that are verified.",
     quantities={
         "symmetry_dim": "the dimension of the generic orbits of the verified symmetries",
         "generic_fiber_dim": "the dimension of the generic fiber",
@@ -208,9 +237,11 @@ def symmetries(
         Option("User-declared symmetries to verify, as JSON.", read=_read_declared),
     ] = None,
 ) -> Symmetries:
-    """Vector fields of degree at most `degree` and finite groups that leave a polynomial network's function as it is.
+    """Find groups and vector fields on the weights that leave a network's function as it is.
 
-    Fields are searched degree by degree until the generic fiber is explained. What is `declared` is verified, never believed:
+    Groups follow from the structure of the program, at any width. In polynomial networks with at most 1,500 weights vector fields
+    of degree at most `degree` are searched too, degree by degree until the generic fiber is explained. What is
+    `declared` is verified, never believed:
     groups and fields as certificates write them, ``{"group": "gl", "size": 2, "axes": {"Q": [1, 0], "K": [-1, 0]}}`` or
     ``{"field": [[0, 1, [[0, 1]]]]}``.
 
@@ -224,76 +255,38 @@ def symmetries(
         raise InputError(
             f"the degree of fields is at most {HIGHEST_FIELD_DEGREE}, not {degree}", argument="degree"
         )
-    program = model.free.program
-    if not program.polynomial:
-        raise NotPolynomialError(f"{model}: symmetries are searched for polynomial networks")
-    seed = context.seed
+    program, seed = model.free.program, context.seed
     p = prime_for(given_numbers(model), chosen=context.prime, default=LARGE_PRIME)
     if p < 2 * program.parameter_count:
         raise InputError(f"the prime {p} is too small: most points over F_{p} are special", argument="prime")
     minor = generic_rank(program, p=p, seed=seed)
+    if program.polynomial and program.parameter_count <= MOST_SEARCHED_WEIGHTS:
+        stated = declared if declared is not None else model.user.declared
+        found = _searched(context, model, minor, degree=degree, declared=stated)
+    else:
+        found = _by_structure(model, minor, seed=seed)
     rank, corank = minor.rank, program.parameter_count - minor.rank
-    context.report_progress(
-        f"searching fields of degree up to {degree}; the generic fiber has dimension {corank}"
-    )
-    found = Search(
-        program,
-        p=p,
-        seed=seed,
-        work=WorkBudget(OF_SYMMETRIES, context.clock.check),
-        corank=corank,
-        all_affine=True,
-    )
-    searched = 0
-    stated = _declared(model, found, declared if declared is not None else model.user.declared)
-    with context.keep_partial("the search for vector fields"):
-        for highest in range(1, degree + 1):
-            context.clock.check()
-            found.run(highest, first=highest)
-            searched = highest if found.complete else searched
-    found.complete = found.complete and context.limit is None
-    bounds = UpperBounds(p=p, seed=seed, work=WorkBudget(0.0))
-    with context.keep_partial("compositions of the program"):
-        context.clock.check()
-        bounds = UpperBounds(p=p, seed=seed, work=WorkBudget(OF_SYMMETRIES, context.clock.check))
-        bounds.best(program, found.fields, rank)
-    bound = bounds.best(program, found.fields, rank)
-    fields = list(found.fields)
-    known = known_fields(model.free)
-    finite = (*permutations(program), *signs(program))
-    affine = [field for field in fields if field.degree <= 1]
-
-    exact = found.explains_fiber or (found.complete and not found.unverified)
-
-    def named(text: str | None) -> str | None:
-        return None if text is None else in_variables(model.spec, text)
-
-    context.add_evidence(*_evidence(found.rank, rank, bound.value, program.parameter_count, bound.method, p))
+    bound, explains = found.bound, found.rank == corank
+    exact = explains or (found.complete and not found.unverified)
+    proved = minor.heuristic is None and (explains or bound.value == rank)
+    context.add_evidence(*_evidence(found.rank, minor, bound, program.parameter_count))
     return context.build_result(
         Symmetries,
         model=model.spec,
         options={"prime": p, "degree": degree},
-        certainty=Certainty.PROVED if found.explains_fiber or bound.value == rank else Certainty.PROBABLE,
+        certainty=Certainty.PROVED if proved else Certainty.PROBABLE,
         parameters=program.parameter_count,
         generic_fiber_dim=corank,
         symmetry_dim=found.rank if exact else None,
         symmetry_lower_bound=found.rank,
-        searched_degree=searched,
+        searched_degree=found.searched_degree,
         upper_bound=bound.value,
-        explains_fiber=found.explains_fiber,
-        fields=tuple(
-            FoundField(
-                degree=field.degree,
-                coefficients=tuple(field.document),
-                name=named(field_name(program, field)),
-                verified=True,
-                new=not in_span(field, [item for _, item in known], p),
-            )
-            for field in fields
-        ),
-        finite=_in_words(model, (*finite, *exchanges(program, finite, p=p))),
-        known=_known(known, affine, found),
-        declared=stated,
+        explains_fiber=explains,
+        groups=_groups(model),
+        fields=_described(model, found.fields, p),
+        finite=_in_words(model, found.finite),
+        known=found.known,
+        declared=found.declared,
         unverified=found.unverified,
         complete=found.complete,
         statement=_statement(
@@ -301,12 +294,129 @@ def symmetries(
             corank,
             program.parameter_count,
             degree,
-            searched=searched,
-            proved=bound.value == rank,
+            searched=found.searched_degree,
+            proved=proved,
         ),
         certificate=symmetry_certificates(
-            model, [field.document for field in fields], minor, bound.argument, bound.value
+            model, [field.document for field in found.fields], minor, bound.argument, bound.value
         ),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Found:
+    """What was found: verified fields and their rank, finite groups, and the best upper bound of the dimension."""
+
+    fields: Sequence[VectorField]
+    rank: int
+    finite: Sequence[FiniteSymmetry]
+    bound: UpperBound
+    searched_degree: int = 0
+    complete: bool = False
+    unverified: int = 0
+    known: tuple[NamedSymmetry, ...] = ()
+    declared: tuple[NamedSymmetry, ...] = ()
+
+
+def _by_structure(model: Model, minor: GenericRank, *, seed: int) -> _Found:
+    """Take the symmetries by structure alone, for large or analytic programs."""
+    program = model.free.program
+    bound = structural_bound(model, p=minor.p, seed=seed)
+    fields = listed_fields(program)
+    known = known_fields(model.free)
+    shown = (
+        each_in_span([field for _, field in known], fields, minor.p)
+        if known and fields
+        else [False] * len(known)
+    )
+    verdicts: dict[str, bool] = {}
+    for (name, _), inside in zip(known, shown, strict=True):
+        verdicts[name] = verdicts.get(name, True) and inside
+    return _Found(
+        fields=fields,
+        rank=program.parameter_count - bound.value,
+        finite=[*permutations(program), *signs(program)],
+        bound=UpperBound(value=bound.value, method=bound.evidence.method, argument=bound.argument),
+        known=tuple(
+            NamedSymmetry(name=name, verified=inside or None, found=inside)
+            for name, inside in verdicts.items()
+        ),
+    )
+
+
+def _searched(
+    context: Context, model: Model, minor: GenericRank, *, degree: int, declared: Sequence[Mapping[str, Any]]
+) -> _Found:
+    """Search vector fields degree by degree, add those by structure, and bound the dimension by compositions too."""
+    program, seed, p = model.free.program, context.seed, minor.p
+    corank = program.parameter_count - minor.rank
+    context.report_progress(
+        f"searching fields of degree up to {degree}; the generic fiber has dimension {corank}"
+    )
+    work = WorkBudget(OF_SYMMETRIES, context.clock.check)
+    search = Search(program, p=p, seed=seed, work=work, corank=corank, all_affine=True)
+    stated, searched = _declared(model, search, declared), 0
+    with context.keep_partial("the search for vector fields"):
+        for highest in range(1, degree + 1):
+            context.clock.check()
+            search.run(highest, first=highest)
+            searched = highest if search.complete else searched
+    for field in () if search.explains_fiber else structure(program).fields():
+        search.add_verified(field)
+    bounds = UpperBounds(p=p, seed=seed, work=WorkBudget(0.0))
+    with context.keep_partial("compositions of the program"):
+        context.clock.check()
+        bounds = UpperBounds(p=p, seed=seed, work=WorkBudget(OF_SYMMETRIES, context.clock.check))
+        bounds.best(program, search.fields, minor.rank)
+    finite = (*permutations(program), *signs(program))
+    affine = [field for field in search.fields if field.degree <= 1]
+    return _Found(
+        fields=list(search.fields),
+        rank=search.rank,
+        finite=[*finite, *exchanges(program, finite, p=p)],
+        bound=bounds.best(program, search.fields, minor.rank),
+        searched_degree=searched,
+        complete=search.complete and context.limit is None,
+        unverified=search.unverified,
+        known=_known(known_fields(model.free), affine, search),
+        declared=stated,
+    )
+
+
+def _groups(model: Model) -> tuple[SymmetryGroup, ...]:
+    """The symmetries by structure, as groups."""
+    found = structure(model.free.program)
+    groups = [
+        SymmetryGroup(
+            name=item.name, dim=item.dim, acts_on=item.moved, text=in_variables(model.spec, item.text)
+        )
+        for item in found.families
+    ]
+    if found.unused:
+        count = len(found.unused)
+        groups.append(
+            SymmetryGroup(name=f"R^{count}", dim=count, acts_on=(), text=f"{count} weights are not used")
+        )
+    return tuple(groups)
+
+
+def _described(model: Model, fields: Sequence[VectorField], p: int) -> tuple[FoundField, ...]:
+    """The fields with their names, and whether groups of the model or by structure contain them."""
+    program = model.free.program
+    known = [field for _, field in known_fields(model.free)]
+    grouped = each_in_span(fields, listed_fields(program), p)
+    shown = each_in_span(fields, known, p)
+    names = [field_name(program, field) for field in fields]
+    return tuple(
+        FoundField(
+            degree=field.degree,
+            coefficients=tuple(field.document),
+            name=None if name is None else in_variables(model.spec, name),
+            verified=True,
+            new=not old,
+            grouped=inside,
+        )
+        for field, name, old, inside in zip(fields, names, shown, grouped, strict=True)
     )
 
 
@@ -344,62 +454,21 @@ def _known(
     return tuple(found)
 
 
-def _evidence(
-    orbits: int, rank: int, upper: int, parameters: int, method: str, p: int
-) -> tuple[Evidence, ...]:
+def _evidence(orbits: int, minor: GenericRank, bound: UpperBound, parameters: int) -> tuple[Evidence, ...]:
+    """The bounds of orbits, image and fiber from both sides; those by the Jacobian are proved unless its rank is heuristic."""
     fields, jacobian = "rank of verified vector fields at a point", "weights minus the rank of the Jacobian"
     point = "Jacobian rank at a random integer point"
-    over: dict[str, Any] = {"prime": p, "scope": "generic"}
+    over: dict[str, Any] = {"prime": minor.p, "scope": "generic"}
+    found = over | {"certainty": Certainty.PROVED, "ancestry": "program"}
+    by_rank = over | {"certainty": Certainty.PROVED if minor.heuristic is None else Certainty.PROBABLE}
+    left, corank = parameters - bound.value, parameters - minor.rank
     return (
-        Evidence(
-            "symmetry_dim",
-            orbits,
-            "found",
-            fields,
-            certainty=Certainty.PROVED,
-            relation=">=",
-            ancestry="program",
-            **over,
-        ),
-        Evidence(
-            "symmetry_dim",
-            parameters - rank,
-            "modular",
-            jacobian,
-            certainty=Certainty.PROVED,
-            relation="<=",
-            **over,
-        ),
-        Evidence("image_dim", rank, "modular", point, certainty=Certainty.PROVED, relation=">=", **over),
-        Evidence(
-            "image_dim",
-            upper,
-            "found",
-            method,
-            certainty=Certainty.PROVED,
-            relation="<=",
-            ancestry="program",
-            **over,
-        ),
-        Evidence(
-            "generic_fiber_dim",
-            parameters - rank,
-            "modular",
-            jacobian,
-            certainty=Certainty.PROVED,
-            relation="<=",
-            **over,
-        ),
-        Evidence(
-            "generic_fiber_dim",
-            parameters - upper,
-            "found",
-            method,
-            certainty=Certainty.PROVED,
-            relation=">=",
-            ancestry="program",
-            **over,
-        ),
+        Evidence("symmetry_dim", orbits, "found", fields, relation=">=", **found),
+        Evidence("symmetry_dim", corank, "modular", jacobian, relation="<=", **by_rank),
+        Evidence("image_dim", minor.rank, "modular", point, relation=">=", **by_rank),
+        Evidence("image_dim", bound.value, "found", bound.method, relation="<=", **found),
+        Evidence("generic_fiber_dim", corank, "modular", jacobian, relation="<=", **by_rank),
+        Evidence("generic_fiber_dim", left, "found", bound.method, relation=">=", **found),
     )
 
 

@@ -67,6 +67,20 @@ class AxisGroup:
         return tuple(dict.fromkeys(action.name for action in self.actions))
 
     @property
+    def text(self) -> str:
+        """The group in words: ``GL(4) for each of 2 blocks (heads): Q, K``."""
+        moved = " and ".join([", ".join(self.moved[:-1]), self.moved[-1]] if self.moved[1:] else self.moved)
+        if self.kind == "torus":
+            powers = ", ".join(
+                f"{a.name} by s" + (f"^{a.label}" if a.label != 1 else "") for a in self.actions
+            )
+            return f"{self.size} scaling{'s' if self.size > 1 else ''}: {powers}"
+        blocks = f" for each of {self.copies} blocks (heads)" if self.copies > 1 else ""
+        return (
+            f"{self.kind.upper()}({self.size}){blocks} {'on' if len(self.moved) == 1 else 'between'} {moved}"
+        )
+
+    @property
     def name(self) -> str:
         """The group, as ``GL(4)^2``."""
         if self.kind == "torus":

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from m2bridge.linear.modular import rank_mod
+from m2bridge.linear.modular import echelon_mod
 from m2bridge.linear.residues import Mod, field_of, rational
 from m2bridge.programs.arithmetics import PrimeFieldArithmetic
 from m2bridge.programs.instructions import flat_parts
@@ -153,8 +153,17 @@ def small_integers(row: Sequence[int] | Integers, p: int) -> list[int] | None:
 
 def in_span(field: VectorField, others: Sequence[VectorField], p: int) -> bool:
     """Whether a field is a combination of others with constant coefficients, modulo p."""
-    table = _coefficients([*others, field], p)
-    return rank_mod(table, p) == (rank_mod(table[:-1], p) if others else 0)
+    return each_in_span([field], others, p)[0]
+
+
+def each_in_span(fields: Sequence[VectorField], others: Sequence[VectorField], p: int) -> list[bool]:
+    """For each field whether it is a combination of others with constant coefficients, modulo p."""
+    table = _coefficients([*others, *fields], p)
+    rows = table[len(others) :]
+    if others:
+        reduced, pivots = echelon_mod(table[: len(others)], p)
+        rows = (rows - product_mod(rows[:, pivots], reduced[: len(pivots)], p)) % p
+    return [not row.any() for row in rows]
 
 
 def _coefficients(fields: Sequence[VectorField], p: int) -> Integers:

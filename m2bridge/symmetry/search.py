@@ -174,6 +174,15 @@ class Search:
             self.rank = raised
         return verdict
 
+    def add_verified(self, field: VectorField) -> None:
+        """Keep a field that is known to be a symmetry if it makes orbits larger."""
+        value = field.at(self.point, self.p)
+        raised = rank_mod(np.stack([*self._values, value]), self.p)
+        if raised > self.rank:
+            self.fields[field] = frozenset()
+            self._values.append(value)
+            self.rank = raised
+
     # -- the parts ----------------------------------------------------------------------------------------
 
     def _parts(self, degree: int, least: int = 0) -> Iterator[Unknowns]:

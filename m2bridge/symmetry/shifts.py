@@ -58,6 +58,18 @@ class Shift:
         """The names of the weights that move."""
         return tuple(self.program.tensors[k].name for k in (self.weight, *(k for k, _ in self.answers)))
 
+    @property
+    def name(self) -> str:
+        return f"R^{self.dim}"
+
+    @property
+    def text(self) -> str:
+        """The shift in words."""
+        first, *others = self.moved
+        return f"shift of {first}, " + (
+            f"undone by {', '.join(others)}" if others else "which changes nothing"
+        )
+
     def entries(self) -> list[np.ndarray]:
         """Return the flat weights that move, for each weight."""
         return [entries_of(self.program.tensors[k]) for k in (self.weight, *(k for k, _ in self.answers))]

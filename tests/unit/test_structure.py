@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import m2bridge
 from m2bridge import from_callable
 from m2bridge.bounds.model_upper import symmetry_rank
 from m2bridge.families import parse_spec
@@ -134,3 +135,16 @@ def test_heads_and_channels_are_permuted_through_reshapes() -> None:
     assert any(item.order == 2 and len(item.acts_on) == 7 for item in heads)  # Q, K, V, O and three biases
     channels = permutations(USER["convolution"].program)
     assert sorted(item.order for item in channels) == [2, 6]
+
+
+def test_symmetries_of_softmax_attention_are_groups() -> None:
+    found = m2bridge.symmetries("softmax(d=[2,2],a=2,t=2)")
+    assert [(group.name, group.acts_on) for group in found.groups] == [("GL(2)", ("Q1", "K1"))]
+    assert (found.symmetry_dim, found.explains_fiber, found.certainty.value) == (4, True, "proved")
+
+
+def test_symmetries_of_a_wide_network_are_few_groups() -> None:
+    found = m2bridge.symmetries("mlp(widths=[40,40,4],r=2,bias=true)")
+    assert [(group.name, group.dim) for group in found.groups] == [("GL(1)^40", 40)]
+    assert found.explains_fiber
+    assert len([key for key, _ in found.view().facts if key in ("group", "field", "new field")]) == 1

@@ -11,7 +11,7 @@ import pytest
 
 import m2bridge
 from m2bridge.cli import main
-from m2bridge.errors import InputError, NotPolynomialError
+from m2bridge.errors import InputError
 from m2bridge.families.user_network import from_callable
 from m2bridge.questions.symmetries import FoundField
 from m2bridge.records import load, save
@@ -62,7 +62,7 @@ def test_a_fiber_that_is_not_explained_is_said_to_be() -> None:
     assert "not explained" in found.statement
 
 
-@pytest.mark.parametrize(("most", "searched", "at_least"), [(5, 0, 0), (200, 1, 3), (10_000, 2, None)])
+@pytest.mark.parametrize(("most", "searched", "at_least"), [(5, 0, 3), (200, 1, 3), (10_000, 2, None)])
 @pytest.mark.parametrize("spec", ["mlp(widths=[2,3,2],r=2)", "mlp(widths=[3,2,3],r=3)"])
 def test_the_headline_says_what_was_searched(
     spec: str, most: int, searched: int, at_least: int | None, monkeypatch: pytest.MonkeyPatch
@@ -194,8 +194,6 @@ def test_bad_questions() -> None:
         m2bridge.symmetries("mlp(widths=[2,2,1],r=2)", degree=0)
     with pytest.raises(InputError, match="too small"):
         m2bridge.symmetries("mlp(widths=[2,2,1],r=2)", prime=7)
-    with pytest.raises(NotPolynomialError):
-        m2bridge.symmetries("softmax(d=[2,2],a=2,t=2)")
 
 
 def test_records_and_command(tmp_path: Any, capsys: pytest.CaptureFixture[str]) -> None:
@@ -203,7 +201,7 @@ def test_records_and_command(tmp_path: Any, capsys: pytest.CaptureFixture[str]) 
     document = json.loads(capsys.readouterr().out)
     assert (document["symmetry_dim"], document["upper_bound"], document["explains_fiber"]) == (3, 3, True)
     assert main(["symmetries", "linear(widths=[2,3,2])"]) == 0
-    assert "GL between W1 and W2" in " ".join(capsys.readouterr().out.split())
+    assert "GL(3) between W1 and W2" in " ".join(capsys.readouterr().out.split())
     found = m2bridge.symmetries("mlp(widths=[2,2,1],r=2)")
     path = save(found, tmp_path)
     assert load(path) == found
