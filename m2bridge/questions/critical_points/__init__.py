@@ -27,6 +27,7 @@ from m2bridge.questions.critical_points.losses import GivenLoss, Loss, read_samp
 from m2bridge.questions.critical_points.real import TEMPLATE as REAL
 from m2bridge.questions.critical_points.real import histogram, kinds, real_points
 from m2bridge.questions.critical_points.result import CriticalPoints, StratumPoints
+from m2bridge.questions.critical_points.solving import again_by_msolve
 from m2bridge.questions.kernel import Context, Option, question
 
 __all__ = ["CriticalPoints", "StratumPoints", "critical_points"]
@@ -34,6 +35,8 @@ __all__ = ["CriticalPoints", "StratumPoints", "critical_points"]
 Metric = Literal["generic", "bombieri", "euclidean"]
 _MOST_LOSS_COORDINATES = 150
 """Coordinates of a map whose critical points are counted."""
+_SHARE_FOR_FIRST_COUNT = 0.4
+"""Of the time left, for the count by Macaulay2 where msolve can count too."""
 LEAST_PRIME = 1009
 """Over smaller fields random data are too often special."""
 
@@ -103,7 +106,9 @@ def critical_points(  # noqa: PLR0913 -- the options of the question
         raise InputError(f"{model} has a single function, so there are no critical points to count")
     counter = Counter(context, loss, p)
     context.report_progress("hypotheses of Chern classes")
-    bundle, count = counter.first(source)
+    with_msolve = loss.general and context.msolve is not None
+    share = _SHARE_FOR_FIRST_COUNT if with_msolve else None
+    bundle, count = counter.first(source, share, decisive=not with_msolve)
     immersed = bundle is not None
     counting.say_count(counter, count, "macaulay2", "Groebner basis in a chart of the weights")
     if count.fiber_dim:
@@ -122,8 +127,13 @@ def critical_points(  # noqa: PLR0913 -- the options of the question
         method = "the image is dense in a linear space, so only the target is regular"
         context.add_evidence(Evidence("regular", 1, "linear image", method, ancestry="construction"))
     strata = None
+    count, by_msolve = again_by_msolve(
+        counter, source, count, immersed=immersed, expected=bundle[0] if bundle else None
+    )
+    if count.limit is not None:
+        context.note_limit(count.limit)
     if count.limit is None:
-        counting.further_witnesses(counter, source, count, immersed=immersed)
+        counting.further_witnesses(counter, source, count, immersed=immersed, by_msolve=by_msolve)
         strata = counting.strata_points(counter, model, count)
     accounted = counting.account(counter, source, count, strata, immersed=immersed)
     remarks = _remarks(loss, count, source, model)

@@ -38,6 +38,7 @@ from m2bridge.questions.critical_points.charts import (
     orbit_pairs_dim,
     whole_space,
 )
+from m2bridge.questions.critical_points.equations import charted, inverted_terms
 from m2bridge.questions.critical_points.losses import Loss
 from m2bridge.questions.critical_points.result import CriticalFamily, StratumPoints
 from m2bridge.questions.kernel import Context
@@ -80,6 +81,7 @@ class Count:
     ----------
     points: the number of regular critical functions, None when not finite or not reached; `zero_loss` of them have zero loss.
     values: the polynomial whose roots are the values of a random linear form at these functions, where they are few.
+    localized: whether points where the differential drops were left out before anything was computed.
     """
 
     points: int | None
@@ -91,6 +93,7 @@ class Count:
     values: nmod_poly | None
     limit: str | None
     seconds: float
+    localized: bool = False
 
     @property
     def known(self) -> bool:
@@ -119,10 +122,12 @@ class Counter:
         return [int(x) for x in rng.integers(1, self.p, size=count)]
 
     def count(
-        self, model: Model, chart: Chart, *, inverted: bool = False, immersed: bool = False, share: float | None = None
+        self, model: Model, chart: Chart, *, inverted: bool = False, immersed: bool = False,
+        invertible: Sequence[Any] = (), share: float | None = None, decisive: bool = True,
     ) -> Count:  # fmt: skip
         """The regular critical functions of a map in a chart; `immersed`: no critical point has a differential that drops."""
-        values, limit = self._run(model, chart, {"inverted": inverted, "immersed": immersed}, share)
+        more = {"inverted": inverted, "immersed": immersed, "invertible": invertible}
+        values, limit = self._run(model, chart, more, share, decisive=decisive)
         fiber = values.get("fiber_degree") if values.get("fiber_dim") == 0 else None
         degree, points, zero_loss = values.get("regular_degree"), None, None
         if fiber and values.get("regular_dim") in (0, -1) and degree is not None and degree % fiber == 0:
@@ -131,15 +136,22 @@ class Counter:
             points=points, zero_loss=zero_loss, families=_grouped(values.get("parts") or ()),
             fiber_dim=values.get("fiber_dim"), fiber_degree=fiber or None, drop_dim=values.get("drop_dim"),
             values=self._squarefree(values.get("values_polynomial")), limit=limit, seconds=values.run.seconds,
+            localized=bool(invertible),
         )  # fmt: skip
 
-    def first(self, source: ExpandedMap, share: float | None = None) -> tuple[tuple[int, str] | None, Count]:
+    def first(
+        self, source: ExpandedMap, share: float | None = None, *, decisive: bool = True
+    ) -> tuple[tuple[int, str] | None, Count]:
         """What Chern classes say of a general loss, whose hypotheses are checked first, and the count in a fitting chart."""
         bundle = self.bundle(source) if self.loss.general else None
         immersed = bundle is not None
         chart = source.chart_for(special=self.loss.special, general=immersed)
         self.context.report_progress("critical points in a chart")
-        return bundle, self.count(source.model, chart, immersed=immersed, share=share)
+        invertible: list[Any] = []
+        if self.loss.general and not immersed:
+            invertible = inverted_terms(charted(source, chart, self.p), self.context.seed)
+        more: dict[str, Any] = {"immersed": immersed, "invertible": invertible}
+        return bundle, self.count(source.model, chart, share=share, decisive=decisive, **more)
 
     def values_in_weights(
         self, model: Model, equations: Mapping[str, object] | None = None
@@ -154,14 +166,20 @@ class Counter:
         return self._squarefree(all_of_them), self._squarefree(singular)
 
     def _run(
-        self, model: Model, chart: Chart, more: Mapping[str, object], share: float | None
+        self,
+        model: Model,
+        chart: Chart,
+        more: Mapping[str, object],
+        share: float | None,
+        *,
+        decisive: bool = True,
     ) -> tuple[Any, str | None]:
         values = self.loss.modulo(self.p) | chart.parameters | dict(more)
         values |= {
             "p": self.p, "form": self._random(model.coordinate_count, 1), "multipliers": self._random(chart.unknowns, 2),
             "basePoint": self._random(max(chart.unknowns, model.coordinate_count), 3), "mostValues": MOST_VALUES,
         }  # fmt: skip
-        return self.context.run_template(TEMPLATE, values, model, share=share)
+        return self.context.run_template(TEMPLATE, values, model, share=share, decisive=decisive)
 
     def _squarefree(self, coefficients: Sequence[int] | None) -> nmod_poly | None:
         """The product of the distinct irreducible factors."""
@@ -252,9 +270,15 @@ def say_count(counter: Counter, count: Count, witness: str, method: str, **more:
         counter.context.add_evidence(Evidence("zero_loss", count.zero_loss, witness, method, **more))
 
 
-def further_witnesses(counter: Counter, source: ExpandedMap, count: Count, *, immersed: bool) -> None:
-    """Second witnesses of the count of regular points; `immersed`: Chern classes have spoken already."""
+def further_witnesses(
+    counter: Counter, source: ExpandedMap, count: Count, *, immersed: bool, by_msolve: bool
+) -> None:
+    """Second witnesses of the count of regular points; `immersed`: Chern classes have counted them already."""
     context, degree = counter.context, (count.points or 0) * (count.fiber_degree or 1)
+    if by_msolve:
+        if count.drop_dim is None and not immersed:  # Macaulay2 has not counted them in a chart
+            _add_conormal(counter, source)
+        return
     if immersed and degree > MOST_POINTS_AGAIN:
         method = f"not attempted beside Chern classes: {degree} points of the chart > {MOST_POINTS_AGAIN}"
         context.add_evidence(Evidence("regular", None, "expansion", method, ancestry="program"))
@@ -273,13 +297,15 @@ def further_witnesses(counter: Counter, source: ExpandedMap, count: Count, *, im
     by_polynomials = source.model.m2_partial == "_custom"
     alone = not immersed and (by_polynomials or not found.known)
     if alone and count.points is not None and counter.loss.general:
-        context.report_progress("conormal variety")
-        normal = counter.conormal(source.model, source.image_dim)
-        context.add_evidence(
-            Evidence(
-                "regular", normal, "conormal", "multipliers on the equations of the closure", prime=counter.p
-            )
-        )
+        _add_conormal(counter, source)
+
+
+def _add_conormal(counter: Counter, source: ExpandedMap) -> None:
+    """Evidence of the regular points from equations of the closure."""
+    counter.context.report_progress("conormal variety")
+    normal = counter.conormal(source.model, source.image_dim)
+    method = "multipliers on the equations of the closure"
+    counter.context.add_evidence(Evidence("regular", normal, "conormal", method, prime=counter.p))
 
 
 def elsewhere(counter: Counter, source: ExpandedMap) -> tuple[Counter, ExpandedMap]:

@@ -24,6 +24,7 @@ from m2bridge.evidence import Evidence, Relation
 from m2bridge.families import Model
 from m2bridge.questions.critical_points.charts import Chart, ExpandedMap
 from m2bridge.questions.critical_points.counting import Count, Counter
+from m2bridge.questions.critical_points.equations import hessian_of
 from m2bridge.questions.critical_points.losses import GivenLoss, Loss
 from m2bridge.questions.critical_points.result import RealCriticalPoint
 from m2bridge.questions.kernel import Context
@@ -109,29 +110,8 @@ def _from_vectors(
 # -- the Hessian -----------------------------------------------------------------------------------------
 
 
-Hessian = dict[tuple[int, int], Mapping[tuple[int, ...], fmpq]]
+Hessian = Mapping[tuple[int, int], Mapping[tuple[int, ...], fmpq]]
 """The second derivatives of the loss by the unknowns i <= j of a chart, as polynomials in them."""
-
-
-def hessian_of(source: ExpandedMap, chart: Chart, loss: Loss) -> Hessian:
-    """The Hessian of half the loss."""
-    n = chart.unknowns
-    context = flint.fmpq_mpoly_ctx.get([f"s{i}" for i in range(n)], flint.Ordering.lex)
-    weights = flint.fmpq_mpoly_ctx.get([f"w{i}" for i in range(len(chart.base))], flint.Ordering.lex)
-    unknowns, zero = context.gens(), context.constant(0)
-    placed = [
-        sum((int(row[i]) * s for row, s in zip(chart.directions, unknowns, strict=False)), zero + base)
-        for i, base in enumerate(chart.base)
-    ]
-    scale = unknowns[-1] if chart.scaled else context.constant(1)
-    expanded = [{e: rational(c) for e, c in f.items()} for f in source.polynomials]
-    y = [scale * weights.from_dict(f).compose(*placed, ctx=context) for f in expanded]
-    half = zero
-    for row, q, yi in zip(loss.quadric, loss.covector, y, strict=True):
-        image = sum((rational(entry) * yj for entry, yj in zip(row, y, strict=True) if entry), zero)
-        half += yi * image - 2 * rational(q) * yi
-    first = [half.derivative(i) for i in range(n)]
-    return {(i, j): first[i].derivative(j).to_dict() for i in range(n) for j in range(i, n)}
 
 
 def index_at(hessian: Hessian, place: Sequence[Any]) -> int | None:
@@ -236,14 +216,16 @@ def real_points(
 ) -> tuple[tuple[RealCriticalPoint, ...] | None, bool]:
     """The real critical functions, and whether their weights in the chart are known, so that they have an index."""
     context, loss = counter.context, counter.loss
-    if count.points is None or count.points > MOST_POINTS or count.drop_dim is None:
+    if count.points is None or count.points > MOST_POINTS:
         remarks.append(
             f"Real points were not computed; this requires finitely many regular ones, at most {MOST_POINTS}."
         )
         return None, False
     context.report_progress("real critical points")
     chart = source.chart(dense=False)
-    found, reason = algebra(context, source.model, chart, loss, saturating=count.drop_dim >= 0)
+    found, reason = algebra(
+        context, source.model, chart, loss, saturating=(count.drop_dim or 0) >= 0 or count.localized
+    )
     if found is None:
         remarks.append(f"The real points were not computed: {reason}.")
         return None, False

@@ -1,0 +1,109 @@
+"""Critical points by msolve: counts over F_p from the program's polynomials, without any code of Macaulay2."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from m2bridge import msolve
+from m2bridge.evidence import Evidence
+from m2bridge.linear.primes import LARGE_PRIME, given_numbers, primes_below
+from m2bridge.questions.critical_points.charts import ExpandedMap
+from m2bridge.questions.critical_points.counting import Count, Counter
+from m2bridge.questions.critical_points.equations import ChartedMap, charted, inverted_polynomials
+from m2bridge.questions.critical_points.losses import Loss
+from m2bridge.questions.kernel import Context
+
+SHARE_FOR_MSOLVE = 0.5
+"""Of the time left, for each of its jobs."""
+MOST_POINTS_BY_MSOLVE = 1000
+"""Points of the chart up to which they are counted beside Chern classes (chosen; 543 take ten seconds, 284 less than one)."""
+NAME = "critical_points_count"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SolvedCount:
+    """The number of regular critical functions of a general loss by msolve; None with the `reason`."""
+
+    prime: int
+    points: int | None = None
+    fiber_degree: int | None = None
+    reason: str | None = None
+    seconds: float = 0.0
+
+    @property
+    def method(self) -> str:
+        """How it was counted, or why not."""
+        if self.points is None:
+            return f"no count: {self.reason}"
+        return "F4 on the program's polynomials, with another gauge"
+
+
+def primes_for_msolve(loss: Loss, source: ExpandedMap, count: int, without: int) -> Sequence[int]:
+    """Primes between 2^16 and 2^23 for which nothing given vanishes."""
+    numbers = loss.numbers | given_numbers(source.as_map)
+    return primes_below(LARGE_PRIME, count=count, without=without, numbers=numbers)
+
+
+def count_by_msolve(
+    context: Context, source: ExpandedMap, loss: Loss, p: int, *, immersed: bool
+) -> SolvedCount:
+    """Count the regular critical points of a general loss in a chart over F_p.
+
+    `immersed`: the differential drops at no critical point. Otherwise a minor of it is inverted.
+    """
+    again = ExpandedMap(source.model, p, context.seed + 1)
+    fitting = again.chart_for(special=False, general=True)
+    found = charted(again, fitting if immersed else again.chart(dense=False, scaled=False), p)
+    inverted = [] if immersed else inverted_polynomials(found, context.seed)
+    if inverted is None:
+        return SolvedCount(prime=p, reason="no minor of the differential is short")
+    fiber, reason, _ = _solutions(context, found, found.fiber(context.seed), inverted)
+    if not fiber:
+        return SolvedCount(prime=p, reason=reason or "the chart does not meet fibers in finitely many points")
+    degree, reason, seconds = _solutions(context, found, found.critical(loss), inverted)
+    if degree is None or degree % fiber:
+        return SolvedCount(
+            prime=p, reason=reason or "not finitely many points, or not a multiple of the fiber"
+        )
+    return SolvedCount(prime=p, points=degree // fiber, fiber_degree=fiber, seconds=seconds)
+
+
+def _solutions(
+    context: Context, found: ChartedMap, equations: Sequence[Any], inverted: Sequence[Any]
+) -> tuple[int | None, str | None, float]:
+    """The number of solutions, with multiplicities; None with a reason if there is none, or if they are not finitely many."""
+    system = found.system(equations, inverted)
+    answer, reason = context.run_msolve(
+        msolve.counting_script(NAME, system),
+        lambda run: (msolve.leading_monomials(run, system), run.seconds),
+        share=SHARE_FOR_MSOLVE,
+    )
+    if answer is None:
+        return None, reason, 0.0
+    return msolve.standard_monomials(answer[0]), None, answer[1]
+
+
+def again_by_msolve(
+    counter: Counter, source: ExpandedMap, count: Count, *, immersed: bool, expected: int | None
+) -> tuple[Count, bool]:
+    """Count the regular points of a general loss by msolve; return the count to use, and whether msolve counted.
+
+    Where Macaulay2 reached a limit, the count is that of msolve, over two primes. `expected` is the number by Chern classes.
+    """
+    context, loss = counter.context, counter.loss
+    if not loss.general or context.msolve is None or (expected or 0) > MOST_POINTS_BY_MSOLVE:
+        return count, False
+    context.report_progress("critical points by msolve")
+    alone = count.points is None
+    found = []
+    for p in primes_for_msolve(loss, source, 2 if alone else 1, counter.p):
+        found.append(count_by_msolve(context, source, loss, p, immersed=immersed))
+        more: dict[str, Any] = {"prime": p, "seconds": found[-1].seconds}
+        context.add_evidence(Evidence("regular", found[-1].points, "msolve", found[-1].method, **more))
+    first, last = found[0], found[-1]
+    if not alone or first.points is None or first.points != last.points:
+        return count, first.points is not None
+    degree = first.fiber_degree
+    return replace(count, points=first.points, fiber_degree=degree, limit=None, localized=not immersed), True

@@ -1,0 +1,103 @@
+"""Critical points with msolve beside Macaulay2: counts that agree, counts that Macaulay2 does not reach, and damaged output."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from m2bridge import critical_points
+from m2bridge.engine import Engine
+from m2bridge.questions.critical_points.counting import Count, Counter, generic_ed_degree
+from tests.answering import Answers
+
+SMALL = "linear(widths=[2,1,2])"
+
+
+def by_msolve(found: object) -> list[tuple[object, int | None]]:
+    return [(item.value, item.prime) for item in found.evidence if item.witness == "msolve"]  # type: ignore[attr-defined]
+
+
+def damaged(directory: Path, engine: Engine, change: str) -> str:
+    """Return the path of an msolve that passes its test and damages the output of other jobs."""
+    real = engine.info.path
+    program = directory / "msolve"
+    program.write_text(
+        f'#!/bin/sh\ncase "$*" in -V|*probe*) exec {real} "$@";; esac\n{real} "$@" | {change}\n'
+    )
+    program.chmod(0o755)
+    return str(program)
+
+
+def test_both_engines_count(msolve: Engine, answered: Answers) -> None:
+    """2 x 2 matrices of rank 1: 6, by Chern classes of P^1 x P^1. The input of msolve is in the record."""
+    found = answered(critical_points, SMALL)
+    assert found.regular == 6
+    assert [value for value, _ in by_msolve(found)] == [6]
+    assert found.agreement is True
+    inputs = [script for script in found.scripts if "msolve" in script.values]
+    assert {script.values["msolve"] for script in inputs} == {msolve.info.version}
+    assert found.final_script not in inputs
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("spec", "regular"),
+    [
+        # matrices of corank 1 of these sizes; the ED degree for a general quadric is that of the dual variety, of rank 1
+        ("mlp(widths=[2,2,3],r=2)", generic_ed_degree((2, 2), (1, 1))),
+        ("linear(widths=[4,2,3])", generic_ed_degree((3, 2), (1, 1))),
+    ],
+)
+def test_families_of_critical_points_are_left_out(msolve: Engine, spec: str, regular: int) -> None:
+    """Critical weights where the differential drops form families, which no engine should compute."""
+    found = critical_points(spec, timeout=300)
+    assert found.regular == regular
+    assert [value for value, _ in by_msolve(found)] == [regular]
+    assert found.limit is None
+
+
+def test_msolve_counts_where_macaulay2_stops(
+    msolve: Engine, monkeypatch: pytest.MonkeyPatch, engine: Engine
+) -> None:
+    """Over two primes; without a limit, because the answer misses nothing."""
+    count = Counter.count
+
+    def stopped(self: Counter, *args: object, **more: object) -> Count:
+        found = count(self, *args, **more)  # type: ignore[arg-type]
+        return replace(found, points=None, drop_dim=None, values=None, limit="stopped by its time limit")
+
+    monkeypatch.setattr(Counter, "count", stopped)
+    found = critical_points(SMALL, engine=engine)
+    assert (found.regular, found.limit) == (6, None)
+    assert len({prime for value, prime in by_msolve(found) if value == 6}) == 2
+
+
+@pytest.mark.parametrize("change", ["head -c -4", "kill -SEGV $$", "head -c 0"])
+def test_a_damaged_output_is_no_witness(
+    msolve: Engine, engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: str
+) -> None:
+    monkeypatch.setenv("M2BRIDGE_MSOLVE", damaged(tmp_path, msolve, change))
+    found = critical_points(SMALL, engine=engine)
+    assert [value for value, _ in by_msolve(found)] == [None]
+    assert found.regular == 6
+    assert found.agreement is True
+
+
+def test_a_lost_solution_is_a_contradiction(
+    msolve: Engine, engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A leading monomial of a lower degree leaves fewer points."""
+    change = "sed 's/\\^3/^2/'"
+    monkeypatch.setenv("M2BRIDGE_MSOLVE", damaged(tmp_path, msolve, change))
+    found = critical_points(SMALL, engine=engine)
+    assert found.agreement is False
+
+
+def test_without_msolve_everything_works(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("M2BRIDGE_MSOLVE", "/nonexistent/msolve")
+    found = critical_points(SMALL, engine=engine)
+    assert found.regular == 6
+    assert by_msolve(found) == []
+    assert found.agreement is True
