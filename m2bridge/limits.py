@@ -47,7 +47,7 @@ _SIZE = re.compile(r"(\d{1,18}(?:\.\d{1,18})?) ?([kmgt]?)i?b?")
 
 
 def parse_seconds(value: Any, word: str = "timeout") -> float | None:
-    """A duration as users write it: a positive number of seconds, or 90s, 10m, 2h, 1d, or none."""
+    """Parse a duration: a positive number of seconds, or 90s, 10m, 2h, 1d, or none."""
     number, unit = _number_and_unit(value, _DURATION)
     if number == "none":
         return None
@@ -57,7 +57,7 @@ def parse_seconds(value: Any, word: str = "timeout") -> float | None:
 
 
 def parse_bytes(value: Any, word: str = "memory") -> int | None:
-    """A size as users write it: a positive number of bytes, or 512M, 4G, or none."""
+    """Parse a size: a positive number of bytes, or 512M, 4G, or none."""
     number, unit = _number_and_unit(value, _SIZE)
     if number == "none":
         return None
@@ -68,7 +68,7 @@ def parse_bytes(value: Any, word: str = "memory") -> int | None:
 
 
 def _number_and_unit(value: Any, pattern: re.Pattern[str]) -> tuple[str, str]:
-    """The parts of what was written; zero for what is neither a number with a unit nor ``none``."""
+    """Split a number with a unit; return zero for a text that is neither this nor ``none``."""
     if isinstance(value, bool) or not isinstance(value, (int, float, str)):
         return "0", ""
     text = str(value).strip().lower()

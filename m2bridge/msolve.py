@@ -55,7 +55,7 @@ class System:
 
     @property
     def text(self) -> str:
-        """The input of msolve. Raises InputError for a name or coefficient that is not allowed in a script."""
+        """Return the input of msolve. Raises InputError for a name or coefficient that is not allowed in a script."""
         for name in self.variables:
             if not NAME.fullmatch(name):
                 raise InputError(f"{name!r} is not a valid name for a variable of a script")

@@ -72,7 +72,7 @@ class ScriptUse:
 
     @property
     def suffix(self) -> str:
-        """The ending of the name of its file."""
+        """Return the suffix of its file name."""
         return ".ms" if "msolve" in self.values else ".m2"
 
 
@@ -115,12 +115,12 @@ class Result:
 
     @property
     def macaulay2(self) -> str | None:
-        """The version of the Macaulay2 that ran a script for it."""
+        """Return the version of the Macaulay2 that ran a script for it."""
         return self.engine.version if self.engine and self.scripts else None
 
     @property
     def final_script(self) -> ScriptUse | None:
-        """The script whose values are those of the answer; of several the last one, or the last script if none has any.
+        """Return the script whose values are those of the answer; of several the last one, or the last script if none has any.
 
         A computation may run a template several times, for example with more equations each time. Only the final run agrees with
         the answer. Runs of :attr:`FINAL_TEMPLATE` are preferred to those of other questions that were asked.
@@ -143,36 +143,36 @@ class Result:
 
     @property
     def headline(self) -> tuple[str, ...]:
-        """The quantities that the first line states; those of :meth:`view` where the type declares none."""
+        """Return the quantities stated in the first line; those of :meth:`view` if the type declares none."""
         if self.HEADLINE:
             return self.HEADLINE
         return tuple(name for name, item in settle(self.evidence).items() if item.value is not None)[:3]
 
     @property
     def weighed(self) -> Agreement:
-        """The comparison of the witnesses, with the quantities of the first line that have a second one."""
+        """Return the comparison of the witnesses, with the quantities of the answer that have a second witness."""
         return weigh(self.evidence, {name: _field_value(self, name) for name in self.headline})
 
     @property
     def agreement_words(self) -> str:
-        """Whether witnesses agree, in words; the verdict is the recorded one."""
+        """Return whether witnesses agree, in words; the verdict is the recorded one."""
         found = self.weighed
         return found.words if self.agreement is found.verdict else AGREEMENT_WORDS[self.agreement]
 
     @property
     def words(self) -> dict[str, Certainty]:
-        """How sure each quantity is that the evidence settles."""
+        """Return the certainty of each quantity that the evidence settles."""
         return {
             name: item.certainty for name, item in settle(self.evidence).items() if item.value is not None
         }
 
     def certified(self) -> frozenset[str]:
-        """The quantities whose values the certificates of the record show; types without certificates have none."""
+        """Return the quantities whose values the certificates of the record show; types without certificates have none."""
         return frozenset()
 
     @property
     def sure(self) -> str:
-        """How sure the answer is, in one word: its certainty, or ``undecided`` where no witness said anything."""
+        """Return the certainty of the answer in one word, or ``undecided`` if there is no evidence."""
         silent = self.evidence and all(item.value is None for item in self.evidence)
         return "undecided" if silent or not self.view().decided else self.certainty.value
 
@@ -186,13 +186,13 @@ class Result:
         )
 
     def __repr__(self) -> str:
-        """One line: type, model, the answer, how sure it is, whether the witnesses agree."""
+        """Return one line: type, model, answer, certainty, and whether the witnesses agree."""
         stopped = "" if self.limit is None else ", stopped by a limit"
         head = f"{cut(self.name or self.model, 80)!r}: {self.view().answer}"
         return f"{type(self).__name__}({head}; {self.sure}, {self.agreement_words}{stopped})"
 
     def _repr_html_(self) -> str:
-        """A box for notebooks: the answer, how sure it is, seed and witnesses, then what was found."""
+        """Return HTML for notebooks: answer, certainty, seed, witnesses, and facts."""
         over = "" if self.options.get("prime") is None else f", prime {self.options['prime']}"
         stopped = "" if self.limit is None else f"; a limit was reached: {self.limit}"
         ground = f"seed {self.seed}{over}; {self.agreement_words}; {self.seconds:.1f} s{stopped}"

@@ -47,12 +47,12 @@ class Script:
 
     @property
     def suffix(self) -> str:
-        """The ending of the name of its file."""
+        """Return the suffix of its file name."""
         return ".ms" if self.arguments else ".m2"
 
     @property
     def packages(self) -> tuple[str, ...]:
-        """The packages that a script without `preload` loads; a warm Macaulay2 loads them before it forks."""
+        """Return the packages that a script without `preload` loads; a warm Macaulay2 loads them before it forks."""
         return () if self.preload else tuple(_PACKAGE.findall(self.text))
 
     @property

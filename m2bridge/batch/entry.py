@@ -38,12 +38,12 @@ class BatchResult:
 
     @property
     def outcomes(self) -> dict[str, int]:
-        """The number of jobs for each outcome, including those answered from the store."""
+        """Return the number of jobs for each outcome, including those answered from the store."""
         return dict(self.state.cached + self.state.done)
 
     @property
     def exit_code(self) -> int:
-        """The exit code of ``m2bridge batch`` for this result."""
+        """Return the exit code of ``m2bridge batch`` for this result."""
         return 130 if self.interrupted else exit_code(self.outcomes)
 
     def rows(self, where: str | None = None) -> list[dict[str, Any]]:

@@ -50,7 +50,7 @@ class Expression:
 
     @property
     def names(self) -> frozenset[str]:
-        """The names on which the value depends."""
+        """Return the names on which the value depends."""
         names = (node.id for node in ast.walk(self.root) if isinstance(node, ast.Name))
         return frozenset(name for name in names if name not in _CONSTANTS)
 

@@ -93,7 +93,7 @@ class Grid:
 
     @property
     def variables(self) -> frozenset[str]:
-        """The names from which other axes are computed."""
+        """Return the names from which other axes are computed."""
         return frozenset().union(*(axis.names for axis in self.axes.values()))
 
     def points(self, most: int) -> Iterator[Point]:

@@ -81,7 +81,7 @@ class Job:
 
     @property
     def title(self) -> str:
-        """One line that identifies the job; parameters with default values are omitted."""
+        """Return one line that identifies the job; parameters with default values are omitted."""
         is_template = self.analysis == "template"
         defaults = {"seed": 0} if is_template else registry.parameters_of(find(self.analysis), {})
         parameters = [f"{k}={v}" for k, v in self.parameters.items() if k not in defaults or defaults[k] != v]

@@ -130,7 +130,7 @@ class WorkerHandle(ABC):
 
     @property
     def pid(self) -> int | None:
-        """The process identifier of a worker on this machine; None otherwise."""
+        """Return the process identifier of a worker on this machine; None otherwise."""
         return None
 
     def assign(self, task: Task) -> None:

@@ -61,7 +61,7 @@ class AttentionNetwork(NetworkModel):
         return range(1, self.layers + 1)
 
     def head_count(self, layer: int) -> int:
-        """Number of heads of a layer, whose outputs are added."""
+        """Return the number of heads of a layer, whose outputs are added."""
         return int(self.heads[layer - 1] if isinstance(self.heads, tuple) else self.heads or 1)
 
     @property
@@ -70,13 +70,13 @@ class AttentionNetwork(NetworkModel):
 
     @property
     def layer_sizes(self) -> list[tuple[int, int, int, int]]:
-        """Rows of the input, of the output, and of Q, and the number of heads, for each layer."""
+        """Return rows of the input, of the output, and of Q, and the number of heads, for each layer."""
         heads = map(self.head_count, self.layer_numbers)
         return list(zip(self.widths, self.widths[1:], self.ranks, heads, strict=False))
 
     @property
     def is_plain(self) -> bool:
-        """Whether the network is one of Henry, Marchetti and Kohn; lightning perhaps with heads and skip connections."""
+        """Return whether the network is one of Henry, Marchetti and Kohn; lightning perhaps with heads and skip connections."""
         if self.causal or self.tied or self.positions or self.power > 1:
             return False
         return not (self.softmax and (self.skip or self.multi_head))
@@ -100,7 +100,7 @@ class AttentionNetwork(NetworkModel):
 
     @property
     def letters(self) -> str:
-        """The weights of a layer."""
+        """Return the weights of a layer."""
         return "AV" if self.parametrization == "attention" else "KV" if self.tied else "QKV"
 
     # -- source -------------------------------------------------------------------------------------
@@ -117,7 +117,7 @@ class AttentionNetwork(NetworkModel):
         return shapes
 
     def layer_weights(self, layer: int) -> dict[str, Shape]:
-        """Names and shapes of the weights of a layer."""
+        """Return the names and shapes of the weights of a layer."""
         d, dp, a, heads = self.layer_sizes[layer - 1]
         rows = {"A": d, "Q": a, "K": a, "V": dp}
         stack = (heads,) if heads > 1 else ()
@@ -125,7 +125,7 @@ class AttentionNetwork(NetworkModel):
 
     @property
     def constrained(self) -> bool:
-        """Whether the weights satisfy equations: ranks of A_i, or M_i and L factoring through narrow layers."""
+        """Return whether the weights satisfy equations: ranks of A_i, or M_i and L factoring through narrow layers."""
         d = self.widths
         if self.parametrization == "virtual":
             return any(n < d[0] for n in (*d[1:-1], *self.ranks))
@@ -133,17 +133,17 @@ class AttentionNetwork(NetworkModel):
 
     @property
     def by_weights(self) -> Self:
-        """The network by (Q, K, V) with the same image."""
+        """Return the network by (Q, K, V) with the same image."""
         return self if self.parametrization == "weights" else replace(self, parametrization="weights")  # type: ignore[type-var]
 
     @property
     def by_attention(self) -> Self:
-        """The network by (A, V) with the same image."""
+        """Return the network by (A, V) with the same image."""
         return self if self.parametrization == "attention" else replace(self, parametrization="attention")  # type: ignore[type-var]
 
     @property
     def by_virtual_weights(self) -> Self:
-        """The network by virtual weights (M, L) with the same image."""
+        """Return the network by virtual weights (M, L) with the same image."""
         return self if self.parametrization == "virtual" else replace(self, parametrization="virtual")  # type: ignore[type-var]
 
     @cached_property
@@ -163,7 +163,7 @@ class AttentionNetwork(NetworkModel):
 
     @property
     def parameter_dim(self) -> int:
-        """Dimension of the parameter space.
+        """Return the dimension of the parameter space.
 
         For virtual weights through narrow layers it is the rank of (A, V) -> (M, L) at a random point over F_p.
         """
@@ -174,7 +174,7 @@ class AttentionNetwork(NetworkModel):
         return sum(heads * (attention_dim(a, d) + d * dp) for d, dp, a, heads in self.layer_sizes)
 
     def from_weights(self, weights: Weights) -> dict[str, Any]:
-        """The weights of this parametrization from (Q_i, K_i, V_i)."""
+        """Return the weights of this parametrization from (Q_i, K_i, V_i)."""
         V = [weights[self.weight_name("V", i)] for i in self.layer_numbers]
         A = [self.by_weights.attention(weights, i) for i in self.layer_numbers]
         if self.parametrization == "virtual":
@@ -190,13 +190,13 @@ class AttentionNetwork(NetworkModel):
         return (self.widths[0], self.t)
 
     def attention(self, weights: Mapping[str, Any], layer: int = 1) -> Any:
-        """The attention matrix A = K^T Q (or matrices, one for each head) of a layer (Equation 3)."""
+        """Return the attention matrix A = K^T Q (or matrices, one for each head) of a layer (Equation 3)."""
         if self.parametrization == "attention":
             return weights[self.weight_name("A", layer)]
         return weights[self.weight_name("K", layer)].mT @ weights[self.weight_name("Q", layer)]
 
     def scores(self, weights: Mapping[str, Any], layer: int, X: Any) -> Any:
-        """The matrix X^T A X of a layer; by (Q, K) as (K X)^T (Q X)."""
+        """Return the matrix X^T A X of a layer; by (Q, K) as (K X)^T (Q X)."""
         if self.parametrization == "attention":
             return X.T @ (weights[self.weight_name("A", layer)] @ X)
         K = weights[self.weight_name("K", layer)]
@@ -204,7 +204,7 @@ class AttentionNetwork(NetworkModel):
         return (K @ X).mT @ (Q @ X)
 
     def mixing(self, scores: Any) -> Any:
-        """The matrix that tokens are multiplied with, from the scores: what token i takes of token j stands at [j, i].
+        """Return the matrix that multiplies the tokens, from the scores: entry [j, i] is the weight of token j for token i.
 
         By softmax token i asks with row i of the scores, as in Equation 15.
         """

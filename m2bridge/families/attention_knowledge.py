@@ -71,7 +71,7 @@ def samples_of_low_rank(network: Attention, gauge: Held) -> int | None:
 
 
 def attention_dim(a: int, d: int, *, symmetric: bool = False) -> int:
-    """Dimension of the variety of d x d matrices of rank <= a, or of their symmetric parts if that is less.
+    """Return the dimension of the variety of d x d matrices of rank <= a, or of their symmetric parts if that is less.
 
     >>> attention_dim(2, 3), attention_dim(2, 3, symmetric=True)
     (8, 6)
@@ -134,14 +134,14 @@ def _one_layer(value: int, citation: str, network: AttentionNetwork) -> Formula:
 
 
 def _bottleneck_dim(d: tuple[int, ...], a: tuple[int, ...]) -> int:
-    """Dimension of the space of virtual weights of a bottleneck architecture (Equation 16), l >= 2."""
+    """Return the dimension of the space of virtual weights of a bottleneck architecture (Equation 16), l >= 2."""
     delta = d[1]
     inner = sum(attention_dim(rank, delta) for rank in a[1:])
     return attention_dim(a[0], d[0]) + delta * (d[0] + d[-1]) - delta**2 + inner
 
 
 def _bottleneck_hypotheses(d: tuple[int, ...]) -> tuple[tuple[str, bool], ...]:
-    """The hypotheses of Lemma 3.5: hidden widths all equal delta, d_0 and d_l not smaller."""
+    """Return the hypotheses of Lemma 3.5: hidden widths all equal delta, d_0 and d_l not smaller."""
     delta = d[1]
     return (
         ("all hidden widths equal delta", all(width == delta for width in d[1:-1])),
@@ -153,12 +153,12 @@ def _bottleneck_hypotheses(d: tuple[int, ...]) -> tuple[tuple[str, bool], ...]:
 
 
 def coordinates_each(d: int, t: int) -> int:
-    """How many coordinates an output of a layer has: those of Sym^2 (x) C^d, and with one token those of Sym^3."""
+    """Return the number of coordinates of an output of a layer: that of Sym^2 (x) C^d, or of Sym^3 for one token."""
     return comb(d + 2, 3) if t == 1 else d * comb(d + 1, 2)
 
 
 def layer_dim(d: int, dp: int, a: int, heads: int, t: int) -> int:
-    """An upper bound of the dimension of the functions of a layer of lightning attention with several heads.
+    """Return an upper bound of the dimension of the functions of a layer of lightning attention with several heads.
 
     A layer is determined by sum_h A_h (x) V_h, with one token by the symmetric parts of the A_h. That is H pairs up to scaling,
     (dim D_a + d d' - 1) each; a matrix with d d' columns and rank at most H; and it is seen only through its coordinates. With
@@ -175,7 +175,7 @@ def layer_dim(d: int, dp: int, a: int, heads: int, t: int) -> int:
 
 
 def layers_bound(network: AttentionNetwork) -> Formula:
-    """The sum over the layers of what a layer's function can depend on, minus the changes of basis between layers.
+    """Return the sum over the layers of a bound for each layer, minus the changes of basis between layers.
 
     The outputs of a layer are combinations of the H d rows of X X^T A_h X, and have so many coordinates each as
     :func:`coordinates_each` says. So they span at most e <= d' dimensions, and without skip connections a network with these
@@ -212,7 +212,7 @@ def determinantal_degree(rows: int, columns: int, rank: int) -> int:
 
 
 def layer_degree(network: AttentionNetwork) -> Formula:
-    """The degree of the closure of the image of one layer of lightning attention, in closed form.
+    """Return the degree of the closure of the image of one layer of lightning attention, in closed form.
 
     The image is that of PD_a x P^(dd'-1), PD_a the projective variety of d x d matrices of rank <= a, under the map given by
     the bilinear products alpha_m nu_n. It has no base points (a product of non-zero linear forms is not zero), so it is
@@ -336,7 +336,7 @@ def _between(network: AttentionNetwork, i: int) -> Symmetry:
 
 
 def gauge_slice(network: AttentionNetwork) -> Held:
-    """The entries of Q_k, K_k, V_k that are held on the slice; for (Q, K, V), one head in each layer and no skip connections.
+    """Return the entries of Q_k, K_k, V_k that are held on the slice, for one head in each layer and no skip connections.
 
     * K_k = [I | *]: a generic K_k has an invertible first block. Where a_k > d_(k-1), the last rows of K_k and Q_k are zero,
       which leaves the set of products K_k^T Q_k unchanged.

@@ -46,7 +46,7 @@ class Orbit:
         return self.rank_a * self.rank_v == 0
 
     def in_closure_of(self, other: Orbit) -> bool:
-        """Whether the image of this orbit lies in the closure of the image of `other`."""
+        """Return whether the image of this orbit lies in the closure of the image of `other`."""
         pairs = (
             (self.rank_a, other.rank_a),
             (self.rank_v, other.rank_v),
@@ -55,7 +55,7 @@ class Orbit:
         return self.is_zero or all(mine <= theirs for mine, theirs in pairs)
 
     def representative(self, d: int, dp: int) -> tuple[IntMatrix, IntMatrix]:
-        """A pair (A, V) of 0/1 matrices in the orbit."""
+        """Return a pair (A, V) of 0/1 matrices in the orbit."""
         if self.joint_rank > d or self.rank_v > dp or not 0 <= self.meet <= min(self.rank_a, self.rank_v):
             raise InputError(
                 f"no (A, V) with d={d}, d'={dp} has ranks {self.rank_a}, {self.rank_v} and meet {self.meet}"
@@ -72,7 +72,7 @@ class Orbit:
 
 
 def all_orbits(d: int, dp: int, a: int) -> tuple[Orbit, ...]:
-    """Every orbit of pairs with rk A <= a, the zero function first."""
+    """Return every orbit of pairs with rk A <= a, the zero function first."""
     orbits = [Orbit(0, 0, 0)]
     for r, s in product(range(1, min(a, d) + 1), range(1, min(d, dp) + 1)):
         orbits += [Orbit(r, s, c) for c in range(min(r, s), max(0, r + s - d) - 1, -1)]
@@ -80,7 +80,7 @@ def all_orbits(d: int, dp: int, a: int) -> tuple[Orbit, ...]:
 
 
 def differential(model: Attention, A: IntMatrix, V: IntMatrix) -> np.ndarray:
-    """The rows c(A', V) and c(A, V') for unit matrices A' and V': the coordinates c are bilinear in (A, V)."""
+    """Return the rows c(A', V) and c(A, V') for unit matrices A' and V': the coordinates c are bilinear in (A, V)."""
     d, dp = model.d, model.dp
     rows = [model.coordinates({"A": e.reshape(d, d), "V": V}) for e in np.eye(d * d, dtype=np.int64)]
     rows += [model.coordinates({"A": A, "V": e.reshape(dp, d)}) for e in np.eye(dp * d, dtype=np.int64)]
@@ -88,12 +88,12 @@ def differential(model: Attention, A: IntMatrix, V: IntMatrix) -> np.ndarray:
 
 
 def orbit_dim(model: Attention, A: IntMatrix, V: IntMatrix) -> int:
-    """Dimension of the image of the orbit of (A, V): rank over QQ of the Lie algebra's action on the image point."""
+    """Return the dimension of the image of the orbit of (A, V): rank over QQ of the Lie algebra's action on the image point."""
     return rank_over_q(group_moves(A, V) @ differential(model, A, V))
 
 
 def group_moves(A: IntMatrix, V: IntMatrix) -> np.ndarray:
-    """How the Lie algebra moves (A, V), flattened: one row for each unit matrix of its three parts."""
+    """Return the action of the Lie algebra on (A, V), flattened: one row for each unit matrix of its three parts."""
     d, dp = len(A), len(V)
     units = np.eye(d * d, dtype=np.int64).reshape(-1, d, d)
     moves = [np.append(e @ A, V @ e.T) for e in units] + [np.append(A @ e, 0 * V) for e in units]

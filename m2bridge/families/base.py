@@ -59,10 +59,10 @@ class Model(SpecFields):
     @property
     @abstractmethod
     def title(self) -> str:
-        """One line for people, e.g. ``lightning self-attention, d=2, d'=1, a=2, t=2``."""
+        """Return a one-line description, e.g. ``lightning self-attention, d=2, d'=1, a=2, t=2``."""
 
     def __repr__(self) -> str:
-        """One line: the spec, cut where it is long, and how many weights there are."""
+        """Return one line: the spec, shortened if it is long, and the number of weights."""
         return f"<{type(self).__name__} {cut(self.spec, 80)}: {self.parameter_count} weights>"
 
     def __str__(self) -> str:
@@ -70,7 +70,7 @@ class Model(SpecFields):
         return self.user.name or cut(self.spec, 100)
 
     def _repr_html_(self) -> str:
-        """A box for notebooks: what the model is, its weights, what goes in and comes out."""
+        """Return HTML for notebooks: a description of the model, its weights, inputs and outputs."""
         weights = ", ".join(
             f"{name} {'x'.join(map(str, shape)) or 'number'}" for name, shape in self.parameters.items()
         )
@@ -84,26 +84,26 @@ class Model(SpecFields):
     @property
     @abstractmethod
     def parameters(self) -> dict[str, Shape]:
-        """Names and shapes of the weights, in the order in which they are flattened."""
+        """Return the names and shapes of the weights, in the order in which they are flattened."""
 
     @property
     def parameter_count(self) -> int:
-        """Number of scalar weights."""
+        """Return the number of scalar weights."""
         return sum(prod(shape) for shape in self.parameters.values())
 
     @property
     def parameter_dim(self) -> int:
-        """Dimension of the parameter space; below `parameter_count` where a family bounds ranks of its weights."""
+        """Return the dimension of the parameter space; below `parameter_count` where a family bounds ranks of its weights."""
         return self.parameter_count
 
     @property
     def constraints(self) -> Constraints:
-        """Equations that the weights satisfy; none unless a family bounds ranks of its weights."""
+        """Return equations that the weights satisfy; none unless a family bounds ranks of its weights."""
         return Constraints(free=self)
 
     @property
     def free(self) -> Model:
-        """A model with the same image whose weights are arbitrary; the model itself unless it bounds ranks of its weights.
+        """Return a model with the same image whose weights are arbitrary; the model itself unless it bounds ranks of its weights.
 
         One-layer attention by (A, V) with rk A <= a < d answers with the one by (Q, K, V).
         """
@@ -111,18 +111,18 @@ class Model(SpecFields):
 
     @property
     def leanest(self) -> Model:
-        """A model with the same image and few arbitrary weights: attention by (A, V), where A is arbitrary."""
+        """Return a model with the same image and few arbitrary weights: attention by (A, V), where A is arbitrary."""
         return self.free
 
     def flatten(self, weights: Weights) -> Any:
-        """Weights as vectors: the last axis has length `parameter_count`, in the order of `parameters`."""
+        """Flatten weights to vectors: the last axis has length `parameter_count`, in the order of `parameters`."""
         first = weights[next(iter(self.parameters))]
         batch = first.shape[: first.ndim - len(next(iter(self.parameters.values())))]
         parts = [weights[name].reshape(*batch, prod(shape)) for name, shape in self.parameters.items()]
         return np.concatenate(parts, axis=-1)
 
     def unflatten(self, vector: Any) -> dict[str, Any]:
-        """The inverse of :meth:`flatten`."""
+        """Invert :meth:`flatten`."""
         batch, parts = vector.shape[:-1], flat_parts(self.parameters)
         return {name: vector[..., part].reshape((*batch, *shape)) for name, shape, part in parts}
 
@@ -144,38 +144,38 @@ class Model(SpecFields):
 
     @property
     def input_shape(self) -> Shape | None:
-        """Shape of one input of the network; None for a map given by its coordinates alone."""
+        """Return the shape of one input of the network; None for a map given by its coordinates alone."""
         return None
 
     @property
     def output_shape(self) -> Shape | None:
-        """Shape of one output of the network; None for a map given by its coordinates alone, a vector for several outputs."""
+        """Return the shape of one output, a vector for several outputs; None for a map given by its coordinates."""
         shapes = list(self.program.output_shapes.values())
         if self.input_shape is None:
             return None
         return shapes[0] if len(shapes) == 1 else (self.program.output_count,)
 
     def network(self, weights: Mapping[str, Any], inputs: Any) -> Any:
-        """The forward pass on one input, from the network's definition; it is run once, to be recorded."""
+        """Compute the output for one input; the function is called once, to be recorded."""
         raise NotImplementedError
 
     @property
     def program(self) -> Program:
-        """The recorded network; for a map without inputs, the coordinates themselves."""
+        """Return the recorded network; for a map without inputs, the coordinates themselves."""
         return _recorded(self)
 
     @property
     def polynomial(self) -> bool:
-        """Whether the map is polynomial in the weights; False for softmax."""
+        """Return whether the map is polynomial in the weights; False for softmax."""
         return self.program.polynomial
 
     @property
     def coordinate_program(self) -> Program | None:
-        """A program without inputs that computes the target coordinates; None when these are the network's coefficients."""
+        """Return a program that computes the target coordinates; None if these are the coefficients of the network."""
         return None if self.program.inputs else self.program
 
     def forward(self, weights: Weights, inputs: Any) -> Any:
-        """The network at given weights and inputs, over any arithmetic; leading axes are batches."""
+        """Return the network at given weights and inputs, over any arithmetic; leading axes are batches."""
         if self.input_shape is None:
             raise TypeError(f"{self} is given by its coordinates and has no inputs")
         return run(self.program, weights, inputs)
@@ -188,7 +188,7 @@ class Model(SpecFields):
 
     @property
     def with_all_coefficients(self) -> Model:
-        """The model in the coordinates ``full``; the model itself where it has no others."""
+        """Return the model in the coordinates ``full``; the model itself where it has no others."""
         return self
 
     output_name: ClassVar[str] = "y"
@@ -196,12 +196,12 @@ class Model(SpecFields):
 
     @property
     def monomials(self) -> np.ndarray:
-        """Exponents of the monomials in the inputs whose coefficients are the coordinates."""
+        """Return the exponents of the monomials in the inputs whose coefficients are the coordinates."""
         raise NotPolynomialError(f"{self} has no polynomial coordinates")
 
     @property
     def coordinate_names(self) -> tuple[str, ...]:
-        """Which monomial of which output entry a coordinate belongs to, e.g. ``y[1,1]: x[2,1]^2``."""
+        """Return which monomial of which output entry a coordinate belongs to, e.g. ``y[1,1]: x[2,1]^2``."""
         outputs = _renamed(self.program.output_shapes, self.output_name)
         inputs = _renamed(self.program.input_shapes, "x")
         entries = [name + _index(i) for name, shape in outputs.items() for i in np.ndindex(shape)]
@@ -226,7 +226,7 @@ class Model(SpecFields):
 
     @property
     def ambient_dim(self) -> int:
-        """Dimension of the space of all functions of this kind (for one-layer attention: of Sym3)."""
+        """Return the dimension of the space of all functions of this kind (for one-layer attention: of Sym3)."""
         return self.coordinate_count
 
     # -- what is known -----------------------------------------------------------------------------------
@@ -251,7 +251,7 @@ class NetworkModel(Model):
 
     @property
     def degrees(self) -> tuple[int, ...]:
-        """Degrees in the inputs that occur, ascending."""
+        """Return degrees in the inputs that occur, ascending."""
         if not self.polynomial:
             raise NotPolynomialError(f"{self} has no polynomial coordinates")
         return self.program.input_degrees
@@ -262,13 +262,13 @@ class NetworkModel(Model):
 
     @property
     def ambient_dim(self) -> int:
-        """Dimension of the space of polynomial functions with these degrees, inputs and outputs."""
+        """Return the dimension of the space of polynomial functions with these degrees, inputs and outputs."""
         variables = prod(self.input_shape)
         return self.program.output_count * sum(comb(variables + k - 1, k) for k in self.degrees)
 
     @property
     def monomials(self) -> np.ndarray:
-        """Exponents of the monomials in the inputs, in the order of the coordinates."""
+        """Return the exponents of the monomials in the inputs, in the order of the coordinates."""
         if self.coordinate_count > MOST_COORDINATES:
             raise OutOfReachError(
                 f"{self} has {self.coordinate_count} target coordinates, more than {MOST_COORDINATES}",
@@ -278,7 +278,7 @@ class NetworkModel(Model):
 
 
 def _renamed(shapes: dict[str, Shape], alone: str) -> dict[str, Shape]:
-    """Shapes by name; one that is alone is called so."""
+    """Return shapes by name; a single array gets the name `alone`."""
     return shapes if len(shapes) != 1 else dict.fromkeys([alone], *shapes.values())
 
 
@@ -287,7 +287,7 @@ def _index(index: tuple[int, ...]) -> str:
 
 
 def _monomial_name(exponents: np.ndarray, names: Sequence[str]) -> str:
-    """A monomial as text, e.g. ``x[1,1]*x[2,2]^2``."""
+    """Return a monomial as text, e.g. ``x[1,1]*x[2,2]^2``."""
     pairs = zip(names, exponents, strict=True)
     return "*".join(name if power == 1 else f"{name}^{power}" for name, power in pairs if power) or "1"
 

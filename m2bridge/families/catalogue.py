@@ -60,7 +60,7 @@ def _family(kind: str, model: type[Model]) -> Family:
 def _options(
     kind: str, name: str, build: Callable[..., Model], example: str, summary: str
 ) -> Family:  # fmt: skip
-    """A family that is a set of options of a class: the arguments of its spec are those of the function."""
+    """Return a family that is a set of options of a class: the arguments of its spec are those of the function."""
     return Family(name, summary, example, kind, lambda arguments: arguments.called(build))
 
 
@@ -139,7 +139,7 @@ GROUP = "m2bridge.models"
 
 
 def imported(module: str) -> ModuleType:
-    """A module of another package; what goes wrong in it is said to be there."""
+    """Import a module of another package; an error names the module."""
     try:
         return importlib.import_module(module)
     except Exception as error:
@@ -148,7 +148,7 @@ def imported(module: str) -> ModuleType:
 
 @cache
 def families() -> dict[str, Family]:
-    """Every family by name: ours, those of entry points, and the classes with a ``family`` in modules of ``M2BRIDGE_PLUGINS``."""
+    """Return all families by name: built-in, from entry points, and classes with a ``family`` in ``M2BRIDGE_PLUGINS``."""
     places = [point.module for point in entry_points(group=GROUP)]
     places += filter(None, os.environ.get("M2BRIDGE_PLUGINS", "").split(","))
     found = [item for name in dict.fromkeys(places) for item in vars(imported(name)).values()]
@@ -161,7 +161,7 @@ def families() -> dict[str, Family]:
 
 
 def parse_spec(text: str) -> Model:
-    """The model that a spec string names.
+    """Return the model that a spec string names.
 
     >>> parse_spec("lightning:d=2,dp=1") == parse_spec("lightning(d=2, dp=1, a=2, t=2)")
     True
@@ -205,7 +205,7 @@ def parse_spec(text: str) -> Model:
 
 
 def span_dim(model: Model) -> int | None:
-    """Dimension of the linear span of the image: the rank of its coordinates at random points over F_p.
+    """Return the dimension of the linear span of the image: the rank of its coordinates at random points over F_p.
 
     Points are added until their number passes the rank: a lower bound, and the dimension unless the points are special.
     None above 2,000 coordinates.

@@ -74,7 +74,7 @@ class Convolution(NetworkModel):
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """Number of neurons before each layer and after the last: the receptive fields, ending with one output."""
+        """Return the number of neurons before each layer and after the last: the receptive fields, ending with one output."""
         sizes = [1]
         for filter_size, stride in zip(reversed(self.filters), reversed(self.strides), strict=True):
             sizes.append((sizes[-1] - 1) * stride + filter_size)
@@ -85,7 +85,7 @@ class Convolution(NetworkModel):
         return (self.sizes[0],)
 
     def window(self, layer: int) -> np.ndarray:
-        """Which neurons before a layer (from 1) each neuron after it sees: one row for each, one column for each weight."""
+        """Return the inputs of each neuron of a layer (from 1): one row per neuron, one column per weight."""
         stride, size = self.strides[layer - 1], self.filters[layer - 1]
         return np.arange(self.sizes[layer])[:, None] * stride + np.arange(size)
 
@@ -97,7 +97,7 @@ class Convolution(NetworkModel):
 
     @cached_property
     def knowledge(self) -> Knowledge:
-        """The filters up to the scalings between layers: |k| - L + 1."""
+        """Return the dimension formula |k| - L + 1 (filters up to scalings between layers) and the symmetries."""
         several = ("r > 1, or a single layer", self.r > 1 or self.layers == 1)
         dim = sum(self.filters) - self.layers + 1
         return Knowledge(

@@ -29,7 +29,7 @@ def _coordinate_table(model: Model, weights: Weights, *, derivative: bool) -> tu
 
 
 def coordinates(model: Model, weights: Weights) -> Any:
-    """The image point in the chosen target coordinates: the last axis has length `coordinate_count`."""
+    """Return the image point in the chosen target coordinates: the last axis has length `coordinate_count`."""
     given, table = _coordinate_table(model, weights, derivative=False)
     return given.returned(table, (model.coordinate_count,))
 
@@ -41,13 +41,13 @@ def random_image_points(model: Model, rng: np.random.Generator, count: int, p: i
 
 
 def coordinate_jacobian(model: Model, weights: Weights) -> Any:
-    """The Jacobian of the coordinates: the last two axes are coordinates and flat weights."""
+    """Return the Jacobian of the coordinates: the last two axes are coordinates and flat weights."""
     given, table = _coordinate_table(model, weights, derivative=True)
     return given.matrix(table)
 
 
 def output_jacobian(model: Model, weights: Weights, inputs: Any) -> Any:
-    """The Jacobian of the outputs at several inputs (one leading axis over them): rows are inputs, then output entries."""
+    """Return the Jacobian of the outputs at several inputs (one leading axis over them): rows are inputs, then output entries."""
     program = model.program
     given = GivenArrays(program, weights, inputs)
     rows, columns = program.output_count, program.parameter_count
@@ -64,7 +64,7 @@ def output_jacobian(model: Model, weights: Weights, inputs: Any) -> Any:
 def jacobian(
     model: Model, weights: Weights, inputs: Any = None, p: int | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Values of a model and their derivatives by all weights, at one point of the weight space.
+    """Return values of a model and their derivatives by all weights, at one point of the weight space.
 
     Weights are integers with a prime `p`, floats without. With `inputs`, which have one leading axis over them, the values are
     the outputs, input by input and row by row; without, the target coordinates. The matrix has a row for each value and a

@@ -79,13 +79,13 @@ class Knowledge:
 
     @property
     def layer(self) -> Attention | None:
-        """The network itself where it is one layer of lightning attention by (Q, K, V) or (A, V)."""
+        """Return the network itself where it is one layer of lightning attention by (Q, K, V) or (A, V)."""
         attention = self.attention
         return None if attention is None or attention.numbered else attention
 
     @property
     def matrix_product(self) -> tuple[int, ...] | None:
-        """The widths of a network that is a product of matrices; None for others."""
+        """Return the widths of a network that is a product of matrices; None for others."""
         perceptron = self.perceptron
         return None if perceptron is None or perceptron.r != 1 else perceptron.widths
 

@@ -44,7 +44,7 @@ class Perceptron(NetworkModel):
         super().__post_init__()
 
     def _canonical_exponents(self) -> int | tuple[int, ...]:
-        """One exponent without biases where all are equal, else one for each hidden layer."""
+        """Return one exponent without biases where all are equal, else one for each hidden layer."""
         r, hidden = self.r, len(self.widths) - 2
         if isinstance(r, int):
             return (r,) * hidden if self.bias else r
@@ -68,7 +68,7 @@ class Perceptron(NetworkModel):
 
     @property
     def exponents(self) -> tuple[int, ...]:
-        """The exponent of the activation after each layer but the last."""
+        """Return the exponent of the activation after each layer but the last."""
         return self.r if isinstance(self.r, tuple) else (self.r,) * (self.layers - 1)
 
     @property

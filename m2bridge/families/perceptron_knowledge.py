@@ -35,7 +35,7 @@ def perceptron_knowledge(network: Perceptron) -> Knowledge:
 
 
 def determinantal(rank: int, rows: int, columns: int) -> Formula:
-    """The dimension of the matrices of this size and of rank at most `rank`."""
+    """Return the dimension of the matrices of this size and of rank at most `rank`."""
     r = min(rank, rows, columns)
     return cited(r * (rows + columns - r), "Harris, Algebraic Geometry: A First Course, Proposition 12.2")
 
@@ -57,7 +57,7 @@ def dimension_formula(network: Perceptron) -> Formula:
 
 
 def waring_dim(variables: int, summands: int, r: int) -> int:
-    """Dimension of the affine cone of sums of `summands` r-th powers of linear forms (r >= 2).
+    """Return the dimension of the affine cone of sums of `summands` r-th powers of linear forms (r >= 2).
 
     Alexander and Hirschowitz: as expected but for quadrics (symmetric matrices of bounded rank) and four
     exceptions.
@@ -73,7 +73,7 @@ def waring_dim(variables: int, summands: int, r: int) -> int:
 
 
 def _expected_dim(network: Perceptron) -> int:
-    """Weights minus scalings of hidden neurons, or the ambient dimension."""
+    """Return the number of weights minus scalings of hidden neurons, or the ambient dimension."""
     return min(network.parameter_count - sum(network.widths[1:-1]), network.ambient_dim)
 
 

@@ -59,7 +59,7 @@ class UserModel(Model):
 
     @property
     def stated_name(self) -> str | None:
-        """The name that the user stated; None for the default."""
+        """Return the name that the user stated; None for the default."""
         return None if self.name == self.unnamed else self.name
 
     @property
@@ -68,7 +68,7 @@ class UserModel(Model):
 
     @property
     def m2_parameters(self) -> dict[str, object]:
-        """The polynomials as numbers: no text of a user reaches a script."""
+        """Return the polynomials as numbers: no text of a user is copied into a script."""
         self._must_be_polynomial()
         return {
             "variableCount": self.parameter_count,
@@ -89,7 +89,7 @@ class UserMap(UserModel):
 
     @property
     def spec(self) -> str:
-        """The map itself, also when it came from a file: a record must not depend on what the file says later."""
+        """Return the map itself, also if it was read from a file: a record must not depend on later changes of the file."""
         return f"map:{','.join(self.variables)}->{';'.join(self.coordinate_names)}"
 
     @property
@@ -205,7 +205,7 @@ def _check_variables(names: Sequence[str]) -> None:
 def _built(
     name: str, variables: Sequence[str], coordinates: Iterable[Any], read: Callable[[Any, str], Quotient]
 ) -> PolynomialMap | RationalMap:
-    """A map from functions in any form; `read` makes one of them, and is told which one for its errors."""
+    """Return a map from functions in any form; `read` converts one of them, given its description for errors."""
     _check_variables(variables)
     fractions = tuple(read(item, f"polynomial {i}") for i, item in enumerate(coordinates, start=1))
     if not all(is_constant(under) for _, under in fractions):
@@ -216,7 +216,7 @@ def _built(
 
 
 def from_text(name: str, variables: Sequence[str], polynomials: Sequence[str]) -> PolynomialMap | RationalMap:
-    """A map from polynomials or rational functions as text; errors name the function and the column."""
+    """Return a map from polynomials or rational functions as text; errors name the function and the column."""
 
     def read(text: str, where: str) -> Quotient:
         return parse_fraction(text, variables, source=where)
@@ -227,7 +227,7 @@ def from_text(name: str, variables: Sequence[str], polynomials: Sequence[str]) -
 def from_sympy(
     polynomials: Sequence[Any], variables: Sequence[Any], *, name: str = "SymPy map"
 ) -> PolynomialMap | RationalMap:
-    """A map from SymPy polynomials or rational functions with rational coefficients.
+    """Return a map from SymPy polynomials or rational functions with rational coefficients.
 
     >>> import sympy
     >>> s, t = sympy.symbols("s t")
@@ -265,7 +265,7 @@ def _from_sympy(expression: Any, variables: Sequence[Any], where: str) -> Quotie
 
 
 def read_inline(text: str) -> PolynomialMap | RationalMap:
-    """The map in an inline spec; coordinates may be fractions, as in ``map:x,y->x/y;1/(x+y)``.
+    """Return the map in an inline spec; coordinates may be fractions, as in ``map:x,y->x/y;1/(x+y)``.
 
     >>> read_inline("map:s,t->s^2;s*t;t^2").title
     'polynomial map, 3 polynomials in 2 variables'
@@ -289,12 +289,12 @@ def _listed(variables: str) -> list[str]:
 
 
 def variables_in(spec: str) -> tuple[str, ...]:
-    """The variables of an inline map; none for the spec of any other model."""
+    """Return the variables of an inline map; none for the spec of any other model."""
     return tuple(_listed(spec[4:].partition("->")[0])) if spec.startswith("map:") else ()
 
 
 def by_variable(spec: str, weights: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Weights by the names that the user gave: the entries of the one weight ``x`` of a map are its variables.
+    """Return weights by the names of the user: the entries of the one weight ``x`` of a map are its variables.
 
     >>> by_variable("map:s,t->s*t", {"x": [3, 4]})
     {'s': 3, 't': 4}
@@ -319,7 +319,7 @@ def in_variables(spec: str, text: str) -> str:
 
 
 def read_map(path: str | Path) -> PolynomialMap | RationalMap:  # noqa: C901 -- one message for each way in which a file can be wrong
-    """The map in a TOML or JSON file with the keys name, variables and polynomials.
+    """Return the map in a TOML or JSON file with the keys name, variables and polynomials.
 
     ::
 

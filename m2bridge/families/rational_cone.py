@@ -23,12 +23,12 @@ _MOST_CONE_WEIGHTS = 400  # weights of a rational map whose cone is written as p
 
 
 def is_rational_map(model: Model) -> bool:
-    """Whether the coordinates are rational functions of the weights, and at least one of them has a denominator."""
+    """Return whether the coordinates are rational functions of the weights, and at least one of them has a denominator."""
     return not model.polynomial and model.program.rational and not model.program.inputs
 
 
 def symbolic_fractions(model: Model) -> tuple[Quotient, ...]:
-    """The coordinates as fractions in the flat weights.
+    """Return the coordinates as fractions in the flat weights.
 
     >>> from m2bridge.families import from_callable, from_text
     >>> inverse = from_callable(lambda w: 1 / w, {"w": (2,)})
@@ -52,7 +52,7 @@ def symbolic_fractions(model: Model) -> tuple[Quotient, ...]:
 
 
 def cone_map(model: Model) -> PolynomialMap:
-    """The polynomial map onto the cone over the image of a rational map; the last coordinate is that of the cone.
+    """Return the polynomial map onto the cone over the image of a rational map; the last coordinate is that of the cone.
 
     >>> from m2bridge.families import from_text
     >>> cone_map(from_text("", ["t"], ["1/t", "t"])).spec

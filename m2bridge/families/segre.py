@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def segre_coordinates(A: Any, V: Any) -> Any:
-    """The products of columns of A with rows of V in Sym2: axes are n, m and (i, j), i <= j."""
+    """Return the products of columns of A with rows of V in Sym2: axes are n, m and (i, j), i <= j."""
     i, j = np.triu_indices(A.shape[-1])
     columns = A.T  # the m-th row is the linear form alpha_m
     straight = columns[None, :, i] * V[:, None, j]
@@ -30,7 +30,7 @@ def segre_coordinates(A: Any, V: Any) -> Any:
 
 @lru_cache(maxsize=128)
 def segre_program(network: AttentionNetwork) -> Program:
-    """The program of the Segre coordinates of one layer, a vector; heads (a leading axis) are added up."""
+    """Return the program of the Segre coordinates of one layer, a vector; heads (a leading axis) are added up."""
 
     def coordinates(weights: Mapping[str, Any], _: Any) -> Any:
         A, V = _factors(network, weights)
@@ -42,14 +42,14 @@ def segre_program(network: AttentionNetwork) -> Program:
 
 
 def _factors(network: AttentionNetwork, weights: Mapping[str, Any]) -> tuple[Any, Any]:
-    """A and V of the layer, on which the coordinates depend."""
+    """Return A and V of the layer, on which the coordinates depend."""
     if network.parametrization == "virtual":
         return weights["M1"], weights["L"]
     return network.attention(weights), weights[network.weight_name("V", 1)]
 
 
 def segre_names(d: int, dp: int) -> tuple[str, ...]:
-    """Which monomial of which output entry a coordinate belongs to."""
+    """Return which monomial of which output entry a coordinate belongs to."""
     pairs = zip(*np.triu_indices(d), strict=True)
     squares = [f"x[{i + 1},2]^2" if i == j else f"x[{i + 1},2]*x[{j + 1},2]" for i, j in pairs]
     entries = [(n, m, square) for n in range(dp) for m in range(d) for square in squares]

@@ -72,7 +72,7 @@ class Attention(AttentionNetwork):
 
     @property
     def family(self) -> str:  # type: ignore[override]
-        """The set of options with the fewest of them that has this network."""
+        """Return the set of options with the fewest of them that has this network."""
         if not self.numbered:
             return "lightning"
         if not self.is_plain:
@@ -147,7 +147,7 @@ class Attention(AttentionNetwork):
         return {**sizes, "r": self.power if self.power > 1 else None, **options}
 
     def _unless(self, field: str) -> Any:
-        """The value of a field; None for its default."""
+        """Return the value of a field; None for its default."""
         value = getattr(self, field)
         return None if value == self.defaults[field] else value
 
@@ -196,26 +196,26 @@ class Attention(AttentionNetwork):
 
     @property
     def d(self) -> int:
-        """Rows of the inputs."""
+        """Return rows of the inputs."""
         return self.widths[0]
 
     @property
     def dp(self) -> int:
-        """Rows of the outputs, d' in the paper."""
+        """Return rows of the outputs, d' in the paper."""
         return self.widths[-1]
 
     @property
     def a(self) -> int:
-        """Rows of Q and K in the first layer."""
+        """Return rows of Q and K in the first layer."""
         return self.ranks[0]
 
     @property
     def attention_rank(self) -> int:
-        """The rank of a generic attention matrix of the first layer, min(a, d)."""
+        """Return the rank of a generic attention matrix of the first layer, min(a, d)."""
         return min(self.a, self.d)
 
     def with_rank(self, a: int) -> Attention:
-        """The layer with a rows of Q and K."""
+        """Return the layer with a rows of Q and K."""
         return replace(self, ranks=(a,) * self.layers)
 
     @property
@@ -226,7 +226,7 @@ class Attention(AttentionNetwork):
 
     @property
     def without_softmax(self) -> Attention:
-        """The network with the same weights and no normalisation of the scores."""
+        """Return the network with the same weights and no normalisation of the scores."""
         return replace(self, softmax=False, coordinate_system="full")
 
     # -- target -------------------------------------------------------------------------------------
@@ -242,7 +242,7 @@ class Attention(AttentionNetwork):
 
     @property
     def coordinate_program(self) -> Program | None:
-        """The Segre coordinates; None for all coefficients."""
+        """Return the Segre coordinates; None for all coefficients."""
         return segre_program(self) if self.coordinate_system == "segre" else None
 
     @property

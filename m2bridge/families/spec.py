@@ -37,7 +37,7 @@ WRITTEN = {"coordinate_system": "coordinates"}
 
 
 def type_name(item: Field[Any]) -> str:
-    """The type of a field as it is written, with and without ``from __future__ import annotations``."""
+    """Return the type of a field as it is written, with and without ``from __future__ import annotations``."""
     kind: Any = item.type
     return kind.__name__ if type(kind) is type else str(kind)
 
@@ -87,7 +87,7 @@ class Arguments:
         return build(**self._values_of(kinds))
 
     def _values_of(self, items: Sequence[tuple[str, str, bool]]) -> dict[str, Value]:
-        """The value of each item, which is a name, the type as it is written, and whether it is needed."""
+        """Return the value of each item (name, type as a string, whether it is required)."""
         self.only(*(WRITTEN.get(name, name) for name, _, _ in items))
         values: dict[str, Value] = {}
         for name, kind, needed in items:
@@ -117,7 +117,7 @@ class _Reader:
         raise SpecError(f"{self.text}: {message} at position {position}", text=self.text, position=position)
 
     def peek(self) -> str:
-        """The next character that is no blank; empty at the end."""
+        """Return the next character that is not a blank; empty at the end."""
         while self.text[self.at : self.at + 1] == " ":
             self.at += 1
         return self.text[self.at : self.at + 1]
@@ -131,7 +131,7 @@ class _Reader:
         return match
 
     def found(self, char: str) -> bool:
-        """Whether the next character is this one, which is then read."""
+        """Read the next character if it is this one; return whether it was."""
         here = self.peek() == char
         self.at += here
         return here
@@ -155,7 +155,7 @@ class _Reader:
 
 
 def read(text: str) -> Arguments:
-    """The family and arguments in a spec string; a SpecError that names the position where it is not one.
+    """Return the family and arguments in a spec string; a SpecError that names the position where it is not one.
 
     >>> read("mlp:widths=2-3-2,r=2").values
     {'widths': (2, 3, 2), 'r': 2}
@@ -195,7 +195,7 @@ def read(text: str) -> Arguments:
 
 
 def written(family: str, **values: object) -> str:
-    """The canonical spec string; arguments that are None are left out.
+    """Return the canonical spec string; arguments that are None are left out.
 
     >>> written("mlp", widths=(2, 3, 2), r=2, skip=None)
     'mlp(widths=[2,3,2],r=2)'

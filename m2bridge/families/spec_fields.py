@@ -53,12 +53,12 @@ class SpecFields(ABC):
 
     @property
     def list_length(self) -> int:
-        """How many integers one stands for where a list of them is wanted: one for each layer."""
+        """Return the length of the list that a single integer is expanded to: one entry per layer."""
         return self.layers  # type: ignore[attr-defined, no-any-return]
 
     @property
     def defaults(self) -> Mapping[str, Any]:
-        """Values of fields that were left out."""
+        """Return the values of omitted fields."""
         return {}
 
     def check(self) -> None:  # noqa: B027 # most families refuse nothing more
@@ -79,7 +79,7 @@ class SpecFields(ABC):
             self.need(small, argument, f"{argument} should be between 1 and {LARGEST_SIZE}, not {value}")
 
     def argument_name(self, field: str, index: int = 0) -> str:
-        """The argument of the spec that a field, or one entry of it, is written as."""
+        """Return the name of a field, or of one entry of it, in the spec."""
         return WRITTEN.get(field, field)
 
     def check_choice(self, name: str, value: str, choices: Sequence[str]) -> None:
@@ -96,17 +96,17 @@ class SpecFields(ABC):
 
     @classmethod
     def from_arguments(cls, arguments: Arguments) -> Self:
-        """The model that the arguments of a spec describe."""
+        """Return the model that the arguments of a spec describe."""
         return arguments.built(cls)
 
     @property
     def spec(self) -> str:
-        """The canonical spec string; ``parse_spec(model.spec) == model``."""
+        """Return the canonical spec string; ``parse_spec(model.spec) == model``."""
         return written(self.family, **self.written)
 
     @property
     def written(self) -> dict[str, Any]:
-        """The arguments of the spec; those are left out that are None, false or empty, and :attr:`unwritten` defaults."""
+        """Return the arguments of the spec, without those that are None, false or empty, and :attr:`unwritten` defaults."""
         values = {item.name: getattr(self, item.name) for item in fields(self)}  # type: ignore[arg-type]
         plain = {item.name: item.default for item in fields(self)} | dict(self.defaults)  # type: ignore[arg-type]
         return {
@@ -118,7 +118,7 @@ class SpecFields(ABC):
     @property
     @abstractmethod
     def polynomial(self) -> bool:
-        """Whether Macaulay2 can compute with the model."""
+        """Return whether Macaulay2 can compute with the model."""
 
     # -- the Macaulay2 twin ------------------------------------------------------------------------------
 
@@ -132,14 +132,14 @@ class SpecFields(ABC):
         return Path(str(sys.modules[module].__file__)).with_name(f"{name}.m2.j2")
 
     def _must_be_polynomial(self) -> str:
-        """The family, where Macaulay2 can compute with it."""
+        """Return the name of the family if Macaulay2 can compute with it."""
         if not self.polynomial:
             raise NotPolynomialError(f"{self} is not polynomial: Macaulay2 cannot compute with it")
         return self.family
 
     @property
     def m2_parameters(self) -> dict[str, object]:
-        """Values for the partial's parameters."""
+        """Return values for the partial's parameters."""
         self._must_be_polynomial()
         values = {item.name: getattr(self, item.name) for item in fields(self)}  # type: ignore[arg-type]
         named = {self.m2_names.get(name, name): value for name, value in values.items()}

@@ -20,7 +20,7 @@ MOST_EXPANDED_TERMS = 40_000_000
 
 
 def symbolic_weights(model: Model, extra: int = 0) -> tuple[dict[str, np.ndarray], list[Any]]:
-    """Weights whose entries are variables over QQ, and `extra` more variables of the same ring."""
+    """Return weights whose entries are variables over QQ, and `extra` more variables of the same ring."""
     names = [f"w{i}" for i in range(model.parameter_count)] + [f"z{i}" for i in range(extra)]
     variables = rational_variables(names)
     weights = {name: variable_array(variables, shape) for name, shape in model.parameters.items()}
@@ -28,7 +28,7 @@ def symbolic_weights(model: Model, extra: int = 0) -> tuple[dict[str, np.ndarray
 
 
 def symbolic_map(model: Model) -> tuple[dict[tuple[int, ...], Any], ...]:
-    """The target coordinates as sparse polynomials in the flattened weights.
+    """Return the target coordinates as sparse polynomials in the flattened weights.
 
     >>> from m2bridge.families import Linear
     >>> symbolic_map(Linear(widths=(1, 1, 1)))
@@ -83,7 +83,7 @@ def term_bound(model: Model) -> int:
 
 
 def sparse(polynomial: Any) -> dict[tuple[int, ...], Any]:
-    """A python-flint polynomial as exponents -> coefficient (int, or Fraction where it is not whole)."""
+    """Return a python-flint polynomial as exponents -> coefficient (int, or Fraction where it is not whole)."""
     return {tuple(map(int, key)): _number(value) for key, value in polynomial.to_dict().items()}
 
 
@@ -99,6 +99,6 @@ def rational_variables(names: list[str]) -> list[Any]:
 
 
 def variable_array(variables: list[Any], shape: tuple[int, ...]) -> np.ndarray:
-    """The next ``prod(shape)`` variables as an array, taken from the front of the list."""
+    """Return the next ``prod(shape)`` variables as an array, taken from the front of the list."""
     taken = [variables.pop(0) for _ in range(prod(shape))]
     return object_array(taken, shape)

@@ -23,7 +23,7 @@ class Moving(Protocol):
     """What moves weights infinitesimally without changing the function: a group, or a linear vector field."""
 
     def generators(self, weights: Mapping[str, Any]) -> Any:
-        """How a basis moves given weights (Mod arrays, integers or objects): one row for each element of it."""
+        """Return the action of a basis on given weights (Mod arrays, integers or objects): one row per element."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ class Symmetry:
 
     @property
     def copies(self) -> int:
-        """Number of copies of the group; 1 unless an axis counts them."""
+        """Return the number of copies of the group; 1 unless an axis counts them."""
         for name, labels in self.axes.items():
             if "*" in labels:
                 return self.shapes[name][labels.index("*")]
@@ -97,14 +97,14 @@ class Symmetry:
 
     @property
     def document(self) -> dict[str, Any]:
-        """The group as certificates write it."""
+        """Return the group as certificates write it."""
         if self.kind == "scaling":
             return {"group": "scaling", "weights": {name: labels[0] for name, labels in self.axes.items()}}
         axes = {name: list(labels) for name, labels in self.axes.items()}
         return {"group": self.kind, "size": self.size, "axes": axes}
 
     def generators(self, weights: Mapping[str, Any]) -> Any:
-        """The infinitesimal action of a basis of the Lie algebra at given weights: shape (dim, number of flat weights).
+        """Return the infinitesimal action of a basis of the Lie algebra at given weights: shape (dim, number of flat weights).
 
         The weights are Mod arrays, floats, integers or objects; the result is of the same kind. The basis of gl(n) is the
         elementary matrices E_ij, row by row, copy by copy.
@@ -123,7 +123,7 @@ class Symmetry:
     def direction(
         self, weights: Mapping[str, np.ndarray], rng: np.random.Generator, p: int
     ) -> dict[str, np.ndarray]:
-        """How a random element of the Lie algebra moves integer weights modulo p: one direction for each weight that moves."""
+        """Return the action of a random element of the Lie algebra on integer weights modulo p: one direction per weight."""
         element = rng.integers(0, p, size=(1, self.dim))
         moved = {
             name: self._moved(Mod(weights[name], p), labels, element) for name, labels in self.axes.items()
@@ -131,7 +131,7 @@ class Symmetry:
         return {name: found[0].values for name, found in moved.items()}
 
     def _moved(self, weight: Any, labels: tuple[Label, ...], elements: np.ndarray) -> Any:
-        """How elements of the Lie algebra, given by coordinates in its basis, move one weight: a leading axis over them."""
+        """Return the action of elements of the Lie algebra on one weight; the leading axis is the element."""
         if self.kind == "scaling":
             labels = (labels[0],) + (0,) * (weight.ndim - 1)
         parts = [

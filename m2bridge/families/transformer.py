@@ -125,7 +125,7 @@ class Transformer(AttentionNetwork):
         )
 
     def _dimension_bound(self) -> Formula:
-        """The sum over blocks of what attention and perceptron can depend on; a perceptron is d forms of degree r."""
+        """Return the sum over blocks of bounds for attention and perceptron; a perceptron is d forms of degree r."""
         d, r = self.d, self.r
         attention = layer_dim(d, d, self.a, self.heads, self.t)
         if self.softmax:  # with one token it is the sum of the V_h

@@ -28,7 +28,7 @@ _said: set[Path] = set()
 
 
 def is_code(text: str) -> bool:
-    """Whether a spec names a file that has to be run."""
+    """Return whether a spec names a file that must be executed."""
     return text.strip().startswith(("torch:", "python:"))
 
 
@@ -44,7 +44,7 @@ def allowing(code: bool) -> Iterator[None]:
 
 
 def allowed_model(text: str) -> UserNetwork:
-    """The model of such a spec where the environment allows that its file is run; else an error."""
+    """Return the model of such a spec if the environment allows executing its file; raise an error otherwise."""
     if os.environ.get(ALLOW, "") not in ("1", "yes", "true"):
         raise SpecError(
             f"{text[:80]} executes a file. This is done for a spec on the command line; elsewhere it requires --allow-code "
@@ -55,7 +55,7 @@ def allowed_model(text: str) -> UserNetwork:
 
 
 def model_from_code(text: str) -> UserNetwork:
-    """The model that a function of a user's file makes; the file is run, which is said once on stderr."""
+    """Execute a file and return the model built by one of its functions; a message on stderr is printed once."""
     kind, path, name = parts_of(text)
     if kind == "torch" and importlib.util.find_spec("torch") is None:
         raise InputError(f"{text[:80]}: PyTorch is not installed here; pip install 'm2bridge[torch]'")
@@ -113,7 +113,7 @@ def _blamed(path: Path) -> Iterator[None]:
 
 
 def _from_torch(found: Any, path: Path, name: str) -> UserNetwork:
-    """A module and the shape of its input: ``return module, (3, 4)``, or ``module.input_shape``."""
+    """Return a module and the shape of its input: ``return module, (3, 4)``, or ``module.input_shape``."""
     if callable(found) and not hasattr(found, "named_parameters"):
         with _blamed(path):
             found = found()
@@ -128,7 +128,7 @@ def _from_torch(found: Any, path: Path, name: str) -> UserNetwork:
 
 
 def _from_function(found: Any, path: Path, name: str) -> UserNetwork:
-    """A function whose annotations are shapes: weights first, inputs after ``*``."""
+    """Return a function whose annotations are shapes: weights first, inputs after ``*``."""
     if not inspect.isfunction(found):
         raise InputError(f"{path}: {name} is a {type(found).__name__}, not a function of arrays")
     weights: dict[str, Shape] = {}

@@ -65,7 +65,7 @@ class UserNetwork(UserModel):
         return hash(self.recorded.sha256)
 
     def __repr__(self) -> str:
-        """One line, with the name in place of the program."""
+        """Return one line, with the name in place of the program."""
         return f"<{type(self).__name__} {self.title}>"
 
     def __str__(self) -> str:
@@ -96,7 +96,7 @@ class UserNetwork(UserModel):
 
     @property
     def input_shape(self) -> Shape | None:
-        """The shape of the input; several inputs are one vector, one after the other."""
+        """Return the shape of the input; several inputs are one vector, one after the other."""
         shapes = list(self.recorded.input_shapes.values())
         return None if not shapes else shapes[0] if len(shapes) == 1 else (self.recorded.input_count,)
 
@@ -116,7 +116,7 @@ class UserNetwork(UserModel):
 
     @cached_property
     def polynomials(self) -> tuple[Terms, ...]:  # type: ignore[override]
-        """The coordinates as polynomials in the flat weights."""
+        """Return the coordinates as polynomials in the flat weights."""
         count = self.parameter_count + self.recorded.input_count
         if count > MOST_EXPANDED_COORDINATES:
             raise OutOfReachError(
@@ -130,7 +130,7 @@ class UserNetwork(UserModel):
 
     @cached_property
     def as_map(self) -> UserNetwork:
-        """The same weights with the target coordinates for outputs; the model itself when it has no inputs.
+        """Return the same weights with the target coordinates for outputs; the model itself when it has no inputs.
 
         Raises OutOfReachError where the coordinates are too many to be expanded.
         """
@@ -175,7 +175,7 @@ def from_callable(
     name: str | None = None,
     symmetries: Sequence[Mapping[str, Any]] = (),
 ) -> UserNetwork:
-    """A model from a Python function of arrays.
+    """Return a model from a Python function of arrays.
 
     Parameters
     ----------
@@ -212,7 +212,7 @@ def from_callable(
 def from_torch(
     module: Any, input_shape: int | Sequence[int] | Sequence[Sequence[int]], *, name: str | None = None
 ) -> UserNetwork:
-    """A model from a ``torch.nn.Module``; needs the extra ``torch``.
+    """Return a model from a ``torch.nn.Module``; needs the extra ``torch``.
 
     Parameters
     ----------
@@ -240,7 +240,7 @@ def from_torch(
 
 
 def read_program(text: str) -> UserNetwork:
-    """The model of an inline spec ``program:%0 = weight W [2,2];...``."""
+    """Return the model of an inline spec ``program:%0 = weight W [2,2];...``."""
     body = text.removeprefix("program:")
     if "\n" in body:
         raise SpecError("an inline program is written on one line, with ';' for line breaks", position=9)
@@ -248,7 +248,7 @@ def read_program(text: str) -> UserNetwork:
 
 
 def read_file(path: str | Path) -> UserModel:
-    """The network or the polynomial map that a file holds."""
+    """Read a network or a polynomial map from a file."""
     file = Path(path)
     if file.suffix == ".toml" and file.is_file():
         with file.open("rb") as stream:

@@ -29,7 +29,7 @@ def virtual_weights(A: Sequence[Any], V: Sequence[Any]) -> tuple[list[Any], Any]
 
 @lru_cache(maxsize=64)
 def virtual_dim(model: AttentionNetwork) -> int:
-    """Dimension of the variety of virtual weights of a model: the rank of (Q, K, V) -> (M, L).
+    """Return the dimension of the variety of virtual weights of a model: the rank of (Q, K, V) -> (M, L).
 
     The rank is taken at a random point over F_p: a lower bound, and the dimension unless the point is special.
     """
@@ -38,7 +38,7 @@ def virtual_dim(model: AttentionNetwork) -> int:
 
 
 def equation_11(M: Sequence[Any], L: Any, X: Any) -> Any:
-    """The network by the recursion D_i = D X^T M_i X D X^T M_i^T X D (Equation 10) and Equation 11."""
+    """Return the network by the recursion D_i = D X^T M_i X D X^T M_i^T X D (Equation 10) and Equation 11."""
     D = None  # D_0 is the identity
     factors = []
     for matrix in M:
@@ -53,7 +53,7 @@ def equation_11(M: Sequence[Any], L: Any, X: Any) -> Any:
 
 
 def ternary_factor(j: int) -> tuple[int, bool]:
-    """Which virtual weight stands at place j >= 1 of Equation 12: (layer from 1, whether transposed).
+    """Return the virtual weight at position j >= 1 of Equation 12: (layer from 1, whether transposed).
 
     The layer is one more than the number of factors 3 in j; the last non-zero ternary digit 2 means
     transposed.

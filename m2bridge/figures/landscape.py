@@ -59,7 +59,7 @@ class Scene:
 
     @property
     def ending(self) -> int:
-        """The number of flow lines that end in a minimum."""
+        """Return the number of flow lines that end in a minimum."""
         return sum(end >= 0 for end in self.ends)
 
 

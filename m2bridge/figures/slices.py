@@ -70,7 +70,7 @@ class Slice:
 
     @property
     def limits(self) -> np.ndarray:
-        """The box as floats, one row per axis."""
+        """Return the box as floats, one row per axis."""
         return np.array(self.box, dtype=np.float64)
 
     def document(self) -> dict[str, Any]:

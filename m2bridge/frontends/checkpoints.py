@@ -58,7 +58,7 @@ class Checkpoint:
 
 
 def read(file: CheckpointFile | Path, parameters: Mapping[str, Shape]) -> Checkpoint:
-    """The weights in a file, as nested lists of Fractions or, from JSON, as they stand.
+    """Read the weights in a file, as nested lists of Fractions or, from JSON, without conversion.
 
     Dots in names become underscores; what is no weight of the model, such as buffers and frozen parameters, is left out.
     """
@@ -125,7 +125,7 @@ def _npz(path: Path) -> dict[str, np.ndarray]:
 
 
 def _safetensors(path: Path) -> dict[str, np.ndarray]:
-    """A header of JSON that says where each tensor lies, and their bytes."""
+    """Read a safetensors file: a JSON header with the position of each tensor, then the bytes."""
     data = path.read_bytes()
     length = int.from_bytes(data[:8], "little")
     if len(data) < 8 or length > len(data) - 8:

@@ -50,7 +50,7 @@ class GivenIdeal:
 
 
 def read_ideal(text: str, *, source: str = "the ideal") -> GivenIdeal:
-    """Polynomials from text: one a line, or a Macaulay2-style list ``ideal(f, g)`` or ``{f, g}``, with or without a ring.
+    """Read polynomials from text: one per line, or a Macaulay2-style list ``ideal(f, g)`` or ``{f, g}``, with or without a ring.
 
     Singular's ``ring R = 0, (x, y), dp; ideal I = f, g;`` and ``.mrdi`` files of Macaulay2 and OSCAR are read too.
 
@@ -100,7 +100,7 @@ def _fail(source: str, message: str, line: int | None = None) -> NoReturn:
 
 
 def _uncommented(line: str, source: str, number: int) -> str:
-    """A line without its comment; ``x--3*y`` could mean either, and is refused."""
+    """Return a line without its comment; ``x--3*y`` is ambiguous and is an error."""
     match = _COMMENT.search(line)
     if match is None:
         return line
@@ -141,7 +141,7 @@ def _bodies(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _read_mrdi(text: str, source: str) -> GivenIdeal:
-    """The ideal in a ``.mrdi`` text, in the namespace of Macaulay2 or of OSCAR."""
+    """Return the ideal in a ``.mrdi`` text, in the namespace of Macaulay2 or of OSCAR."""
     try:
         document = json.loads(text)
         label = document["_type"]["params"]

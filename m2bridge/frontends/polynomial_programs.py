@@ -14,7 +14,7 @@ from m2bridge.programs.program import Program
 
 
 def polynomial_program(polynomials: Sequence[Polynomial | Terms], weights: Mapping[str, Shape]) -> Program:
-    """The program of a polynomial map: monomials from tables of powers, then their combinations.
+    """Return the program of a polynomial map: monomials from tables of powers, then their combinations.
 
     The variables are the entries of the weights, one after the other.
 
@@ -32,7 +32,7 @@ def polynomial_program(polynomials: Sequence[Polynomial | Terms], weights: Mappi
 
 
 def fraction_program(fractions: Sequence[tuple[Terms, Terms]], weights: Mapping[str, Shape]) -> Program:
-    """The program of a rational map: all numerators, divided by all denominators.
+    """Return the program of a rational map: all numerators, divided by all denominators.
 
     >>> fraction_program([((((0,), 1),), (((1,), 1),))], {"x": (1,)}).polynomial
     False

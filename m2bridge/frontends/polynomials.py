@@ -58,7 +58,7 @@ def parse_polynomial(
     column: int = 1,
     limits: ParseLimits | None = None,
 ) -> dict[Exponents, Coefficient]:
-    """The sparse polynomial that a text means; exponents are in the order of `variables`, the names that it may use.
+    """Parse a sparse polynomial; exponents are in the order of `variables`, the names that it may use.
 
     A ParseError has the fields `source`, `line` and `column`: where the text begins, as it is told, and how far it was read.
     """
@@ -114,7 +114,7 @@ class PolynomialParser:
 
     @property
     def found(self) -> str:
-        """The token as errors show it."""
+        """Return the token as it is shown in errors."""
         return repr(self.token) if self.token else "the end of the text"
 
     def expression(self) -> dict[Exponents, Coefficient]:
@@ -134,14 +134,14 @@ class PolynomialParser:
             sign = self.sign()
 
     def sign(self) -> int:
-        """The sign that follows, 1 if none does."""
+        """Read an optional sign; return 1 if there is none."""
         value = -1 if self.token == "-" else 1
         if self.token in ("+", "-"):
             self.advance()
         return value
 
     def term(self, sign: int) -> dict[Exponents, Coefficient]:  # noqa: C901 -- one case for each token of the grammar
-        """A product; plain factors are collected in one monomial, parentheses are multiplied out."""
+        """Return a product; plain factors are collected in one monomial, parentheses are multiplied out."""
         coefficient: Coefficient = sign
         exponents = [0] * len(self.variables)
         rest: dict[Exponents, Coefficient] | None = None
@@ -201,7 +201,7 @@ class PolynomialParser:
         return self.index[name]
 
     def exponent(self, place: int | None = None) -> int:
-        """The exponent that follows, 1 if none does; a power of parentheses (at `place`) is at least 1."""
+        """Read an optional exponent; return 1 if there is none; a power of parentheses (at `place`) is at least 1."""
         if self.token not in ("^", "**"):
             return 1
         self.advance()
@@ -259,12 +259,12 @@ def _canonical(name: str) -> str:
 
 
 def whole(value: Coefficient) -> Coefficient:
-    """An integer where the number is one."""
+    """Return an int if the number is an integer."""
     return value.numerator if isinstance(value, Fraction) and value.denominator == 1 else value
 
 
 def polynomial_text(polynomial: Polynomial, variables: Sequence[str]) -> str:
-    """A text that :func:`parse_polynomial` reads back.
+    """Return a text that :func:`parse_polynomial` reads back.
 
     >>> polynomial_text({(1, 0): -1, (0, 2): Fraction(3, 2)}, ["x", "y"])
     '-x+3/2*y^2'
@@ -283,7 +283,7 @@ def polynomial_text(polynomial: Polynomial, variables: Sequence[str]) -> str:
 
 
 def derivative(polynomial: Polynomial, variable: int) -> dict[Exponents, Coefficient]:
-    """The formal partial derivative by the variable with this index.
+    """Return the formal partial derivative by the variable with this index.
 
     >>> derivative({(3, 1): 2}, 0)
     {(2, 1): 6}
@@ -297,7 +297,7 @@ def derivative(polynomial: Polynomial, variable: int) -> dict[Exponents, Coeffic
 
 
 def variables_of(exponents: Exponents) -> tuple[int, ...]:
-    """The variables of a monomial, with repetition.
+    """Return the variables of a monomial, with repetition.
 
     >>> variables_of((2, 0, 1))
     (0, 0, 2)
@@ -318,7 +318,7 @@ def exponents_of(variables: Sequence[int], count: int) -> Exponents:
 
 
 def for_macaulay2(polynomial: Polynomial) -> list[list[object]]:
-    """How every polynomial travels to a template, as the partial ``_emit`` says: its coefficients, and its monomials.
+    """Write polynomials for a template, in the format of the partial ``_emit``: coefficients and monomials.
 
     >>> for_macaulay2({(2, 0): 1, (0, 1): -3})
     [[1, -3], [[0, 0], [1]]]

@@ -45,7 +45,7 @@ class ProgramFile:
 
 
 def is_program_file(text: str) -> bool:
-    """Whether the text of a TOML file is meant to hold a program; it may still be damaged."""
+    """Return whether the text of a TOML file declares a program; it may still be invalid."""
     return any(line.startswith('format = "m2bridge program file') for line in text.splitlines()[:10])
 
 
@@ -76,7 +76,7 @@ def save_program(
 
 
 def load_program(path: str | Path) -> ProgramFile:
-    """The program in a file; a ParseError for wrong, missing or unknown keys, and for a hash that is not that of the program."""
+    """Read a program file; a ParseError for wrong, missing or unknown keys, and for a wrong hash."""
     file = Path(path)
     _, document = read_document(file, LARGEST_PROGRAM_FILE)
     try:
@@ -103,7 +103,7 @@ def _program_file(document: dict[str, Any]) -> ProgramFile:
 
 
 def read_document(file: Path, largest: int) -> tuple[str, dict[str, Any]]:
-    """The text of a TOML or JSON file of at most `largest` bytes, and what it says; a ParseError says where it is wrong."""
+    """Read a TOML or JSON file of at most `largest` bytes; return text and value. A ParseError names the position."""
     try:
         if not file.is_file():
             raise InputError(f"{file}: no such file")
@@ -139,5 +139,5 @@ def _is_short_line(name: Any) -> bool:
 
 
 def _quoted(text: str) -> str:
-    """A TOML basic string: JSON's escapes are TOML's, but TOML wants the DEL character escaped as well."""
+    """Return a TOML basic string: JSON's escapes are valid in TOML, but TOML also requires the DEL character to be escaped."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -98,7 +98,7 @@ def _scaled(terms: Terms, divisor: Fraction) -> Terms:
 
 
 def is_constant(terms: Terms) -> bool:
-    """Whether a polynomial is a number."""
+    """Return whether a polynomial is a number."""
     return not any(any(exponents) for exponents, _ in terms)
 
 

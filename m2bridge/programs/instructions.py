@@ -243,7 +243,7 @@ def _result_shape(  # noqa: C901, PLR0911 -- one case for each instruction
 
 
 def _is_inside(part: AxisSlice, length: int) -> bool:
-    """Whether a slice of an axis is not empty and inside; the step of a single entry is 1."""
+    """Return whether a slice of an axis is non-empty and in range; the step of a single entry is 1."""
     start, count, step = part
     inside = 0 <= start < length and 0 <= start + (count - 1) * step < length
     return inside and count >= 1 and step != 0 and (count > 1 or step == 1)

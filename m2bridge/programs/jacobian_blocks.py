@@ -67,7 +67,7 @@ class JacobianRows:
         return len(self.columns)
 
     def per_sample(self, size: Samples) -> int:
-        """The number of rows for each sample."""
+        """Return the number of rows for each sample."""
         return size.outputs * self.layer.columns if self.layer else size.outputs
 
     def memory(self, size: Samples) -> int:
@@ -85,7 +85,7 @@ class JacobianRows:
         return 8 * self.per_sample(size) * (2 * largest + 3 * max(1, self.width))
 
     def blocks(self, size: Samples, rows: int) -> Iterator[Block]:
-        """The rows of some samples in blocks of `rows`, the last one shorter. Sets `tokens` before the first block."""
+        """Return the rows of some samples in blocks of `rows`, the last one shorter. Sets `tokens` before the first block."""
         inputs = draw_inputs(self.program, self.units.p, self.units.seed, size.stop)
         point = self.weights | lettered(self.arithmetic, inputs, "N")
         values = evaluate(self.program, self.arithmetic, point, self.units)
@@ -105,7 +105,7 @@ class JacobianRows:
             yield names, block.reshape(-1, self.width)
 
     def _rows_modulo_layer(self, values: Sequence[Lettered], size: Samples) -> Iterator[Block]:
-        """The derivatives of rows of V at each token, minus those at the independent tokens of which it is a combination.
+        """Return the derivatives of rows of V at each token, minus those at the independent tokens of which it is a combination.
 
         Independent tokens are the first ones, so that those of earlier samples stay.
         """
@@ -150,7 +150,7 @@ class JacobianRows:
         return [slice(k, min(k + chunk, size.stop)) for k in range(size.start, size.stop, chunk)]
 
     def _block(self, values: Sequence[Lettered], seeds: dict[int, Lettered], window: slice) -> Array:
-        """Rows of the Jacobian at some samples: (samples, rows, columns)."""
+        """Return rows of the Jacobian at some samples: (samples, rows, columns)."""
         part = [v.like(v.array[window]) if v.lead else v for v in values]
         return jacobian_rows(self.program, self.arithmetic, part, seeds, self.columns)
 

@@ -23,7 +23,7 @@ def cotangents(
     seeds: Mapping[int, Lettered],
     wanted: Sequence[str],
 ) -> dict[str, Lettered | None]:
-    """Derivatives of linear forms of some instructions by the wanted weights; None where they do not depend on one.
+    """Return derivatives of linear forms of some instructions by the wanted weights; None where they do not depend on one.
 
     `seeds` maps an index to the forms: their letters are R (one row each) and possibly N. The results have the letters N
     and R, or R alone where neither values nor seeds depend on a sample.
@@ -44,14 +44,14 @@ def cotangents(
 
 
 def accumulated(known: Lettered, part: Lettered) -> Lettered:
-    """The cotangent of a value that is used more than once."""
+    """Return the cotangent of a value that is used more than once."""
     return known + part
 
 
 def pull(  # noqa: PLR0911 -- one case for each instruction
     item: Instruction, position: int, operands: Sequence[Lettered], value: Lettered, cotangent: Lettered
 ) -> Lettered:
-    """The cotangent of one operand, given that of the result."""
+    """Return the cotangent of one operand, given that of the result."""
     operand, core = operands[position], operands[position].core
     match item.operation:
         case "add":
@@ -102,7 +102,7 @@ def jacobian_rows(
     seeds: Mapping[int, Lettered],
     columns: np.ndarray,
 ) -> Array:
-    """Derivatives of the forms in `seeds` by chosen flat weights, in ascending order: (samples, rows, columns)."""
+    """Return derivatives of the forms in `seeds` by chosen flat weights, in ascending order: (samples, rows, columns)."""
     samples = max((value.sizes.get("N", 1) for value in values), default=1)
     sizes = {"N": samples, "R": next(iter(seeds.values())).sizes["R"]}
     chosen = {}
@@ -130,7 +130,7 @@ class LastLayer:
     columns: int
 
     def few(self, analytic: bool) -> int:
-        """How many rows of V usually suffice: as many as there are tokens, or one less for averages of tokens."""
+        """Return how many rows of V usually suffice: as many as there are tokens, or one less for averages of tokens."""
         available = min(self.outputs, self.width)
         if self.columns == 1:  # one token: rows of V see different weights
             return available
@@ -138,7 +138,7 @@ class LastLayer:
 
 
 def last_layer(program: Program, held: Held = NOTHING_HELD) -> LastLayer | None:
-    """The last linear layer of a program, when its weight is free and used nowhere else."""
+    """Return the last linear layer of a program, when its weight is free and used nowhere else."""
     layer = output_layer(program)
     if layer is None or not program.sees_inputs[layer.argument]:
         return None
@@ -152,7 +152,7 @@ def last_layer(program: Program, held: Held = NOTHING_HELD) -> LastLayer | None:
 def output_seeds(
     program: Program, arithmetic: Arithmetic, entries: np.ndarray | None = None
 ) -> dict[int, Lettered]:
-    """One row for each output entry; with `entries`, for each sample some flat output entries, one row each."""
+    """Return one row for each output entry; with `entries`, for each sample some flat output entries, one row each."""
     every = np.arange(program.output_count)
     lead, rows = ("R", every) if entries is None else ("NR", entries)
     return form_seeds(program, arithmetic, lead, (rows[..., None] == every).astype(np.int64))
@@ -170,7 +170,7 @@ def form_seeds(program: Program, arithmetic: Arithmetic, lead: str, forms: np.nd
 
 
 def token_seeds(program: Program, arithmetic: Arithmetic, layer: LastLayer, forms: Array) -> Lettered:
-    """Rows of V (`forms`) in each column of Z, as linear forms of Z: ordered by the row, then by the column."""
+    """Return rows of V (`forms`) in each column of Z, as linear forms of Z: ordered by the row, then by the column."""
     n = layer.columns
     eye = arithmetic.integers(np.eye(n, dtype=np.int64))
     table = Lettered("", forms, arithmetic).contract("ab", Lettered("", eye), "cd", "acbd")
@@ -188,7 +188,7 @@ def jacobian_block(
     outputs: int = 0,
     entries: np.ndarray | None = None,
 ) -> Array:
-    """The Jacobian by chosen flat weights, one row for each sample and output entry.
+    """Return the Jacobian by chosen flat weights, one row for each sample and output entry.
 
     With `entries`, only these flat output entries of each sample are looked at. With `layer`, only the first `outputs` rows of V
     are, and their entries in V are the first columns.

@@ -54,25 +54,25 @@ class WorkBudget:
 
 
 def entries(program: Program) -> int:
-    """The entries of all arrays that a program computes."""
+    """Return the number of entries of all arrays that a program computes."""
     return sum(prod(item.shape) for item in program.instructions)
 
 
 def of_kernel(unknowns: int) -> float:
-    """The kernel of a graded part with so many unknown coefficients: 1 ms, and 3 to 8 s for 1000."""
+    """Return the work of a kernel of a graded part with this number of unknowns: 1 ms, and 3 to 8 s for 1000."""
     return _LEAST_OF_A_PART + _OF_AN_UNKNOWN * unknowns**3
 
 
 def of_verification(program: Program) -> float:
-    """The proof that a vector field is a symmetry: 25 microseconds for each entry."""
+    """Return the work of verifying that a vector field is a symmetry: 25 microseconds per entry."""
     return _OF_AN_ENTRY * entries(program)
 
 
 def of_cut(program: Program) -> float:
-    """The bounds of the two parts of a program: 6 to 44 microseconds for each entry."""
+    """Return the work of bounding the two parts of a program: 6 to 44 microseconds per entry."""
     return _OF_AN_ENTRY * entries(program)
 
 
 def of_rank(program: Program) -> float:
-    """The rank of the Jacobian at a random point: 1 s for 830 weights."""
+    """Return the work of the rank of the Jacobian at a random point: 1 s for 830 weights."""
     return _LEAST_OF_A_RANK + _OF_A_WEIGHT * program.parameter_count**3

@@ -53,7 +53,7 @@ class OwnOption:
 
     @property
     def unasked(self) -> Any:
-        """The value on the command line when it is not given."""
+        """Return the default value on the command line."""
         return self.default if self.option.unasked is None else self.option.unasked
 
     def check(self, value: Any) -> None:
@@ -144,12 +144,12 @@ GROUP = "m2bridge.questions"
 
 
 def plugins() -> list[str]:
-    """The modules named in ``M2BRIDGE_PLUGINS``."""
+    """Return the modules named in ``M2BRIDGE_PLUGINS``."""
     return [name for name in os.environ.get("M2BRIDGE_PLUGINS", "").split(",") if name]
 
 
 def source_of(module: str) -> Path | None:
-    """The file of a module; None when there is none."""
+    """Return the file of a module; None when there is none."""
     try:
         spec = importlib.util.find_spec(module)
     except (ImportError, ValueError):  # a package that is not there, or no name
@@ -158,7 +158,7 @@ def source_of(module: str) -> Path | None:
 
 
 def _declared_in(module: str) -> dict[str, Question[Any, Any]]:
-    """The questions that a module of another package declares."""
+    """Return the questions that a module of another package declares."""
     from m2bridge.families.catalogue import imported
     from m2bridge.questions.kernel import Question
 
@@ -168,7 +168,7 @@ def _declared_in(module: str) -> dict[str, Question[Any, Any]]:
 
 @cache
 def _entry_points() -> dict[str, EntryPoint]:
-    """The questions that installed packages announce; reading what is announced takes a tenth of a second."""
+    """Return the questions of installed packages, from entry points; reading these takes a tenth of a second."""
     from importlib.metadata import entry_points
 
     return {point.name: point for point in entry_points(group=GROUP) if point.name not in QUESTIONS}
@@ -190,7 +190,7 @@ def sentences() -> dict[str, str]:
 
 
 def find(name: str) -> Question[Any, Any]:
-    """The question of this name, or an error that names the nearest."""
+    """Return the question of this name, or an error that names the nearest."""
     if name in QUESTIONS:
         module, _ = QUESTIONS[name]
         found: Question[Any, Any] = getattr(
@@ -208,7 +208,7 @@ def find(name: str) -> Question[Any, Any]:
 
 
 def _announced(point: EntryPoint) -> Question[Any, Any]:
-    """The question that an entry point names."""
+    """Return the question that an entry point names."""
     from m2bridge.families.catalogue import imported
 
     found: Question[Any, Any] | None = getattr(imported(point.module), point.attr, None)
@@ -220,7 +220,7 @@ def _announced(point: EntryPoint) -> Question[Any, Any]:
 
 
 def questions() -> dict[str, Question[Any, Any]]:
-    """Every question by its name, e.g. ``singular-locus``; all plugins must be there."""
+    """Return every question by its name, e.g. ``singular-locus``; a missing plugin is an error."""
     if missing := [name for name in plugins() if source_of(name) is None]:
         raise InputError(f"M2BRIDGE_PLUGINS names {missing[0]!r}, which cannot be found")
     return {name: find(name) for name in sentences()}

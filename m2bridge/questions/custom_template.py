@@ -79,7 +79,7 @@ class TemplateValues(Result):
 
     @property
     def sure(self) -> str:
-        """The certainty that the template declares, otherwise that its values were computed by it."""
+        """Return the certainty that the template declares, otherwise that its values were computed by it."""
         declared = _declared_certainty(self.values)
         return BY_SCRIPT if declared is None else f"{declared.value}, as your script declares"
 
@@ -91,7 +91,7 @@ class TemplateValues(Result):
         return View(answer=f"{len(self.values)} values, {end}", facts=facts, notes=(note,), to_prove=proof)
 
     def repeated(self) -> list[str]:
-        """How to run the template again: the record holds its name and the sha256 of the script, not its text."""
+        """Return how to run the template again: the record contains its name and the sha256 of the script, not its text."""
         command = ["m2bridge", "template", self.template]
         if self.model != "none":
             command += ["--model", self.model]
@@ -174,7 +174,7 @@ def _declared_certainty(values: Mapping[str, Any]) -> Certainty | None:
 
 
 def _mistake(name: str, text: str, error: ScriptError | OutputError) -> InputError:
-    """An error in a user's own template, with its line in the user's file where that is known."""
+    """Return an error in a user-written template, with the line in its file if known."""
     line, told = None, f"template {name}: {error.message}"
     if isinstance(error, ScriptError) and error.line:
         line = line_in_template(text, error.run.script.text, error.line)
@@ -185,7 +185,7 @@ def _mistake(name: str, text: str, error: ScriptError | OutputError) -> InputErr
 
 
 def parse_setting(text: str) -> tuple[str, object]:
-    """A parameter from ``name=value``, the value in JSON.
+    """Return a parameter from ``name=value``, the value in JSON.
 
     >>> parse_setting("n=[1,2]"), parse_setting('kind="odd"')
     (('n', [1, 2]), ('kind', 'odd'))

@@ -55,7 +55,7 @@ class Comparison:
 
 
 def comparison(model: Model, a: Weights, b: Weights, seed: int) -> Comparison:
-    """The functions of two exact weights, compared."""
+    """Compare the functions of two sets of exact weights."""
     sure, size = Certainty.PROVED, tuple(model.input_shape or ())
     if all((a[name] == b[name]).all() for name in model.parameters):
         return Comparison(True, sure, "exact", "the weights are equal")
@@ -82,7 +82,7 @@ def comparison(model: Model, a: Weights, b: Weights, seed: int) -> Comparison:
 
 
 def _same_polynomials(model: Model, a: Weights, b: Weights) -> bool | None:
-    """Whether the outputs at symbolic inputs are equal; None where they have too many coefficients."""
+    """Return whether the outputs at symbolic inputs are equal; None if they have too many coefficients."""
     if model.input_shape is None:
         return bool(np.all(model.coordinates(dict(a)) == model.coordinates(dict(b))))
     variables, degree = prod(model.input_shape), degree_in(model.program, "input")

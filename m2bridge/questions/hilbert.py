@@ -34,19 +34,19 @@ class HilbertSeries:
 
     @property
     def text(self) -> str:
-        """The series as a fraction, e.g. ``(1 + 2*T)/(1 - T)^2``."""
+        """Return the series as a fraction, e.g. ``(1 + 2*T)/(1 - T)^2``."""
         top, exponent = _polynomial_text(self.numerator), self.denominator_exponent
         if exponent and " " in top:
             top = f"({top})"
         return top + {0: "", 1: "/(1 - T)"}.get(exponent, f"/(1 - T)^{exponent}")
 
     def coefficients(self, top: int) -> tuple[int, ...]:
-        """The coefficients of T^0, ..., T^top."""
+        """Return the coefficients of T^0, ..., T^top."""
         return expanded(self.numerator, self.denominator_exponent, top)
 
 
 def expanded(numerator: Sequence[int], exponent: int, top: int) -> tuple[int, ...]:
-    """The coefficients of T^0, ..., T^top of numerator(T) / (1 - T)^exponent.
+    """Return the coefficients of T^0, ..., T^top of numerator(T) / (1 - T)^exponent.
 
     >>> expanded([1, 2], 2, 4)
     (1, 4, 7, 10, 13)
@@ -80,7 +80,7 @@ def generated_rank(
 
 
 def _polynomial_text(coefficients: Sequence[int]) -> str:
-    """A polynomial in T, lowest degree first.
+    """Return a polynomial in T, lowest degree first.
 
     >>> _polynomial_text([1, 0, 2, -1])
     '1 + 2*T^2 - T^3'

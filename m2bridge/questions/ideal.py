@@ -101,7 +101,7 @@ class IdealSummary(Result):
 
 
 def _given(given: Any) -> GivenIdeal:
-    """An ideal as itself, as text, as a list of polynomials as texts, or as the answer of the question about a closure."""
+    """Read an ideal from an ideal, a string, a list of strings, or the result of `closure`."""
     if isinstance(given, GivenIdeal):
         return given
     if isinstance(given, Closure):

@@ -48,7 +48,7 @@ that is called with each step)."""
 
 
 def model_of(model: Model | str) -> Model:
-    """A model, given as itself or by its spec string; anything else is an InputError."""
+    """Return a model from a model or a spec string; anything else is an InputError."""
     if isinstance(model, str):
         return parse_spec(model)
     if isinstance(model, Model):
@@ -107,7 +107,7 @@ class Question(Generic[S, R]):
 
     @functools.cached_property
     def options(self) -> dict[str, OwnOption]:
-        """The question's own options, by their names in Python."""
+        """Return the question's own options, by their names in Python."""
         hints = typing.get_type_hints(self.function, include_extras=True)
         found = {}
         for own in self._own_parameters:
@@ -122,7 +122,7 @@ class Question(Generic[S, R]):
         limits: Limits | None = None, timeout: float | str | None = None, memory: int | str | None = None,
         keep: Path | None = None, progress: Progress | None = None, clock: Clock | None = None, **options: Any,
     ) -> R:  # fmt: skip
-        """The answer about `subject`, a model or its spec; `given` are own options that the question takes without their names.
+        """Answer the question about `subject`, a model or its spec; `given` are positional options of the question.
 
         `engine` is a Macaulay2 from :func:`m2bridge.open_engine`, None for the first that works, False for none. `prime` is the
         characteristic of finite fields, by default one that divides nothing in the subject; `seed` that of every random choice.
@@ -259,7 +259,7 @@ class Steps:
 
 
 def terminal_steps() -> Steps | None:
-    """A line on standard error where that is a terminal."""
+    """Return a progress line on standard error if this is a terminal."""
 
     def put(words: str | None) -> None:
         line = "" if words is None else "".join(c if c.isprintable() else "?" for c in words)[:78]
@@ -270,7 +270,7 @@ def terminal_steps() -> Steps | None:
 
 
 def _notebook_steps(display: Any) -> Steps:
-    """A bar in a notebook."""
+    """Return a progress bar in a notebook."""
     handle: Any = None
 
     def put(words: str | None) -> None:

@@ -38,7 +38,7 @@ class NormalForm:
 
 
 def normal_form(model: Model, weights: Mapping[str, np.ndarray], seed: int) -> NormalForm:
-    """The weights after every group has been used up that can be."""
+    """Bring weights to a normal form under every group for which this is possible."""
     at, moves = dict(weights), list[Move]()
     remaining = list(model.knowledge.symmetries)
     left: list[str] = []
@@ -64,13 +64,13 @@ def normal_form(model: Model, weights: Mapping[str, np.ndarray], seed: int) -> N
 
 
 def _own_weights(group: Symmetry, groups: Sequence[Symmetry]) -> list[str]:
-    """The weights that the group moves and no other one does."""
+    """Return the weights on which only this group acts."""
     others = {name for other in groups if other is not group for name in other.axes}
     return [name for name in group.axes if name not in others]
 
 
 def _element(group: Symmetry, weights: Weights, references: Sequence[str]) -> np.ndarray | None:
-    """The element that brings the references to normal form; None when they do not determine it."""
+    """Return the element that brings the references to normal form; None when they do not determine it."""
     if group.kind == "gl":
         return _basis_change(group, weights, references)
     found = []
@@ -107,13 +107,13 @@ def _basis_change(group: Symmetry, weights: Weights, references: Sequence[str]) 
 
 
 def _to_echelon(matrix: np.ndarray) -> np.ndarray | None:
-    """The g for which g * matrix is in reduced echelon form; None when the rows are dependent."""
+    """Return the g for which g * matrix is in reduced echelon form; None when the rows are dependent."""
     pivots, _ = over_q.echelon(matrix)
     return over_q.inverse(matrix[:, pivots]) if len(pivots) == len(matrix) else None
 
 
 def acted(group: Symmetry, element: Any, weights: Mapping[str, np.ndarray]) -> Weights:
-    """The weights moved by an element: matrices (copy, n, n) for GL(n), scalars for a torus or a scaling."""
+    """Return the weights moved by an element: matrices (copy, n, n) for GL(n), scalars for a torus or a scaling."""
     moved = dict(weights)
     for name, labels in group.axes.items():
         for axis, label in enumerate(labels):
@@ -137,7 +137,7 @@ def _acted_along(group: Symmetry, element: Any, array: np.ndarray, axis: int, la
 def _sorting(
     model: Model, group: Symmetry, weights: Weights, remaining: Sequence[Symmetry], seed: int
 ) -> tuple[np.ndarray | None, bool]:
-    """The order that sorts the neurons of a torus, if there is need and it keeps the function; and whether neurons are equal.
+    """Return the order that sorts the neurons of a torus, if it keeps the function, and whether neurons are equal.
 
     They are compared by the weights that no group to come moves.
     """

@@ -16,21 +16,21 @@ from m2bridge.programs.arithmetics import elementwise, object_array
 
 
 def integral(matrix: Any) -> np.ndarray:
-    """A positive multiple of a rational array with integer entries: the same rank and the same kernel."""
+    """Return a positive multiple of a rational array with integer entries: the same rank and the same kernel."""
     array = np.asarray(matrix, dtype=object)
     scale = lcm(*(Fraction(c).denominator for c in array.flat))
     return elementwise(lambda c: int(c * scale), array)
 
 
 def primitive(vector: Any) -> np.ndarray:
-    """The primitive integer vector on the line of a vector that is not zero, its first non-zero entry positive."""
+    """Return the primitive integer vector on the line of a vector that is not zero, its first non-zero entry positive."""
     whole = integral(vector)
     content = gcd(*whole.tolist()) * (1 if next(c for c in whole if c) > 0 else -1)
     return elementwise(lambda c: c // content, whole)
 
 
 def rank(matrix: Any) -> int:
-    """Rank over QQ.
+    """Return the rank over QQ.
 
     >>> rank([[Fraction(1, 2), 1], [1, 2]])
     1
@@ -56,7 +56,7 @@ def _flint_integers(matrix: Any) -> Any:
 
 
 def kernel(matrix: Any) -> np.ndarray:
-    """An integer basis of the kernel, one vector a row."""
+    """Return an integer basis of the kernel, one vector per row."""
     whole = _flint_integers(matrix)
     columns = whole.ncols()
     basis, nullity = whole.nullspace()
@@ -82,7 +82,7 @@ def solve(matrix: Any, right: Any) -> np.ndarray | None:
 
 
 def inverse(matrix: Any) -> np.ndarray:
-    """The inverse of a square matrix, which is refused when it has none."""
+    """Return the inverse of a square matrix; an InputError if it is singular."""
     found = solve(matrix, np.eye(len(matrix), dtype=int))
     if found is None:
         raise InputError("the matrix is not invertible")
@@ -90,7 +90,7 @@ def inverse(matrix: Any) -> np.ndarray:
 
 
 def is_skew(matrix: np.ndarray) -> bool:
-    """Whether M^T = -M and M is not zero."""
+    """Return whether M^T = -M and M is not zero."""
     return bool(matrix.any()) and bool(np.all(matrix == -matrix.T))
 
 
@@ -117,14 +117,14 @@ def fmpq(value: Any) -> Any:
 
 
 def real_roots(polynomial: flint.fmpq_poly) -> list[Any]:
-    """The real roots of a squarefree polynomial, in proved balls at the present precision."""
+    """Return the real roots of a squarefree polynomial, in proved balls at the present precision."""
     if polynomial.degree() < 1:
         return []
     return [root.real for root, _ in polynomial.numer().complex_roots() if root.imag == 0]
 
 
 def sturm_count(polynomial: flint.fmpq_poly) -> int:
-    """The number of real roots once more: changes of sign along Sturm's sequence, at minus and at plus infinity.
+    """Return the number of real roots by Sturm's theorem: sign changes of the sequence at minus and plus infinity.
 
     >>> sturm_count(flint.fmpq_poly([-2, 0, 1])), sturm_count(flint.fmpq_poly([2, 0, 1]))
     (2, 0)

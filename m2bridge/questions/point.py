@@ -79,18 +79,18 @@ class Point:
         return {name: array.astype(np.float64) for name, array in self.weights.items()}
 
     def image(self, p: int = 0) -> list[Any]:
-        """The coordinates of the function: Fractions, or residues modulo p."""
+        """Return the coordinates of the function: Fractions, or residues modulo p."""
         found = self.model.coordinates(self.mod(p) if p else self.weights)
         values: list[Any] = (found.values if p else np.asarray(found)).ravel().tolist()
         return values
 
     @cached_property
     def vector(self) -> np.ndarray:
-        """All weights, flattened in the order of the model."""
+        """Return all weights, flattened in the order of the model."""
         return np.concatenate([self.weights[name].ravel() for name in self.model.parameters])
 
     def document(self, prime: int | None) -> dict[str, Any]:
-        """The point as JSON values."""
+        """Return the point as JSON values."""
         shown = {name: elementwise(str, array).tolist() for name, array in self.weights.items()}
         return {"kind": self.kind, "detail": self.detail, "prime": prime, "weights": shown}
 
@@ -109,7 +109,7 @@ def fractions_of(array: Any) -> np.ndarray:
 
 
 def one_of(at: Any, stratum: str | None, rationalize: int | None = None) -> Any:
-    """The point that one of the two options names; `rationalize` rounds a file's numbers."""
+    """Return the point that one of the two options names; `rationalize` rounds a file's numbers."""
     if at is not None and stratum is not None:
         raise InputError("--at and --stratum name different points; give one of them")
     if rationalize is not None:
@@ -120,7 +120,7 @@ def one_of(at: Any, stratum: str | None, rationalize: int | None = None) -> Any:
 
 
 def resolve(model: Model, at: Any, seed: int) -> Point:
-    """The point that an argument `at` names: weights, a file of them, the text of a stratum, or None for random ones."""
+    """Return the point that an argument `at` names: weights, a file of them, the text of a stratum, or None for random ones."""
     if at is None or at == "random":
         return random_point(model, seed)
     if isinstance(at, Point):
@@ -140,7 +140,7 @@ def resolve(model: Model, at: Any, seed: int) -> Point:
 
 
 def random_point(model: Model, seed: int) -> Point:
-    """Random small integers for the model's weights (for those of its free parametrization where ranks are bounded)."""
+    """Draw random small integers for the weights (for those of the free parametrization if ranks are bounded)."""
     rng = np.random.default_rng([seed, 91])
     drawn = {name: _draw(rng, shape) for name, shape in model.free.parameters.items()}
     while not _has_value(model, drawn):
@@ -149,7 +149,7 @@ def random_point(model: Model, seed: int) -> Point:
 
 
 def _has_value(model: Model, weights: Mapping[str, Any]) -> bool:
-    """Whether no denominator of a rational map is zero at these weights; true for other models."""
+    """Return whether no denominator of a rational map is zero at these weights; true for other models."""
     if not is_rational_map(model):
         return True
     try:
@@ -217,7 +217,7 @@ def exact_array(name: str, value: Any, shape: tuple[int, ...] | None = None) -> 
 
 
 def stratum_point(model: Model, text: str, seed: int = 0) -> Point:
-    """The point that a text such as ``rank_a=1,rank_v=1,meet=1`` or ``m1=skew,m2=rank1`` names."""
+    """Return the point that a text such as ``rank_a=1,rank_v=1,meet=1`` or ``m1=skew,m2=rank1`` names."""
     wanted: dict[str, str] = {}
     for part in text.split(","):
         key, equals, value = part.partition("=")
@@ -324,7 +324,7 @@ def other_primes(point: Point, p: int, count: int) -> list[int]:
 
 
 def rank_prime(model: Model, point: Point | None = None) -> int:
-    """The largest prime up to `LARGE_PRIME` that divides nothing in the model and leaves the point what it is."""
+    """Return the largest prime up to `LARGE_PRIME` with good reduction of the model and of the point."""
     numbers = given_numbers(model)
     for p in range(LARGE_PRIME, PRIMES[0], -2):
         if is_prime(p) and numbers.divided_by(p) is None and (point is None or _objection(point, p) is None):

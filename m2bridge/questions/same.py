@@ -89,7 +89,7 @@ def same(
     *,
     rationalize: RationalizeOption = None,
 ) -> Same:
-    """Whether two weights compute one function: all coefficients are compared over QQ, where they can be listed.
+    """Decide whether two sets of weights define the same function, by comparing all coefficients over QQ if possible.
 
     Different functions are shown by an input where they differ. Equal ones are shown as a certificate; where the weights have one
     normal form under the known symmetries (:mod:`m2bridge.questions.normal_form`), so are the elements.

@@ -89,7 +89,7 @@ def boundary(
     ] = None,
     force: ForceOption = False,
 ) -> Boundary:
-    """The real image of one layer of lightning attention, its relative boundary, and the rest of its Zariski closure.
+    """Compute the real image of one layer of lightning attention, its relative boundary, and the rest of its Zariski closure.
 
     The model is a :class:`~m2bridge.families.Attention` with t >= 2; its parametrization and coordinates do not matter. `point`
     is given by exact coordinates (Segre, or all coefficients) or a mapping with weights A and V. Numbers are integers, Fractions
@@ -151,7 +151,7 @@ def boundary(
 
 
 def _closure_values(context: Context, model: Attention, points: Sequence[Coordinates]) -> dict[str, Any]:
-    """The closure's equations and, where these are all, which of the points satisfy them."""
+    """Return the equations of the closure and, if they are complete, which of the points satisfy them."""
     found = context.ask_question(closure, model, method="kernel", field="QQ", equations=True)
     equations = found.equations or ()
     values: dict[str, Any] = {"equations": [f.text() for f in equations]}
@@ -163,7 +163,7 @@ def _closure_values(context: Context, model: Attention, points: Sequence[Coordin
 def _placed(
     context: Context, model: Attention, name: str, values: Mapping[str, Any], index: int, known: KnownFiber, share: float
 ) -> PlacedPoint:  # fmt: skip
-    """A point placed by the criterion, and by membership among networks with any A."""
+    """Locate a point by the criterion, and by `membership` among networks with arbitrary A."""
     coordinates: Coordinates = known.point
     ours = decide(model, coordinates)
     context.report_progress(f"weights of {name}")
@@ -210,7 +210,7 @@ def _placed(
 
 
 def _coarse(where: Where) -> Where:
-    """The place without the boundary, which weights do not tell from the rest of the image."""
+    """Return the location, with the boundary counted as image, because weights do not distinguish them."""
     return "image" if where == "boundary" else where
 
 
@@ -228,7 +228,7 @@ def place_of(answer: ImageMembership) -> Where | None:
 def _both_weights(
     model: Attention, answer: ImageMembership, ours: Criterion
 ) -> tuple[dict[str, Matrix] | None, dict[str, Matrix] | None]:
-    """A and V that membership found, and the other pair where S has two factors: they are exchanged, √D becomes -√D."""
+    """Return A and V that membership found, and the second pair if S has two factors: exchange them, √D becomes -√D."""
     d = model.d
 
     def pair(flat: Sequence[str]) -> dict[str, Matrix]:
@@ -248,7 +248,7 @@ def _both_weights(
 
 
 def quadratic_texts(place: AlgebraicPoint) -> tuple[list[str], list[str]] | None:
-    """The numbers of a point over QQ(√D) as texts such as ``1/2+3*sqrt(5)``, and their conjugates; None over other fields.
+    """Return the numbers of a point over QQ(√D) as texts such as ``1/2+3*sqrt(5)``, and their conjugates; None over other fields.
 
     >>> quadratic_texts(AlgebraicPoint(modulus=("2", "-2", "1"), variables=(("1", "0"), ("0", "1/2"))))
     (['1', '1/2+1/2*sqrt(-1)'], ['1', '1/2-1/2*sqrt(-1)'])

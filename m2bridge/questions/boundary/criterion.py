@@ -99,13 +99,13 @@ def _rank_one(S: np.ndarray, boundary: Where) -> Criterion:
 
 
 def table_of(model: Attention, coordinates: Sequence[Fraction]) -> Table:
-    """The coordinates of a point as quadrics z[n, m]."""
+    """Return the coordinates of a point as quadrics z[n, m]."""
     pairs = model.d * (model.d + 1) // 2
     return object_array([Fraction(c) for c in coordinates], (model.dp, model.d, pairs))
 
 
 def quadric_matrix(quadric: Iterable[Any], d: int) -> np.ndarray:
-    """The symmetric matrix S of a quadric x^T S x given by its coefficients; off the diagonal S_ij = c_ij / 2."""
+    """Return the symmetric matrix S of a quadric x^T S x given by its coefficients; off the diagonal S_ij = c_ij / 2."""
     S = np.empty((d, d), dtype=object)
     for c, i, j in zip(quadric, *np.triu_indices(d), strict=True):
         S[i, j] = S[j, i] = Fraction(c) / (1 if i == j else 2)
@@ -113,6 +113,6 @@ def quadric_matrix(quadric: Iterable[Any], d: int) -> np.ndarray:
 
 
 def e2(S: np.ndarray) -> Fraction:
-    """The second elementary symmetric function of the eigenvalues: the sum of the principal 2-minors."""
+    """Return the second elementary symmetric function of the eigenvalues: the sum of the principal 2-minors."""
     pairs = zip(*np.triu_indices(len(S), 1), strict=True)
     return sum((S[i, i] * S[j, j] - S[i, j] ** 2 for i, j in pairs), Fraction(0))

@@ -30,7 +30,7 @@ _MOST_LISTED = 60  # terms of an equation that is written out
 
 
 def orbit_places(model: Attention) -> tuple[OrbitPlace, ...]:
-    """Every orbit of weights (those of the zero function included, one for each pair of ranks), by the criterion.
+    """Return every orbit of weights (those of the zero function included, one for each pair of ranks), by the criterion.
 
     They have weights, so that what it leaves open is in the image.
     """
@@ -57,7 +57,7 @@ def orbit_places(model: Attention) -> tuple[OrbitPlace, ...]:
 
 
 def orbit_rank(model: Attention, coordinates: Sequence[Fraction]) -> int:
-    """Dimension of the orbit of a rational point under the real group: rank over QQ of the Lie algebra's action."""
+    """Return the dimension of the orbit of a rational point under the real group: rank over QQ of the Lie algebra's action."""
     d, dp = model.d, model.dp
     z = table_of(model, coordinates)
     S = over_q.integral([[quadric_matrix(z[n, m], d) for m in range(d)] for n in range(dp)])
@@ -69,7 +69,7 @@ def orbit_rank(model: Attention, coordinates: Sequence[Fraction]) -> int:
 
 
 def sample_points(model: Attention) -> dict[str, tuple[Fraction, ...]]:
-    """A rational point of each of the two orbits: S = x_1^2, and S = x_1^2 + x_2^2; none when d = 1."""
+    """Return a rational point of each of the two orbits: S = x_1^2, and S = x_1^2 + x_2^2; none when d = 1."""
     if model.d < 2:
         return {}
     h, q = np.eye(model.dp, dtype=int)[0], np.eye(model.d, dtype=int)[0]
@@ -114,7 +114,7 @@ def dimensions(
 def regions(
     model: Attention, image_dim: int, dims: dict[str, int], values: Mapping[str, Any]
 ) -> tuple[Region, ...]:
-    """The image, its boundary and the rest of the closure, as sets in the coordinates z0, z1, ..."""
+    """Return the image, its boundary and the rest of the closure, as sets in the coordinates z0, z1, ..."""
     separate = (
         "z = h (x) q (x) S: the flattenings along the outputs and along the first token have rank at most one"
     )

@@ -55,7 +55,7 @@ def as_point(model: Attention, value: Any, source: str = "the point") -> Coordin
 
 
 def span_matrix(model: Attention) -> np.ndarray:
-    """The linear map from Segre coordinates, which determine the network (Proposition A.5), to all its coefficients."""
+    """Return the linear map from Segre coordinates, which determine the network (Proposition A.5), to all its coefficients."""
     return linear_in_coordinates(model, replace(model, coordinate_system="full").coordinates)
 
 
@@ -84,7 +84,7 @@ class Example:
 
 
 def draw_examples(model: Attention, seed: int) -> tuple[Example, ...]:
-    """One point of each kind that this size has: generic, with two real factors, irrational ones, one, complex ones, none."""
+    """Return one point of each kind that exists at this size: generic, two real factors, irrational, one, complex, none."""
     rng = np.random.default_rng([seed, 11])
     generic = model.coordinates(_generic(model, rng))
     found = [Example("generic", "image", tuple(Fraction(int(c)) for c in generic))]
@@ -104,7 +104,7 @@ def draw_examples(model: Attention, seed: int) -> tuple[Example, ...]:
 
 
 def separated(model: Attention, h: np.ndarray, q: np.ndarray, hessian: np.ndarray) -> Coordinates:
-    """The point h (x) q (x) S for the symmetric matrix S = hessian / 2."""
+    """Return the point h (x) q (x) S for the symmetric matrix S = hessian / 2."""
     i, j = np.triu_indices(model.d)
     quadric = [Fraction(int(c)) / (2 if r == s else 1) for c, r, s in zip(hessian[i, j], i, j, strict=True)]
     return tuple(int(hn) * int(qm) * c for hn in h for qm in q for c in quadric)

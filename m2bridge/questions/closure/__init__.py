@@ -178,7 +178,7 @@ def _kernel_instead(interpolated: Findings, max_degree: int | None) -> Findings:
 
 
 def _kernel_may_settle(findings: Findings) -> bool:
-    """Whether completeness is still open and the kernel may be in reach."""
+    """Return whether completeness is still open and the kernel may be in reach."""
     undecided = not findings.complete and findings.limit is None
     return undecided and findings.size.span.dim <= _KERNEL_SPAN and not findings.setting.image.padded
 

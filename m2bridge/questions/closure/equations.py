@@ -84,7 +84,7 @@ def _advance(
 
 
 def _smooth_at(setting: Setting, size: ImageSize, equations: Equations, point: Matrix) -> bool:
-    """Whether the equations' Jacobian has rank `codim` at an image point: then they define the image near a general point.
+    """Return whether the equations' Jacobian has rank `codim` at an image point: then they define the image near a general point.
 
     This is a cheap necessary condition for the right dimension with multiplicity one.
     """

@@ -59,32 +59,32 @@ class Findings:
         return replace(self, obstacles=obstacles, report=self.report + report)
 
     def has(self, obstacle: type[Obstacle]) -> bool:
-        """Whether an obstacle of this kind was met."""
+        """Return whether an obstacle of this kind was met."""
         return any(isinstance(item, obstacle) for item in self.obstacles)
 
     @property
     def complete(self) -> bool:
-        """Whether the equations generate the ideal of the closure."""
+        """Return whether the equations generate the ideal of the closure."""
         return isinstance(self.completeness, Complete)
 
     @property
     def limit(self) -> str | None:
-        """The first limit that ended a stage."""
+        """Return the first limit that ended a stage."""
         return next((item.reason for item in self.obstacles if isinstance(item, LimitStop)), None)
 
     @property
     def rational_lift(self) -> Lift | None:
-        """The equations over QQ, if QQ is the field in question."""
+        """Return the equations over QQ, if QQ is the field in question."""
         return self.lift if self.setting.rational else None
 
     @property
     def over_rationals(self) -> bool:
-        """Whether the findings hold over QQ."""
+        """Return whether the findings hold over QQ."""
         return self.size.dense or self.rational_lift is not None
 
     @property
     def exact(self) -> bool:
-        """Whether completeness, dimension and degree over QQ rest on no random choice."""
+        """Return whether completeness, dimension and degree over QQ rest on no random choice."""
         if not isinstance(self.completeness, Complete):
             return False
         if self.size.dense:
@@ -93,7 +93,7 @@ class Findings:
 
     @property
     def image_dim(self) -> int:
-        """The affine dimension of the image."""
+        """Return the affine dimension of the image."""
         return self.size.cone_dim - self.setting.image.homogenized
 
 
@@ -167,7 +167,7 @@ def answer(findings: Findings, *, method: str, equations: bool, options: Mapping
 
 
 def _completeness(findings: Findings) -> Completeness:
-    """The word of the record: equations up to a degree are ``partial`` if a limit ended the search for more."""
+    """Return the word of the record: equations up to a degree are ``partial`` if a limit ended the search for more."""
     if isinstance(findings.completeness, Complete):
         return "complete"
     return "partial" if findings.limit or findings.setting.context.limit else "up-to-degree"
@@ -181,13 +181,13 @@ def _degree_bounds(findings: Findings) -> Iterator[str]:
 
 
 def _variables(setting: Setting) -> tuple[str, ...]:
-    """The names of the coordinates."""
+    """Return the names of the coordinates."""
     named = setting.image.source if setting.model.polynomial else setting.model
     return tuple(named.coordinate_names)[: setting.model.coordinate_count]
 
 
 def _hilbert_series(findings: Findings) -> HilbertSeries | None:
-    """The Hilbert series of the closure; None unless the equations are complete and Macaulay2 computed it."""
+    """Return the Hilbert series of the closure; None unless the equations are complete and Macaulay2 computed it."""
     series = findings.series
     if not findings.complete or series is None:
         return None

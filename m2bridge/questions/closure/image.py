@@ -63,7 +63,7 @@ class Span:
 
     @property
     def polynomials(self) -> list[dict[tuple[int, ...], Any]]:
-        """The linear forms, with exponents in all coordinates."""
+        """Return the linear forms, with exponents in all coordinates."""
         unit = [tuple(row) for row in np.eye(self.ambient, dtype=int).tolist()]
         return [{unit[i]: c for i, c in form.items()} for form in self.linear_forms]
 
@@ -95,7 +95,7 @@ class Image:
 
     @property
     def count(self) -> int:
-        """Number of coordinates, the homogenizing one included."""
+        """Return the number of coordinates, the homogenizing one included."""
         return self.source.coordinate_count + self.padded
 
     def at(self, weights: dict[str, Matrix], p: int) -> Matrix:
@@ -123,7 +123,7 @@ class Image:
 
     @cached_property
     def weight_degrees(self) -> tuple[int, int]:
-        """Upper bounds of the degree of the coordinates in a single weight, and in all weights together."""
+        """Return upper bounds of the degree of the coordinates in a single weight, and in all weights together."""
         user = self.source.user
         if user.polynomials is not None:
             exponents = [m for f in user.polynomials for m in dict(f)]
@@ -184,7 +184,7 @@ class Image:
         return point, rows
 
     def _is_cone(self) -> bool:
-        """Whether the point itself is tangent, at random points over two large primes: then scaling preserves the closure."""
+        """Return whether the point is a tangent vector at random points over two large primes: scaling preserves the closure."""
         for p in (self.large_prime, self.second_prime):
             point, rows = self.tangents(np.random.default_rng(_SEED), p)
             if rank_mod(np.concatenate([rows, point[None]]), p) > rank_mod(rows, p):
@@ -201,7 +201,7 @@ class Image:
 
     @cached_property
     def polynomials(self) -> tuple[Any, ...] | None:
-        """The coordinates as polynomials in the weights (python-flint), or None if they have too many terms."""
+        """Return the coordinates as polynomials in the weights (python-flint), or None if they have too many terms."""
         count = self.source.parameter_count
         if self.count * count > _MOST_COORDINATE_TERMS or term_bound(self.source) > MOST_EXPANDED_TERMS:
             return None
@@ -307,7 +307,7 @@ def torus_weights(image: Image, span: Span, rng: np.random.Generator) -> Matrix:
 
 
 def _preserves(image: Image, span: Span, grading: Matrix, rng: np.random.Generator, p: int) -> bool:
-    """Whether each row of the grading is tangent to the image at random points over F_p."""
+    """Return whether each row of the grading is tangent to the image at random points over F_p."""
     conditions = _conditions(image, span, rng, p)
     return all(not np.any((conditions * (row % p) % p).sum(axis=1) % p) for row in grading)
 

@@ -110,7 +110,7 @@ class DegreePart:
 
     @property
     def orbit_sizes(self) -> Matrix:
-        """Number of weights in the orbit of each representative (0 for the others)."""
+        """Return the number of weights in the orbit of each representative (0 for the others)."""
         return np.bincount(self.representative, minlength=len(self.weights))
 
 
@@ -173,12 +173,12 @@ class Equations:
 
     @property
     def counts(self) -> dict[int, int]:
-        """Degree -> number of minimal generators, degrees without any left out."""
+        """Return degree -> number of minimal generators; degrees without generators are omitted."""
         return dict(sorted(Counter(sum(next(iter(f))) for f in self.polynomials).items()))
 
     @property
     def top_degree(self) -> int:
-        """The highest degree of a generator; 1 if there is none."""
+        """Return the highest degree of a generator; 1 if there is none."""
         return max(self.counts, default=1)
 
 
@@ -247,12 +247,12 @@ class Interpolation:
 
     @property
     def degree_reached(self) -> int:
-        """Every degree up to this one was finished; the Hilbert function of the image, by evaluation ranks, goes as far."""
+        """Return the largest finished degree, up to which the Hilbert function of the image is known by evaluation ranks."""
         return len(self.hilbert_function) - 1
 
     @property
     def equations(self) -> Equations:
-        """The minimal generators of the degrees that were finished."""
+        """Return the minimal generators of the degrees that were finished."""
         return Equations(
             span=self.span,
             polynomials=tuple(f for degree in sorted(self.generators) for f in self.generators[degree]),
@@ -262,7 +262,7 @@ class Interpolation:
 
     @property
     def counts(self) -> dict[int, int]:
-        """Degree -> number of minimal generators, degrees without any left out."""
+        """Return degree -> number of minimal generators; degrees without generators are omitted."""
         return self.equations.counts
 
     def reach(self, degree: int) -> bool:

@@ -289,7 +289,7 @@ def _over_rationals(bound: Evidence) -> Evidence:
 
 
 def vanishes_exactly(polynomial: Polynomial, coordinates: Sequence[Any], clock: Clock | None = None) -> bool:
-    """Whether a rational polynomial in the coordinates is the zero polynomial in the weights: exact substitution over ZZ.
+    """Return whether a rational polynomial in the coordinates is the zero polynomial in the weights: exact substitution over ZZ.
 
     `coordinates` are python-flint polynomials in the weights, one for each variable of `polynomial`.
     """

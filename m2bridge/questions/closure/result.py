@@ -206,19 +206,19 @@ class Closure(Result):
 
     @property
     def known_equations(self) -> tuple[Equation, ...]:
-        """The equations; an error where the record has none."""
+        """Return the equations; an error where the record has none."""
         if self.equations is None:
             raise InputError("the record contains no equations; compute it again with --equations")
         return self.equations
 
     @property
     def generators(self) -> tuple[Any, ...]:
-        """The minimal generators in the span as SymPy polynomials in z0, z1, ...; without the linear forms."""
+        """Return the minimal generators in the span as SymPy polynomials in z0, z1, ...; without the linear forms."""
         return self.polynomials[self.linear_forms :]
 
     @property
     def polynomials(self) -> tuple[Any, ...]:
-        """All equations, linear forms first, as SymPy polynomials in z0, z1, ..., over QQ or the finite field; made on demand."""
+        """Return all equations, linear forms first, as SymPy polynomials in z0, z1, ..., over QQ or the finite field."""
         return formats.sympy_polynomials(self.known_equations, self.coordinate_count, self.characteristic)
 
     def written(self, form: str) -> str:
@@ -230,7 +230,7 @@ class Closure(Result):
         return self.written("m2")
 
     def contains(self, point: Sequence[Any], *, tolerance: float = 1e-9) -> Membership:
-        """Whether a point of the coordinate space satisfies all equations.
+        """Return whether a point of the coordinate space satisfies all equations.
 
         Integers and Fractions are decided exactly when the equations are over QQ, and modulo p when they are over F_p (then a
         "no" is certain for integer points only if the equations lift). Floats are decided up to `tolerance`, and only

@@ -40,7 +40,7 @@ class RingKernel:
 
     @property
     def counts(self) -> dict[int, int]:
-        """Degree -> number of minimal generators."""
+        """Return degree -> number of minimal generators."""
         return generator_counts(self.values)
 
     @property

@@ -45,17 +45,17 @@ class ImageSize:
 
     @property
     def codim(self) -> int:
-        """The codimension of the closure in its linear span."""
+        """Return the codimension of the closure in its linear span."""
         return self.span.dim - self.cone_dim
 
     @property
     def drops(self) -> bool:
-        """Whether the rank over F_p is smaller than over QQ."""
+        """Return whether the rank over F_p is smaller than over QQ."""
         return self.rank_over_prime < self.cone_dim
 
     @property
     def dense(self) -> bool:
-        """Whether the image is dense in the whole space, which ranks modulo p show over QQ."""
+        """Return whether the image is dense in the whole space, which ranks modulo p show over QQ."""
         return self.codim == 0 and not self.span.linear_forms
 
 

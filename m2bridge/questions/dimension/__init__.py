@@ -178,7 +178,7 @@ def dimension(  # noqa: C901, PLR0915 -- bounds from the cheapest on; each uses 
 
 
 def _orbit_dim(model: Model, uppers: list[Evidence], *, p: int, seed: int) -> int:
-    """The rank of the symmetries, from the upper bound that was found with it where there is one; else that of the slice."""
+    """Return the rank of the symmetries, from the upper bound that used it if there is one, otherwise from the slice."""
     if not model.knowledge.symmetries:
         return max(
             (int(item.detail.get("orbit_dim", 0)) for item in uppers if item.witness == "found"), default=0
@@ -210,7 +210,7 @@ def _exact_below(item: Evidence) -> bool:
 
 
 def _theorems(evidence: Sequence[Evidence], answer: int) -> list[str]:
-    """The theorems that the answer needs: those of the bounds that meet in it, unless bounds without a theorem do too."""
+    """Return the theorems used by the answer: those of the equal bounds, unless bounds without a theorem are also equal."""
     about = [e for e in evidence if e.quantity == "image_dim" and e.value == answer and _exact(e)]
     found: list[str] = []
     for relation in (">=", "<="):
@@ -221,7 +221,7 @@ def _theorems(evidence: Sequence[Evidence], answer: int) -> list[str]:
 
 
 def _softmax(model: Model) -> AttentionNetwork | None:
-    """The network itself where it is one of softmax attention with one head in each layer and no skip connections."""
+    """Return the network itself if it is softmax attention with one head in each layer and no skip connections."""
     network = model.knowledge.attention
     return network if network is not None and network.softmax else None
 

@@ -34,7 +34,7 @@ _NOTHING = NumericRank(rank=None, gap=0.0, candidate=0)
 def float_witness(
     model: Model, found: GenericRank, *, seed: int, report: Report | None
 ) -> tuple[NumericWitness | None, tuple[Evidence, ...]]:
-    """The numerical rank in float64, or nothing when the matrix would be large."""
+    """Return the numerical rank in float64; no evidence if the matrix is large."""
     free = model.free
     program, held = free.program, free.knowledge.gauge
     layer = last_layer(program, held)

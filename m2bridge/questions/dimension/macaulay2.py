@@ -40,7 +40,7 @@ MOST_LISTED_NUMBERS = 64
 
 
 def _for_macaulay2(program: Program) -> dict[str, object]:
-    """The instructions as words and integers for the partial ``_program``: no name of a user reaches a script."""
+    """Write the instructions as words and integers for the partial ``_program``: no name of a user is copied into a script."""
     if not program.polynomial:
         raise NotPolynomialError("Macaulay2 interprets polynomial programs only")
     return {
@@ -61,7 +61,7 @@ def _constants(item: Instruction) -> list[object]:
 
 
 def _script(free: Model, probe: Probe) -> Script:
-    """The question to Macaulay2 at the same weights, direction and inputs; more inputs follow for the whole Jacobian."""
+    """Render the script at the same weights, direction and inputs; the whole Jacobian uses further inputs."""
     program, whole, shown = free.program, _whole_jacobian(free), len(probe.outputs())
     samples = free.parameter_count + 1 if whole else shown
     drawn = draw_inputs(program, probe.p, probe.seed + 1, max(samples, shown)).values()
@@ -83,7 +83,7 @@ def _script(free: Model, probe: Probe) -> Script:
 
 
 def _whole_jacobian(free: Model) -> bool:
-    """Whether there are so few weights that Macaulay2 is asked for the rank of the Jacobian too."""
+    """Return whether the model is small enough for Macaulay2 to compute the rank of the Jacobian."""
     program, count = free.program, free.parameter_count
     samples = 2 + count // program.output_count if program.inputs else 1
     work = samples * count * multiplications(program)
@@ -149,7 +149,7 @@ def _ranks(values: Values, p: int, spent: float, ancestry: Ancestry, *, stopped:
 
 
 def _meetings(values: Values, probe: Probe, ancestry: Ancestry) -> list[Evidence]:
-    """Values and derivatives by both definitions: pairs that contradict each other when a definition is wrong."""
+    """Return values and derivatives by both definitions, as pairs of evidence that must agree."""
     own = {
         "network_values": probe.outputs(),
         "directional_derivative": probe.derivatives(probe.random_direction()),
@@ -173,7 +173,7 @@ def _meetings(values: Values, probe: Probe, ancestry: Ancestry) -> list[Evidence
 
 
 def _condensed(listed: list[list[int]]) -> list[int] | str:
-    """The numbers themselves, or where they are many how many they are and a hash of them."""
+    """Return the numbers, or their count and a hash if there are many."""
     flat = [int(number) for row in listed for number in row]
     if len(flat) <= MOST_LISTED_NUMBERS:
         return flat

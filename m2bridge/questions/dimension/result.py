@@ -163,7 +163,7 @@ class Dimension(Result):
 def rank_at(
     context: Context, model: Model, at: Any, rationalize: int | None, *, image_dim: int, met: bool
 ) -> PointRank:
-    """The rank at the weights that `at` names; exact over QQ where that is in reach, else from below over F_p."""
+    """Return the rank at the weights `at`: exact over QQ if feasible, otherwise a lower bound over F_p."""
     from m2bridge.questions.point import one_of, resolve  # which needs the dimension itself
 
     if model.free is not model:
@@ -225,7 +225,7 @@ def _rank(context: Context, point: Any) -> tuple[int | None, bool]:
 
 
 def _exact_rank(point: Any) -> int | None:
-    """The rank of all coordinates' differential over QQ; None where that is out of reach."""
+    """Return the rank over QQ of the differential of all coordinates; None if this is infeasible."""
     from m2bridge.questions import over_q
 
     try:

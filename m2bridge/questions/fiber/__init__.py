@@ -78,7 +78,7 @@ def fiber(
     rationalize: RationalizeOption = None,
     force: ForceOption = False,
 ) -> Fiber:
-    """The fiber of the parametrization through a point: all weights with the same function.
+    """Compute the fiber of the parametrization through a point: all weights with the same function.
 
     Dimensions of generic fibers always; components where Macaulay2 can compute them. `at` is None or ``"random"`` for random
     integer weights; a mapping from names to matrices of integers or fractions; the path of a ``weights.json``; or the text of a
@@ -128,7 +128,7 @@ def _by_coordinates(model: Model) -> Model:
 
 
 def _up_to_linear_symmetries(context: Context, model: Model, verdict: Judgement, orbit_dim: int) -> Judgement:
-    """The verdict that weights are not identifiable, with what stands in the way of taking it for the last word."""
+    """Add to the verdict "not identifiable" that only linear symmetries were considered."""
     searched = model.knowledge.searched
     if not (model.polynomial and searched is not None and searched.complete):
         missing = "was not finished" if model.polynomial else "is for polynomial networks"
@@ -165,7 +165,7 @@ def _argued(point: Point, argument: Orbits | None, computed: ComputedFiber) -> l
 
 
 def _component_count(model: Model, computed: ComputedFiber, argument: Orbits | None) -> int | None:
-    """The number of components over the algebraic closure; an orbit of a connected group is irreducible."""
+    """Return the number of components over the algebraic closure; an orbit of a connected group is irreducible."""
     if computed.component_count is None and model.polynomial and argument is not None and argument.count == 1:
         return 1
     return computed.component_count
@@ -232,7 +232,7 @@ def _say_verdict(
 
 
 def in_reach(model: Model, p: int, seed: int) -> bool:
-    """Whether one Groebner basis of all equations is worth trying."""
+    """Return whether one Groebner basis of all equations is worth trying."""
     network = model.knowledge.attention
     most = _MULTI_HEAD_WEIGHTS if network is not None and network.multi_head else _MOST_FIBER_WEIGHTS
     if model.parameter_count > most or (terms := estimated_terms(model)) > _MOST_TERMS_OF_AN_EQUATION:
@@ -242,7 +242,7 @@ def in_reach(model: Model, p: int, seed: int) -> bool:
 
 
 def _compute(context: Context, point: Point, p: int, *, force: bool) -> ComputedFiber:
-    """The fiber from coarser weights or by one Groebner basis; dimensions only out of reach or where an argument decides."""
+    """Compute the fiber from coarser weights or by a Groebner basis; only dimensions if infeasible or decided already."""
     model, coarse = point.model, coarsest(point)
     network = model.knowledge.attention
     deep = network is not None and network.layers > 1
@@ -275,7 +275,7 @@ def _compute(context: Context, point: Point, p: int, *, force: bool) -> Computed
 
 
 def _groebner_basis_is_slow(model: Model) -> bool:
-    """Whether one Groebner basis takes minutes or more: deep attention beyond two layers of width 2."""
+    """Return whether one Groebner basis takes minutes or more: deep attention beyond two layers of width 2."""
     network = model.knowledge.attention
     if network is None or not network.numbered:
         return False
@@ -283,7 +283,7 @@ def _groebner_basis_is_slow(model: Model) -> bool:
 
 
 def _wants_slice(point: Point, seed: int) -> bool:
-    """Whether to cut the scalings away: there are many weights, and every block that a slice cuts is non-zero at the point."""
+    """Return whether to use a slice of the scalings: there are many weights, and all blocks of the slice are non-zero."""
     model = point.model
     perceptron = model.knowledge.perceptron
     deep = perceptron is not None and perceptron.layers > 2
@@ -311,7 +311,7 @@ class Judgement:
 
 
 def judged(model: Model, found: ComputedFiber, argument: Orbits | None, dims: Dimensions) -> Judgement:
-    """The strongest verdict that was shown: by an argument, by components, by the differential at the point, by generic ranks."""
+    """Return the strongest verdict shown by an argument, components, the differential at the point, or generic ranks."""
     return (
         (_from_argument(argument, dims) if argument is not None else None)
         or _from_size(found, dims)
@@ -338,7 +338,7 @@ def _from_argument(argument: Orbits, dims: Dimensions) -> Judgement:
 
 
 def _from_size(found: ComputedFiber, dims: Dimensions) -> Judgement | None:
-    """A component is larger than the orbit through a point of it, or than all orbits."""
+    """Decide that a component is larger than the orbit through one of its points, or than all orbits."""
     largest = dims.generic_orbit_dim
     for component in found.components or ():
         orbit = largest if component.orbit_dim is None else component.orbit_dim
@@ -354,7 +354,7 @@ def _from_size(found: ComputedFiber, dims: Dimensions) -> Judgement | None:
 
 
 def _from_orbits(model: Model, found: ComputedFiber, dims: Dimensions) -> Judgement | None:
-    """All orbits have the fiber's dimension, and are its components."""
+    """Count orbits as components, if all orbits have the dimension of the fiber."""
     if not found.orbits_full:
         return None
     count, components = found.orbits, found.components or ()

@@ -39,7 +39,7 @@ class Orbits:
 
 
 def all_orbits(point: Point, p: int = 0) -> Orbits | None:
-    """The orbits in the fiber through the point, where an argument counts them, over the closure of QQ (over RR for softmax).
+    """Count the orbits in the fiber through the point by an argument, over the closure of QQ (over RR for softmax).
 
     With a prime `p`, those of the fiber over the closure of F_p, where the argument holds over every field.
     """
@@ -106,7 +106,7 @@ def _above(below: Orbits, products: Sequence[Product]) -> Orbits:
 
 
 def _one_layer(coarse: Coarser, rank_of: Rank) -> Orbits:
-    """One layer, t >= 2, by unique factorization.
+    """Count the orbits of one layer, t >= 2, by unique factorization.
 
     The part of output n that is linear in token j and quadratic in token i != j is nu_n(x_i) (x_i^T A x_j), so that the
     function determines, and is determined by, all products alpha_m nu_n, alpha_m(x) = x^T A e_m and nu_n the rows of V. (A skip
@@ -181,7 +181,7 @@ def _several_layers(coarse: Coarser) -> Orbits | None:
 
 
 def _softmax(coarse: Coarser) -> Orbits | None:
-    """One layer of softmax attention, t >= 2, V != 0: (A, V) is determined by the function.
+    """Count the orbits of one layer of softmax attention, t >= 2, V != 0: the function determines (A, V).
 
     Put X = s (m 1^T + u c^T) with c orthogonal to 1 and |c| = 1. Up to what does not depend on b, the score of tokens a and b is
     s^2 c_b u^T B (m + c_a u), where B is A or A^T. So output a is
@@ -220,7 +220,7 @@ class Coarser:
 
     @property
     def lemmas(self) -> list[str]:
-        """The lemmas by which one orbit stands above the orbit of the point; none where their hypotheses fail."""
+        """Return the lemmas which show that one orbit lies over the orbit of the point; none if their hypotheses fail."""
         full = all(widths[1] == rank for widths, rank in self.products)
         if self.bases is None or not full:
             return []
@@ -228,12 +228,12 @@ class Coarser:
 
     @property
     def added(self) -> int:
-        """Dimension of that orbit over the one of the point, under the hypotheses of the lemmas: that of GL_a and GL_delta."""
+        """Return the dimension of that orbit over the orbit of the point, by the lemmas: that of GL_a and GL_delta."""
         return (self.bases or 0) + sum(widths[1] ** 2 for widths, _ in self.products)
 
 
 def coarsest(point: Point) -> Coarser | None:
-    """The coarsest weights of a network of attention with one head in each layer; None for other networks."""
+    """Return the coarsest weights of a network of attention with one head in each layer; None for other networks."""
     model, weights = point.model.knowledge.attention, point.weights
     if model is None or model.multi_head:
         return None
@@ -291,7 +291,7 @@ _MOST_STATES = 100_000
 
 
 def finitely_many(widths: Sequence[int], rank: int) -> bool:
-    """Whether {W_l ... W_1 = W} with rk W = `rank` is a finite union of orbits."""
+    """Return whether {W_l ... W_1 = W} with rk W = `rank` is a finite union of orbits."""
     if len(widths) == 2:
         return True
     first = widths[0] - rank <= 1 or widths[1] == rank
@@ -300,7 +300,7 @@ def finitely_many(widths: Sequence[int], rank: int) -> bool:
 
 
 def orbit_count(widths: Sequence[int], rank: int) -> int | None:
-    """Number of ways to write the dimensions as sums of intervals, `rank` of them from end to end; None when it is too large.
+    """Count the ways to write the dimensions as sums of intervals, `rank` of them from end to end; None if too many.
 
     That is the number of orbits where :func:`finitely_many` holds.
 
@@ -326,7 +326,7 @@ def orbit_count(widths: Sequence[int], rank: int) -> int | None:
 
 
 def two_layer_dim(widths: Sequence[int], rank: int) -> int:
-    """Dimension of {W_2 W_1 = W} for rk W = `rank`: the largest family of orbits.
+    """Return the dimension of {W_2 W_1 = W} for rk W = `rank`: the largest family of orbits.
 
     With rk W_1 = r + x and rk W_2 = r + y the kernel of W_1 is a point of Gr(n_0 - x, n_0), n_0 = d_0 - r, the image of W_2 one
     of Gr(y, n_2), and the stabilizer has dimension (h - rk W_1)(h - rk W_2): maps that vanish on im W_1 and land in ker W_2.

@@ -37,7 +37,7 @@ _MOST_ELEMENTS = 200
 
 
 def search_of(context: Context, model: Model) -> Search:
-    """The search for symmetries of a user's own model, which names none."""
+    """Search the symmetries of a user-defined model, which declares none."""
     work = WorkBudget(OF_DIMENSION, context.clock.check)
     return Search(model.program, p=rank_prime(model), seed=context.seed, work=work, all_affine=True)
 
@@ -73,7 +73,7 @@ def _exchanges(model: Model) -> list[SignedPermutation]:
 
 
 def symmetry_moves(model: Model, weights: Mapping[str, Any]) -> list[Any]:
-    """The infinitesimal action of the known symmetries, named or found, at a point: tables with one row a generator."""
+    """Return the infinitesimal action of the known symmetries, declared or found, at a point: one row per generator."""
     tables = [symmetry.generators(weights) for symmetry in model.knowledge.symmetries]
     if model.knowledge.searched is not None:
         tables += [field.generators(weights) for field in model.knowledge.searched.fields]
@@ -81,13 +81,13 @@ def symmetry_moves(model: Model, weights: Mapping[str, Any]) -> list[Any]:
 
 
 def symmetry_rank_mod(model: Model, weights: Mapping[str, Mod], p: int) -> int:
-    """Rank over F_p of the infinitesimal action of the known symmetries at a point: at most the dimension of its orbit."""
+    """Return the rank over F_p of the action of the known symmetries at a point: at most the dimension of its orbit."""
     moves = [table.values for table in symmetry_moves(model, weights)]
     return rank_mod(np.concatenate(moves), p) if moves else 0
 
 
 def symmetry_dim(point: Point) -> int:
-    """Dimension of the orbit of the known symmetries through the point: rank over QQ of their infinitesimal action."""
+    """Return the dimension of the orbit of the known symmetries through the point: rank over QQ of their infinitesimal action."""
     moves = symmetry_moves(point.model, dict(point.weights))
     return over_q.rank(np.concatenate(moves)) if moves else 0
 
@@ -131,11 +131,11 @@ class TorusSlice:
 
     @property
     def dim(self) -> int:
-        """Dimension of the torus that was cut away."""
+        """Return the dimension of the torus whose generic orbits meet the slice in one point."""
         return len(self.forms)
 
     def move(self, vector: np.ndarray) -> np.ndarray:
-        """The point of the slice on the orbit of a vector of Fractions or floats."""
+        """Return the point of the slice on the orbit of a vector of Fractions or floats."""
         for characters, (form, value) in zip(self.characters, self.forms, strict=True):
             found = form @ vector
             if found == 0:
@@ -145,7 +145,7 @@ class TorusSlice:
 
 
 def slice_of(model: Model, seed: int) -> TorusSlice | None:
-    """A random slice of the model's scalings; None where there are none or other groups act too."""
+    """Return a random slice of the model's scalings; None where there are none or other groups act too."""
     if not model.knowledge.symmetries or any(
         symmetry.kind == "gl" for symmetry in model.knowledge.symmetries
     ):
@@ -166,7 +166,7 @@ def slice_of(model: Model, seed: int) -> TorusSlice | None:
 
 
 def finite_symmetries(model: Model) -> tuple[SignedPermutation, ...]:
-    """Elements of the known finite group, the identity first: those that were found, or the permutations of neurons and heads."""
+    """Return elements of the finite group, identity first: those that were found, or permutations of neurons and heads."""
     searched = model.knowledge.searched
     if searched is not None and searched.finite:
         return searched.finite

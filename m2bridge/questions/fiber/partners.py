@@ -23,7 +23,7 @@ from m2bridge.questions.point import Point
 
 
 def partners(point: Point) -> list[tuple[str, np.ndarray]]:
-    """Weights of other orbits with the same function: where they come from, and flattened Fractions."""
+    """Return weights of other orbits with the same function: where they come from, and flattened Fractions."""
     model, found = point.model, []
     if model.knowledge.layer is not None and "A" in model.parameters:
         swapped = exchanged(point.weights["A"], point.weights["V"])
@@ -57,7 +57,7 @@ def skew_partner(point: Point) -> dict[str, np.ndarray] | None:
 
 
 def counterexample(point: Point) -> dict[str, Any] | None:
-    """The partner of a point with skew M_1, with the outcome of the exact comparison, as JSON values; None when there is none."""
+    """Return the partner of a point with skew M_1 and the result of the exact comparison, as JSON; None if there is none."""
     other = skew_partner(point)
     if other is None:
         return None

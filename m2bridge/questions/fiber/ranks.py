@@ -34,7 +34,7 @@ _HERE: dict[str, Any] = {"scope": "at-point", "field": "QQ"}
 
 
 def outputs_at(model: Model, weights: Mapping[str, Any], inputs: Any) -> Any:
-    """The network's outputs at inputs, or the coordinates of a map that has no inputs, as one row."""
+    """Return the network's outputs at inputs, or the coordinates of a map that has no inputs, as one row."""
     if model.input_shape is None:
         return model.coordinates(weights).reshape(1, model.coordinate_count)
     return model.forward(weights, inputs)
@@ -47,12 +47,12 @@ def draw_inputs(model: Model, rng: np.random.Generator, count: int, p: int) -> n
 
 @lru_cache(maxsize=64)
 def sample_count(model: Model) -> int:
-    """Random inputs that show the rank of the differential at a generic point, none of them missing."""
+    """Return the number of random inputs that show the rank of the differential at a generic point."""
     return 1 if model.input_shape is None else generic_rank(model.program, held=model.knowledge.gauge).samples
 
 
 def jacobian(model: Model, weights: Mapping[str, Any], inputs: Any) -> Any:
-    """Derivatives of all outputs by all weights: one column a weight."""
+    """Return the derivatives of all outputs by all weights: one column per weight."""
     if model.input_shape is None:
         return model.coordinate_jacobian(weights)
     return output_jacobian(model, weights, inputs)
@@ -77,7 +77,7 @@ def rank_bound_rows(model: Model, weights: Mapping[str, Mod], p: int) -> np.ndar
 
 
 def kernel_dim(model: Model, weights: Mapping[str, Mod], p: int, rng: np.random.Generator) -> int:
-    """Dimension over F_p of the weights' directions along which no output changes: the Zariski tangent space of the fiber.
+    """Return the dimension over F_p of the kernel of the differential: the Zariski tangent space of the fiber.
 
     Inputs are added until as many again leave the rank as it is.
     """
@@ -92,7 +92,7 @@ def kernel_dim(model: Model, weights: Mapping[str, Mod], p: int, rng: np.random.
 
 
 def generic_ranks(model: Model, seed: int, p: int) -> tuple[int, int]:
-    """Rank of the differential and of the symmetries' action at a random point of the free parametrization over F_p."""
+    """Return the ranks of the differential and of the symmetries at a random point of the free parametrization over F_p."""
     free, rng = model.free, np.random.default_rng([seed, 93])
     image = generic_rank(free.program, p=p, seed=seed, held=free.knowledge.gauge).rank
     own = {name: Mod(value, p) for name, value in model.draw_weights(rng, p).items()}
@@ -137,12 +137,12 @@ class Dimensions:
 
     @property
     def dim_at_point(self) -> int | None:
-        """The dimension of the fiber at the point: that of the orbit, or of generic fibers, where the kernel has no more."""
+        """Return the dimension of the fiber at the point if the kernel has the dimension of the orbit or of generic fibers."""
         return self.tangent_upper if self.tangent_upper in (self.orbit_dim, self.generic_fiber_dim) else None
 
 
 def dimensions_of(point: Point, seed: int) -> Dimensions:
-    """All that ranks say about the generic fibers of the model and about the fiber at the point."""
+    """Compute dimensions of the generic fibers and of the fiber at the point, by ranks."""
     model, orbit_dim = point.model, symmetry_dim(point)
     generic = _generic if model.program.rational else _generic_numeric
     image, fiber, orbit, evidence = generic(model, seed)
@@ -182,12 +182,12 @@ def dimensions_of(point: Point, seed: int) -> Dimensions:
 
 
 def _failures(model: Model, image: int, orbit: int = 0) -> int:
-    """The degree of non-zero minors: a random point over F_p misses the generic ranks with probability at most this over p."""
+    """Return a degree of minors: a random point over F_p misses the generic ranks with probability at most degree / p."""
     return image * degrees(model.free.program)[1] + orbit
 
 
 def _generic(model: Model, seed: int) -> tuple[int | None, int | None, int, list[Evidence]]:
-    """Weights minus rank of the differential at a random point, bounded from below by the symmetries."""
+    """Return the number of weights minus the rank of the differential at a random point, with the symmetries as lower bound."""
     start = time.perf_counter()
     p, quantity = rank_prime(model), "generic_fiber_dim"
     image, symmetric = generic_ranks(model, seed, p)

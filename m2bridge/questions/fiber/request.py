@@ -35,7 +35,7 @@ _MOST_WEIGHTS_AND_MOVES = 16
 
 
 def estimated_terms(model: Model) -> int:
-    """An upper bound of the number of terms of one equation."""
+    """Return an upper bound of the number of terms of one equation."""
     if model.knowledge.homogeneous:
         powers = {name: degree_in(model.program, "weight", only=name) for name in model.parameters}
         return prod(comb(prod(model.parameters[name]) + k - 1, k) for name, k in powers.items())
@@ -51,7 +51,7 @@ def estimated_terms(model: Model) -> int:
 
 @lru_cache(maxsize=32)
 def equation_span(model: Model, p: int, seed: int) -> tuple[int, int]:
-    """Number of linearly independent equations over all inputs, and how many random inputs reach it.
+    """Return the number of linearly independent equations over all inputs, and how many random inputs reach it.
 
     Equations at an input are affine forms on the space of functions; their rank is that of the differences of outputs of
     many random networks, computed over F_p.
@@ -79,7 +79,7 @@ def equation_span(model: Model, p: int, seed: int) -> tuple[int, int]:
 
 
 def rank_places(model: Model) -> list[list[int]]:
-    """The matrices of weights, counted head by head, whose rank is bounded, and the bounds."""
+    """Return the matrices of weights, counted head by head, whose rank is bounded, and the bounds."""
     bounds, places, place = model.constraints.rank_bounds, [], 0
     for name, shape in model.parameters.items():
         heads = prod(shape[:-2])

@@ -90,7 +90,7 @@ class ImageMembership(Result):
     certificate: tuple[Mapping[str, Value], ...] = ()
 
     def certified(self) -> frozenset[str]:
-        """All three where the certificate numbers coordinates as the record does: those of a map, or of forms in a vector."""
+        """Return all three if the certificate numbers coordinates as the record does: those of a map, or of forms in a vector."""
         alike = all(_same_coordinates(document, self.point) for document in self.certificate)
         return frozenset(self.HEADLINE if self.certificate and alike else ())
 
@@ -116,7 +116,7 @@ class ImageMembership(Result):
 
 
 def _same_coordinates(certificate: Mapping[str, Any], point: Sequence[Fraction]) -> bool:
-    """Whether a certificate is about this very point, coordinate by coordinate, for a checker that knows the spec.
+    """Return whether a certificate states this point, coordinate by coordinate, for a checker that supports the spec.
 
     The checker compares the coefficients of a function only where it is a plain network with a vector as its input: those of a
     matrix, be it of one column, of a network with biases and of an own function it may number in another way.
@@ -162,7 +162,7 @@ def membership(
         ),
     ] = None,
 ) -> ImageMembership:
-    """Whether a point lies in the closure, in the complex image, in the real image of a polynomial model.
+    """Decide whether a point lies in the closure, in the complex image and in the real image of a polynomial model.
 
     Numbers are integers, Fractions or texts such as "1/3"; floats are refused. A yes comes with weights, a no with its reason.
 
@@ -197,7 +197,7 @@ class KnownFiber:
 def known_fibers(
     context: Context, model: Model, points: Sequence[Sequence[Fraction]], *, share: float
 ) -> list[KnownFiber]:
-    """Points of one model with their fibers, by one script; those that it did not finish in time are asked again alone."""
+    """Compute the fibers of several points by one script; those that it did not finish are computed again one by one."""
     request = _request(model.leanest, points, context.seed)
     values, _ = context.run_template(TEMPLATE, request, model.leanest, share=share, decisive=False)
     known = []
@@ -212,7 +212,7 @@ def known_fibers(
 def _request(
     model: Model, points: Sequence[Sequence[Fraction]], seed: int, *, prove: bool = False
 ) -> dict[str, object]:
-    """Values for the template."""
+    """Return values for the template."""
     numbers = np.random.default_rng([seed, 51, prove]).integers(-3, 4, size=97).tolist()
     parts = [list(range(part.start, part.stop)) for _, _, part in flat_parts(model.parameters)]
     wanted = [list(point) for point in points]

@@ -78,7 +78,7 @@ def target_of(model: Model, point: Any) -> Target:
 
 
 def written_point(text: str, how: str) -> tuple[Any, str]:
-    """The JSON value, or the list between commas, that a file or an inline text holds, and what to call it in messages.
+    """Read a JSON value or a comma-separated list from a file or an inline text; also return its name for messages.
 
     `how` is the advice where it is no JSON.
     """
@@ -108,7 +108,7 @@ def written_point(text: str, how: str) -> tuple[Any, str]:
 
 
 def _pairs(model: Model, inputs: Any, outputs: Any, source: str) -> Target:
-    """The outputs at some inputs as a polynomial map of the weights, and the outputs that are wanted."""
+    """Return the outputs at some inputs as a polynomial map of the weights, and the outputs that are wanted."""
     if model.input_shape is None or model.output_shape is None:
         raise InputError(f"{source}: {model} has no inputs; give its coordinates")
     if model.free is not model:
@@ -150,11 +150,11 @@ class AlgebraicPoint:
 
     @property
     def rational(self) -> tuple[Fraction, ...] | None:
-        """The weights, when the field is QQ."""
+        """Return the weights, when the field is QQ."""
         return tuple(Fraction(v[0]) for v in self.variables) if len(self.modulus) == 2 else None
 
     def maps_to(self, model: Model, values: Sequence[Fraction]) -> bool:
-        """Whether the model's program gives these values at the point, exactly in QQ[u]/(m)."""
+        """Return whether the model's program gives these values at the point, exactly in QQ[u]/(m)."""
         places = [flint.fmpq_poly([fmpq(c) for c in v]) for v in self.variables]
         weights = model.unflatten(object_array(places, (len(places),)))
         zero, modulus = flint.fmpq_poly([0]), self.polynomial
@@ -186,13 +186,13 @@ def _precise() -> Iterator[None]:
 
 
 def _fraction(ball: Any) -> str:
-    """The text of the fraction that an exact ball is."""
+    """Return the text of the fraction represented by an exact ball."""
     mantissa, exponent = ball.mid().man_exp()
     return str(Fraction(int(mantissa)) * Fraction(2) ** int(exponent))
 
 
 def least_distance(model: Model, values: Sequence[Fraction], rng: np.random.Generator) -> float:
-    """The least distance found between an image of real weights and the point, relative to 1 + its norm.
+    """Return the least distance found between an image of real weights and the point, relative to 1 + its norm.
 
     Least squares in float64 from random starts (Levenberg and Marquardt); infinite where the point is too large for floats.
     """
