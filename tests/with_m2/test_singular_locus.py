@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
+from typing import Any
 
 import jsonschema
 import numpy as np
@@ -251,7 +252,11 @@ def test_the_radical_of_the_scheme_does_not_rest_on_the_orbits(
 ) -> None:
     """Primes are sought among closures of orbits; when some are forgotten the check of the radical notices it, and decomposes."""
     original = scheme._closures
-    monkeypatch.setattr(scheme, "_closures", lambda *arguments: original(*arguments)[: kept + 1])
+
+    def forgetful(*arguments: Any) -> dict[str, Any]:
+        return {name: values[: kept + 1] for name, values in original(*arguments).items()}
+
+    monkeypatch.setattr(scheme, "_closures", forgetful)
     result = singular_locus(Lightning(d=2, dp=1), engine=engine)
     assert result.agreement is True
     assert [(c.dim, c.degree) for c in result.components or ()] == [(4, 3)]

@@ -1,7 +1,7 @@
 """The singular scheme of a closure whose equations are complete: its components, by ranks of the equations' Jacobian.
 
-Macaulay2 computes them (``singular_strata``) over F_p, and again over QQ or a second prime. The points of the components that it
-finds are examined once more here.
+Macaulay2 computes them (``singular_strata``). With exhaustive strata that is done once over QQ, at points of the strata; else
+over F_p, where it finds points of the components, and again over QQ or a second prime. The points are examined once more here.
 """
 
 from __future__ import annotations
@@ -59,18 +59,15 @@ class InSpan:
         codim = self.found.codim or 0
         return comb(len(self.equations), codim) * comb(len(self.basis), codim)
 
-    def request(
-        self, p: int, minors: Sequence[object], closures: Sequence[object], *, seed: int
-    ) -> dict[str, object]:
-        """Return the values for the template; over QQ (p = 0) only when the equations are."""
+    def request(self, *, seed: int) -> dict[str, object]:
+        """Return the values for the template that do not depend on the field."""
         place = {c: i for i, c in enumerate(self.basis)}
         polynomials = [
             [list(f.coefficients), [[place[i] for i in m] for m in f.monomials]] for f in self.equations
         ]
         numbers = np.random.default_rng([seed, 33]).integers(1, 10_000, size=97).tolist()
         return {
-            "p": p, "variableCount": len(self.basis), "polynomials": polynomials,
-            "chosenMinors": list(minors), "closures": list(closures), "numbers": numbers, "wantPoints": p > 0,
+            "variableCount": len(self.basis), "polynomials": polynomials, "numbers": numbers,
             "wantNumbers": self.found.characteristic > 0,
         }  # fmt: skip
 
@@ -90,9 +87,10 @@ class InSpan:
         return [[list(rows), list(columns)] for rows, columns in chosen if len(rows) == longest]
 
     def gradients(self, point: Sequence[int], p: int) -> np.ndarray:
-        """The Jacobian of the equations in the span modulo p, at a point given by all coordinates."""
+        """The Jacobian of the equations in the span modulo p, or over QQ for p = 0, at a point given by all coordinates."""
         rows = [[f.gradient(point)[i] for i in self.basis] for f in self.equations]
-        return np.array(rows, dtype=object).reshape(len(rows), len(self.basis)) % p
+        table = np.array(rows, dtype=object).reshape(len(rows), len(self.basis))
+        return table % p if p else table
 
     def renamed(self, text: str) -> str:
         """Macaulay2's polynomial in x0, x1, ... written in the coordinates z0, z1, ... of the closure."""
@@ -141,38 +139,24 @@ class Scheme:
 
 
 def singular_scheme(context: Context, strata: Strata, span: InSpan | None, p: int) -> Scheme:
-    """Return the components of the singular locus over F_p, and once more over QQ, or else over a second prime.
-
-    Where two of these differ, a third prime decides. Where strata are exhaustive and minors many, the strata decide alone.
-    """
+    """Return the components of the singular locus. Where strata are exhaustive and minors many, the strata decide alone."""
     if span is None or not span.complete:
         return Scheme()
     if strata.exhaustive and span.minor_count > _MOST_MINORS:
         return Scheme()
-    model = strata.model
     p = span.found.characteristic or p
-    send = span.request(p, span.minors(model, p, context.seed), _closures(strata, span), seed=context.seed)
     context.report_progress("singular locus")
-    values, _ = context.run_template(TEMPLATE, send, share=_SHARE_FOR_COMPONENTS)
-    if "singular_components" not in values:
+    exact, runs = (
+        _runs_at_strata(context, strata, span, p) if strata.exhaustive else _runs(context, strata, span, p)
+    )
+    if exact is None and not runs:
         return Scheme()
-    runs, exact, certainty = {p: values}, None, Certainty.PROBABLE
-    if not span.found.characteristic:
-        over_q_values, _ = context.run_template(
-            TEMPLATE, {**send, "p": 0, "wantPoints": False, "wantNumbers": True}, share=_SHARE_FOR_SECOND_FIELD, decisive=False
-        )  # fmt: skip
-        if "singular_components" in over_q_values:
-            exact, certainty = over_q_values, span.found.certainty
-        for other in primes_below(p - 1, count=2, numbers=given_numbers(model)):
-            if _agreed(exact, runs) is None:
-                second, _ = context.run_template(
-                    TEMPLATE, {**send, "p": other}, share=_SHARE_FOR_SECOND_FIELD, decisive=False
-                )
-                runs |= {other: second} if "singular_components" in second else {}
-    p = _agreed(exact, runs) or p
-    values = runs[p]
-    best = values if exact is None else exact
+    certainty = Certainty.PROBABLE if exact is None else span.found.certainty
     _say_sizes(context, exact, runs, certainty)
+    p = _agreed(exact, runs) or next(iter(runs), 0)
+    values = runs.get(p) or exact
+    best = exact or values
+    assert values is not None and best is not None  # noqa: PT018 -- one of the two is there
     _witness_points(context, span, values, p)
     return Scheme(
         components=_read(best, values, span), embedded=_embedded(best, span), certainty=certainty,
@@ -180,21 +164,59 @@ def singular_scheme(context: Context, strata: Strata, span: InSpan | None, p: in
     )  # fmt: skip
 
 
-def _closures(strata: Strata, span: InSpan) -> list[object]:
-    """Return the closures of all strata but the dense one, as (number of variables, coordinates); a point has none.
+Runs = tuple[Values | None, Mapping[int, Values]]
+"""What the template emits: over QQ, and over prime fields by their characteristic."""
+
+
+def _runs(context: Context, strata: Strata, span: InSpan, p: int) -> Runs:
+    """Run the template over F_p, and once more over QQ, or else over a second prime; a third decides where two differ."""
+    send = span.request(seed=context.seed)
+    send |= {"chosenMinors": span.minors(strata.model, p, context.seed)}
+    values, _ = context.run_template(TEMPLATE, {**send, "p": p}, share=_SHARE_FOR_COMPONENTS)
+    if "singular_components" not in values:
+        return None, {}
+    runs: dict[int, Values] = {p: values}
+    if span.found.characteristic:
+        return None, runs
+    more: dict[str, Any] = {"share": _SHARE_FOR_SECOND_FIELD, "decisive": False}
+    exact: Values | None
+    exact, _ = context.run_template(TEMPLATE, {**send, "p": 0, "wantNumbers": True}, **more)
+    exact = exact if "singular_components" in exact else None
+    for other in primes_below(p - 1, count=2, numbers=given_numbers(strata.model)):
+        if _agreed(exact, runs) is None:
+            second, _ = context.run_template(TEMPLATE, {**send, "p": other}, **more)
+            runs |= {other: second} if "singular_components" in second else {}
+    return exact, runs
+
+
+def _runs_at_strata(context: Context, strata: Strata, span: InSpan, p: int) -> Runs:
+    """Run the template with the closures of the strata, over the field of the equations: the minors are few."""
+    field = span.found.characteristic
+    send = {**span.request(seed=context.seed), **_closures(strata, span), "p": field}
+    values, _ = context.run_template(TEMPLATE, send, share=_SHARE_FOR_COMPONENTS)
+    if "singular_components" not in values:
+        return None, {}
+    return (None, {field: values}) if field else (values, {})
+
+
+def _closures(strata: Strata, span: InSpan) -> dict[str, object]:
+    """Return the closures of all strata but the dense one, as (number of variables, coordinates), and a point of each stratum.
 
     The singular scheme is stable under a connected group with finitely many orbits, so that its associated primes are ideals of
     closures of orbits.
     """
     closures: list[object] = []
-    for stratum in strata.strata()[:-1] if strata.exhaustive else ():
+    points = []
+    for stratum in strata.strata()[:-1]:
+        image = strata.model.coordinates(dict(strata.representative(stratum)))
+        points.append([int(image[i]) for i in span.basis])
         source = strata.parametrization(stratum)
         if source is None:
-            closures.append([0, []])
+            closures.append([0, []])  # the origin
             continue
         polynomials = symbolic_map(source)
         closures.append([source.parameter_count, [for_macaulay2(polynomials[i]) for i in span.basis]])
-    return closures
+    return {"closures": closures, "closurePoints": points}
 
 
 def _embedded(values: Values, span: InSpan) -> tuple[Component, ...] | None:
@@ -272,45 +294,48 @@ def _order(row: Any) -> tuple[int, int, list[str]]:
 
 
 def _witness_points(context: Context, span: InSpan, values: Values, p: int) -> None:
-    """The points of the components that Macaulay2 found, asked again here: on the closure, and of which rank."""
+    """Compare at the points of the components: on the closure, and the rank of the Jacobian; over QQ for p = 0."""
     points = values.get("component_points") or ()
     for number, (part, point) in enumerate(zip(values["singular_components"], points, strict=False), start=1):
         if point is None or part[2] is None:
             continue
         place = [0] * span.found.coordinate_count
         for coordinate, text in zip(span.basis, point, strict=True):
-            place[coordinate] = int(text) % p
-        rank = rank_mod(span.gradients(place, p), p) if span.equations else 0
+            place[coordinate] = int(text) % p if p else int(text)
+        jacobian = span.gradients(place, p)
+        rank = rank_mod(jacobian, p) if p and span.equations else over_q.rank(jacobian)
+        over: dict[str, Any] = {"prime": p or None}
         context.add_evidence(
             Evidence(
                 f"rank at a point of component {number}",
                 part[2],
                 "macaulay2",
                 "generic rank on the component",
-                prime=p,
+                **over,
             ),
             Evidence(
                 f"rank at a point of component {number}",
                 rank,
                 "interpolation",
                 "rank of the equations' Jacobian",
-                prime=p,
+                **over,
             ),
         )
-        on_closure = not any(f.at(place) % p for f in span.equations)
+        values_there = [f.at(place) for f in span.equations]
+        on_closure = not any(value % p if p else value for value in values_there)
         context.add_evidence(
             Evidence(
                 f"point of component {number} on the closure",
                 True,
                 "macaulay2",
                 "a point of the component",
-                prime=p,
+                **over,
             ),
             Evidence(
                 f"point of component {number} on the closure",
                 on_closure,
                 "interpolation",
                 "the equations vanish",
-                prime=p,
+                **over,
             ),
         )
