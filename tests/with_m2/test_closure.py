@@ -295,7 +295,7 @@ def test_a_limit_gives_a_partial_answer_and_exit_5(capsys: pytest.CaptureFixture
 @pytest.mark.parametrize(
     ("place", "name", "lacking"),
     [
-        ("equations", "_advance", "equations of higher degree"),
+        (None, "_advance", "equations of higher degree"),
         (None, "conclude", "an account of the equations"),
         (None, "lift_equations", "agreement with other primes"),
         ("findings", "closure_certificates", "a certificate"),

@@ -10,12 +10,17 @@ as a cone with its random points, which needs no Macaulay2.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Annotated, Literal, get_args
+
+import numpy as np
 
 from m2bridge.alarm import suspended_alarm
 from m2bridge.errors import InputError
 from m2bridge.families.base import Model
+from m2bridge.frontends.polynomials import derivative
+from m2bridge.limits import LimitReached
+from m2bridge.linear.modular import rank_mod
 from m2bridge.linear.primes import (
     LARGE_PRIME,
     LARGEST_MACAULAY2_PRIME,
@@ -24,16 +29,21 @@ from m2bridge.linear.primes import (
     prime_for,
     primes_below,
 )
-from m2bridge.questions.closure.completeness import Conclusion, account_of, conclude
-from m2bridge.questions.closure.equations import EquationSearch, interpolation, search_equations
+from m2bridge.questions.closure.completeness import Account, Conclusion, account_of, conclude
 from m2bridge.questions.closure.findings import Findings, answer
 from m2bridge.questions.closure.formats import FORMATS
-from m2bridge.questions.closure.image import image_of
-from m2bridge.questions.closure.interpolation import interpolate
+from m2bridge.questions.closure.image import Matrix, image_of
+from m2bridge.questions.closure.interpolation import (
+    Equations,
+    Interpolation,
+    begin_interpolation,
+    evaluate,
+    interpolate,
+)
 from m2bridge.questions.closure.lifting import Lifting, lift_equations
 from m2bridge.questions.closure.result import Closure, Equation, equation
 from m2bridge.questions.closure.ring_kernel import closure_by_kernel, compare_with_kernel
-from m2bridge.questions.closure.size import DegreeCount, count_degree, measure
+from m2bridge.questions.closure.size import DegreeCount, ImageSize, count_degree, measure
 from m2bridge.questions.closure.stages import (
     BadPrime,
     LimitStop,
@@ -47,6 +57,10 @@ from m2bridge.questions.kernel import Context, Option, question
 __all__ = ["FORMATS", "Closure", "Equation", "closure", "equation", "image_of", "interpolate", "read_field"]
 
 Method = Literal["auto", "interpolation", "kernel"]
+_DEGREE_CAP = 12  # degree up to which equations are searched
+_DEGREE_CAP_UNKNOWN = 6  # the same, if the degree of the closure is not known
+_LARGE_SPACE = 250
+"""Monomials in a weight space: beyond, the next degree costs more than an account."""
 _KERNEL_SPAN = 20
 """Coordinates; with more the kernel is out of reach as a last resort."""
 _FEW_POINTS = 5
@@ -192,7 +206,7 @@ def closure_by_interpolation(setting: Setting, max_degree: int | None) -> Findin
     A limit ends a stage; what was found before it is kept.
     """
     with setting.image.watched(setting.context.clock.check):  # nothing is known before the span is
-        begun = interpolation(setting, setting.prime)
+        begun = begin_interpolation(setting, setting.prime)
     size = measure(setting, begun.span)
     count = setting.attempt("a count of the degree", lambda: count_degree(setting, size), DegreeCount)
     search = search_equations(setting, size, count, begun, max_degree)
@@ -219,6 +233,73 @@ def closure_by_interpolation(setting: Setting, max_degree: int | None) -> Findin
         Lifting,
     )
     return replace(concluded, lift=lifting.lift).after(lifting.stop, lifting.report)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EquationSearch:
+    """The equations up to a degree, Macaulay2's account of them if it settled the search, and what ended it before that."""
+
+    equations: Equations
+    account: Account | None = None
+    stop: LimitStop | TooFewPoints | None = None
+
+
+def search_equations(
+    setting: Setting, size: ImageSize, count: DegreeCount, begun: Interpolation, max_degree: int | None
+) -> EquationSearch:
+    """Interpolate to `max_degree`, or until the equations have the dimension and degree of the image and a degree adds none.
+
+    A limit ends the search; the degrees finished before it are returned.
+    """
+    try:
+        account = _advance(setting, size, count, begun, max_degree)
+    except LimitReached as reached:
+        return EquationSearch(equations=begun.equations, stop=LimitStop.of(reached))
+    return EquationSearch(equations=begun.equations, account=account, stop=begun.stop)
+
+
+def _advance(
+    setting: Setting, size: ImageSize, count: DegreeCount, begun: Interpolation, max_degree: int | None
+) -> Account | None:
+    """Advance an interpolation; the account that settled the search, or None.
+
+    Macaulay2 runs only when the equations define the image near a general point, and not before a degree without new
+    generators, unless the next degree is large.
+    """
+    bound = max_degree or (
+        _DEGREE_CAP_UNKNOWN if count.degree is None else min(count.degree + 1, _DEGREE_CAP)
+    )
+    point = setting.image.points(setting.rng(2), 1, setting.prime)[:, size.span.basis]
+    accounted = -1
+    while begun.degree_reached < bound and size.codim:
+        setting.context.report_progress(f"equations of degree {begun.degree_reached + 1}")
+        if not begun.advance():
+            return None
+        if max_degree is not None:
+            continue
+        equations = begun.equations
+        fresh = bool(begun.generators[begun.degree_reached])
+        early = fresh and begun.largest <= _LARGE_SPACE and begun.degree_reached < bound
+        unchanged = accounted == len(equations.polynomials)
+        if early or unchanged or not _smooth_at(setting, size, equations, point):
+            continue
+        accounted = len(equations.polynomials)
+        of_equations = account_of(setting, size, equations)
+        values = of_equations.values
+        right_degree = not fresh if count.degree is None else values.get("degree") == count.degree
+        if of_equations.limit is not None or (values.get("codim") == size.codim and right_degree):
+            return of_equations
+    return None
+
+
+def _smooth_at(setting: Setting, size: ImageSize, equations: Equations, point: Matrix) -> bool:
+    """Return whether the equations' Jacobian has rank `codim` at an image point: then they define the image near a general point.
+
+    This is a cheap necessary condition for the right dimension with multiplicity one.
+    """
+    variables, p = range(size.span.dim), setting.prime
+    rows = [[int(evaluate(derivative(f, i), point, p)[0]) for i in variables] for f in equations.polynomials]
+    return bool(rows) and rank_mod(np.array(rows, dtype=np.int64), p) == size.codim
 
 
 def _search_report(setting: Setting, search: EquationSearch) -> Report:

@@ -31,7 +31,7 @@ from m2bridge.questions.closure.image import (
     image_of,
     torus_weights,
 )
-from m2bridge.questions.closure.stages import LimitStop, TooFewPoints
+from m2bridge.questions.closure.stages import LimitStop, Setting, TooFewPoints
 
 Keys = npt.NDArray[np.uint64]
 _HASH_SEED = 20250101  # any number; collisions of hashes are detected
@@ -387,3 +387,8 @@ def evaluate(polynomial: Polynomial, points: Matrix, p: int) -> Matrix:
     monomials = np.array([variables_of(m) for m in polynomial], dtype=np.int64)
     coefficients = np.array([int(c) % p for c in polynomial.values()])
     return np.asarray((monomial_values(points, monomials, p) * coefficients % p).sum(axis=1) % p)
+
+
+def begin_interpolation(setting: Setting, p: int) -> Interpolation:
+    """Begin an interpolation over a prime; only the span is computed."""
+    return Interpolation(setting.image, prime=p, seed=setting.context.seed, clock=setting.context.clock)

@@ -21,9 +21,8 @@ from m2bridge.frontends.polynomials import Polynomial, variables_of
 from m2bridge.limits import Clock, LimitReached
 from m2bridge.linear.residues import rational, reduce_polynomial, residue
 from m2bridge.questions.closure.completeness import MONOMIAL_RANKS, Conclusion, fresh_points_evidence
-from m2bridge.questions.closure.equations import interpolation
 from m2bridge.questions.closure.image import Span
-from m2bridge.questions.closure.interpolation import Equations, Interpolation
+from m2bridge.questions.closure.interpolation import Equations, Interpolation, begin_interpolation
 from m2bridge.questions.closure.size import ImageSize
 from m2bridge.questions.closure.stages import (
     EMPTY,
@@ -124,7 +123,7 @@ def _compare_primes(setting: Setting, equations: Equations) -> Lifting:
     others: list[Interpolation] = []
     for number, p in enumerate(setting.other_primes(_PRIMES)):
         setting.context.report_progress(f"the same modulo {p}")
-        other = interpolation(setting, p)
+        other = begin_interpolation(setting, p)
         if not other.reach(equations.top_degree):
             if isinstance(other.stop, LimitStop):
                 lacking = (limit_sentence("agreement with a second prime"),)

@@ -14,9 +14,8 @@ from m2bridge.families.base import Model
 from m2bridge.linear.residues import reduce_polynomial
 from m2bridge.protocol import Values
 from m2bridge.questions.closure.completeness import MONOMIAL_RANKS, cone_series, fresh_points_evidence
-from m2bridge.questions.closure.equations import interpolation
 from m2bridge.questions.closure.findings import Findings
-from m2bridge.questions.closure.interpolation import Equations
+from m2bridge.questions.closure.interpolation import Equations, begin_interpolation
 from m2bridge.questions.closure.lifting import Lift, lift_linear_forms, substitute
 from m2bridge.questions.closure.result import KERNEL
 from m2bridge.questions.closure.size import ImageSize, count_degree, measure
@@ -149,7 +148,7 @@ def _kernel_over_rationals(
 
 def _interpolation_report(setting: Setting, equations: Equations) -> Report:
     """Interpolate up to the degrees of the kernel's generators."""
-    other, top = interpolation(setting, setting.prime), equations.top_degree
+    other, top = begin_interpolation(setting, setting.prime), equations.top_degree
     if not other.reach(top):
         reason = "a limit came first"
         if isinstance(other.stop, TooFewPoints):
