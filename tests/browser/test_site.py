@@ -40,7 +40,7 @@ def test_a_page_loads_and_fits(name: str, opened: Opened, shots: Path) -> None:
         shown.screenshot(path=shots / f"site-{name.replace('/', '-')}-{width}.png")
 
 
-def test_the_first_screen_says_what_it_is_for(opened: Opened, shots: Path) -> None:
+def test_the_help_text_describes_the_program(opened: Opened, shots: Path) -> None:
     shown = opened(SITE / "index.html", dark=True)
     text = shown.inner_text("article")
     assert "dimension 10, affine" in text

@@ -89,7 +89,7 @@ def test_sdist_holds_what_the_wheel_and_the_tests_need(built: Path) -> None:
     assert not [name for name in names if ".venv" in name or "__pycache__" in name]
 
 
-def test_wheel_says_what_it_is(built: Path) -> None:
+def test_wheel_has_metadata(built: Path) -> None:
     (wheel,) = built.glob("*.whl")
     with zipfile.ZipFile(wheel) as archive:
         (name,) = [name for name in archive.namelist() if name.endswith(".dist-info/METADATA")]

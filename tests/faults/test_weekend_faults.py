@@ -303,7 +303,7 @@ def _with_checksum(data: bytes) -> bytes:
     ],
     ids=["two thousand open files", "less memory and time than the default limits"],
 )
-def test_a_caller_with_limits_of_its_own(limited: str, engine_info: EngineInfo) -> None:
+def test_a_caller_may_pass_other_limits(limited: str, engine_info: EngineInfo) -> None:
     program = f"""
 import os, resource, sys
 from pathlib import Path
@@ -375,7 +375,7 @@ def test_python_that_the_kernel_kills_for_want_of_memory_is_no_crash(
 
 
 @pytest.mark.usefixtures("plugin")
-def test_pythons_own_want_of_memory_is_no_crash(tmp_path: Path) -> None:
+def test_a_memory_error_of_python_is_not_a_crash(tmp_path: Path) -> None:
     start_of_job = '[[job]]\nanalysis = "hoard"\nspec = "lightning(d=2,dp=1)"\nmemory = "300M"\n'
     text = "".join(f'{start_of_job}act = "{act}"\n' for act in ("touch", "wrapped", "thread"))
     jobs, store = written(tmp_path / "jobs.toml", text), tmp_path / "store"
@@ -497,7 +497,7 @@ print(codes)
     assert out.split() == str([0] * 12).split(), err
 
 
-def test_a_copy_forked_while_an_engine_starts_keeps_nobody_waiting(engine_info: EngineInfo) -> None:
+def test_a_process_forked_while_an_engine_starts_does_not_block(engine_info: EngineInfo) -> None:
     """Such a copy holds the pipe by which the start of a process is heard of, for as long as the copy lives."""
     program = """
 import os, signal, sys, threading, time

@@ -55,7 +55,7 @@ def test_every_correction_has_a_known_output() -> None:
 
 
 @pytest.mark.parametrize("identifier", PRINTED)
-def test_the_script_of_a_correction_prints_what_it_says(each_engine: Engine, identifier: str) -> None:
+def test_the_script_of_a_correction_prints_the_stated_values(each_engine: Engine, identifier: str) -> None:
     correction = claim(identifier).correction
     assert correction is not None
     assert printed_by(each_engine, identifier, correction.macaulay2) == PRINTED[identifier]

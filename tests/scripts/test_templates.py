@@ -42,9 +42,7 @@ def tagged(text: str) -> list[str]:
 @pytest.mark.parametrize(
     ("name", "line"), [("fiber_length", "@m2b fiber_0 [1,2]"), ("dimension", "@m2b jacobian_rank 5")]
 )
-def test_the_raw_template_says_what_it_says_rendered_with_its_defaults(
-    engine: Engine, name: str, line: str
-) -> None:
+def test_the_raw_template_equals_the_one_rendered_with_defaults(engine: Engine, name: str, line: str) -> None:
     directory = scripts.template_directory()
     raw = by_hand(directory / f"{name}.m2.j2", directory)
     rendered = render(name, {})
@@ -54,7 +52,7 @@ def test_the_raw_template_says_what_it_says_rendered_with_its_defaults(
 
 
 @pytest.mark.parametrize("sizes", [(2, 1, 2), pytest.param((2, 2, 1), marks=pytest.mark.slow)])
-def test_the_rendered_script_run_by_hand_says_what_a_run_says(
+def test_the_rendered_script_run_by_hand_gives_the_same_values(
     tmp_path: Path, engine: Engine, capsys: pytest.CaptureFixture[str], sizes: tuple[int, int, int]
 ) -> None:
     d, dp, a = sizes
@@ -150,7 +148,7 @@ def test_a_question_declares_parameters_and_ends_with_the_last_word(path: Path) 
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
-def test_jinja_sees_only_comments_of_macaulay2(path: Path) -> None:
+def test_jinja_syntax_is_only_in_comments_of_macaulay2(path: Path) -> None:
     """Line statements are comments to Macaulay2, and only `_params` holds a value: the file can be read as Macaulay2."""
     source = path.read_text()
     if path.name != "_params.m2.j2":

@@ -55,7 +55,7 @@ def test_a_module_is_named_on_the_command_line(file, capsys):
 @pytest.mark.parametrize(
     ("name", "message"), [("shapeless", "input_shape"), ("broken", "line 15: ValueError: no data")]
 )
-def test_what_is_wrong_with_the_function_is_said(file, name, message):
+def test_errors_of_the_function_are_reported(file, name, message):
     with pytest.raises(InputError, match=message):
         model_from_code(f"torch:{file}:{name}")
 

@@ -210,12 +210,12 @@ def test_batch_normalisation_in_evaluation_mode_is_affine():
     assert own.polynomial
 
 
-def test_half_precision_is_said():
+def test_half_precision_gives_a_note():
     own = from_torch(nn.Linear(2, 2).half(), (2,))
     assert any("float16" in note for note in own.notes)
 
 
-def test_unused_parameters_are_said():
+def test_unused_parameters_give_a_note():
     module = Written(lambda f, x: x @ f.weight)
     own = from_torch(module, (3,))
     assert any("does not use l_bias" in note for note in own.notes)

@@ -42,7 +42,7 @@ def answer(name: str) -> Result:
 
 
 @pytest.mark.parametrize("name", ANSWERS)
-def test_an_altered_record_is_not_vouched_for(
+def test_an_altered_record_is_rejected(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     result = answer(name)

@@ -92,7 +92,7 @@ def test_a_closed_pipe_of_standard_error() -> None:
     assert done.returncode == 141
 
 
-def test_witnesses_that_said_nothing_are_left_out_unless_asked_for(
+def test_witnesses_without_a_value_are_omitted_by_default(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "120")
@@ -156,7 +156,7 @@ def test_closed_streams_are_no_error() -> None:
     assert (done.returncode, done.stderr) == (2, "m2bridge: standard input: it contains no polynomials\n")
 
 
-def test_an_answer_that_cannot_be_saved_is_told(
+def test_an_answer_that_cannot_be_saved_is_an_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A disk that is full at the end of a long computation costs the record, not the answer."""

@@ -39,7 +39,7 @@ def test_full_coordinates_split_off_their_linear_forms() -> None:
     assert found.counts == {4: 1}
 
 
-def test_the_maximal_torus_is_found_without_being_told() -> None:
+def test_the_maximal_torus_is_found_without_a_declaration() -> None:
     """GL_d x GL_d x GL_d' acts on the Segre coordinates; two scalings of its maximal torus act trivially or alike."""
     model = parse_spec("lightning(d=3,dp=2,a=2,coordinates=full)")
     image = image_of(model)

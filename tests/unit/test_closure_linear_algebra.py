@@ -91,7 +91,7 @@ def test_polynomials_lift_from_two_primes_and_a_wrong_one_does_not() -> None:
     assert lift_polynomials(systems, primes) is None
 
 
-def test_exact_substitution_sees_a_changed_sign() -> None:
+def test_exact_substitution_detects_a_changed_sign() -> None:
     context = flint.fmpz_mpoly_ctx.get(["s", "t"], "degrevlex")
     s, t = context.gens()
     coordinates = [s**2, s * t, t**2]

@@ -30,7 +30,7 @@ def answer(field: str = "QQ", equations: tuple[Equation, ...] | None = (CONIC,))
     )  # fmt: skip
 
 
-def test_membership_is_exact_modular_or_real_and_says_so() -> None:
+def test_membership_is_exact_modular_or_real_with_a_field() -> None:
     assert answer().contains([1, 2, 4]).arithmetic == "exact"
     assert answer().contains([1, 2, 4])
     assert answer().contains([Fraction(1, 3), 1, 3])

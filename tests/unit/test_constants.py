@@ -49,7 +49,7 @@ def constants_without_sentence(source: str) -> Iterator[str]:
             yield from numeric_constants("\n".join(own))
 
 
-def test_every_constant_says_what_it_counts() -> None:
+def test_every_constant_is_documented() -> None:
     silent = [
         f"{path.relative_to(PACKAGE)}: {name}"
         for path in sorted(PACKAGE.rglob("*.py"))
@@ -59,12 +59,12 @@ def test_every_constant_says_what_it_counts() -> None:
     assert not silent, "write a comment or a string beside these:\n" + "\n".join(silent)
 
 
-def test_a_silent_constant_is_seen() -> None:
+def test_an_undocumented_constant_is_detected() -> None:
     source = 'A = 1\nB = 2  # characters\nC = 3\n"""Bytes."""\nD = "text"\n'
     assert list(constants_without_sentence(source)) == ["A"]
 
 
-def test_the_reader_sees_every_form() -> None:
+def test_every_form_is_read() -> None:
     source = "A = 1\n_B, C = 2**5, -0.5\nD: int = 1 << 3\nE = (1, 2)\nF = True\ng = 1\nH = A\ndef f():\n    I = 1\n"
     assert list(numeric_constants(source)) == ["A", "_B", "C", "D"]
 

@@ -27,7 +27,7 @@ def test_settings_are_json() -> None:
         ("n=" + "[" * 100_000, "is not JSON"),
     ],
 )
-def test_a_bad_setting_is_told_what_to_write(text: str, says: str) -> None:
+def test_a_bad_setting_is_an_error_with_a_correct_example(text: str, says: str) -> None:
     with pytest.raises(InputError) as caught:
         parse_setting(text)
     assert says in str(caught.value)

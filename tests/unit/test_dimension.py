@@ -46,7 +46,7 @@ def answer(spec: str, **options: object) -> Dimension:
         "deep-lightning(d=[3,2,3],a=[2,2],t=1)",
     ],
 )
-def test_the_fast_route_has_the_rank_of_the_models_own_jacobian(spec: str) -> None:
+def test_the_fast_method_has_the_rank_of_the_whole_jacobian(spec: str) -> None:
     """The slice, the elimination of V and few outputs change nothing: the model's own forward pass agrees."""
     model = parse_spec(spec)
     fast = generic_rank(model.program, held=model.knowledge.gauge, samples=model.knowledge.samples)
@@ -103,7 +103,7 @@ def test_memory_is_bounded_before_it_starts() -> None:
         answer("mlp(widths=[40,80,40],r=2)", limits=Limits(memory_bytes=2**20))
 
 
-def test_softmax_statement_says_what_is_not_proved() -> None:
+def test_softmax_statement_names_what_is_not_proved() -> None:
     found = answer("softmax(d=[3,3,3],a=[2,2],t=3)")
     assert found.certainty is Certainty.COMPUTED  # no certificate was wanted
     assert "finite generic fibers" in found.statement

@@ -40,7 +40,7 @@ def test_equation_16() -> None:
     )
 
 
-def test_what_is_too_large_for_a_rank_follows_from_the_theorem_and_says_so() -> None:
+def test_a_model_too_large_for_a_rank_uses_the_theorem() -> None:
     """Equation 16: 4 layers of 2*8*64 - 8^2 and L with 64^2 entries."""
     value = 4 * (2 * 8 * 64 - 64) + 64 * 64
     found = dimension("softmax(d=[64,64,64,64,64],a=[8,8,8,8],t=8)", engine=False)
@@ -80,7 +80,7 @@ def test_the_rank_and_virtual_weights_agree(spec: str) -> None:
     assert found.certificate is not None
 
 
-def test_for_one_token_the_theorem_says_nothing() -> None:
+def test_the_theorem_does_not_apply_to_one_token() -> None:
     found = dimension("softmax(d=[2,2,2],a=[2,2],t=1)", engine=False)
     assert not {"virtual weights", "flags"} & {e.witness for e in found.evidence}
     assert found.image_dim == 4  # the network is L x

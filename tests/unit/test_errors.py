@@ -92,5 +92,5 @@ def test_a_field_that_was_not_given_is_an_attribute_error() -> None:
     assert not hasattr(M2BridgeError.__new__(M2BridgeError), "anything")  # no recursion before __init__
 
 
-def test_every_class_says_what_it_is_for() -> None:
+def test_every_class_has_a_docstring() -> None:
     assert all(kind.__doc__ for kind in CLASSES.values())

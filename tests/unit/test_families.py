@@ -238,7 +238,7 @@ def test_a_mask_leaves_the_dimension_of_one_layer(d: int, dp: int, a: int) -> No
     assert dimension(f"attention(d=[{d},{dp}],a={a},t=2,causal=true)", engine=False).image_dim == plain
 
 
-def test_without_options_attention_is_the_family_that_knows_more() -> None:
+def test_without_options_attention_is_the_family_with_formulas() -> None:
     assert parse_spec("attention(d=[3,3],a=2)") == DeepLightning(d=(3, 3), a=(2,))
     assert parse_spec("attention(d=[3,3],a=2,softmax=true)") == Softmax(d=(3, 3), a=(2,))
     assert parse_spec("softmax(d=[2,2],causal=false)") == Softmax(d=(2, 2))

@@ -140,7 +140,7 @@ def test_strata_of_other_models_are_refused():
         stratum_point(parse_spec("mlp(widths=[2,2,2])"), "rank_a=1,rank_v=1")
 
 
-def test_a_prime_at_which_an_entry_vanishes_is_exchanged_and_said_so():
+def test_a_prime_at_which_an_entry_vanishes_is_replaced_with_a_note():
     point = given_point(LAYER, {"A": [[32003, 1], [0, 1]], "V": [[1, 1]]})
     prime, note = good_prime(point, 32003)
     assert prime == 31991

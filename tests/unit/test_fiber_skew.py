@@ -33,7 +33,7 @@ def test_the_identity_holds_over_the_rationals(tokens):
     assert same_function((J, N, L), (N, J, DIVIDED), tokens)
 
 
-def test_wrong_partners_are_told_apart():
+def test_wrong_partners_are_distinguished():
     assert not same_function((J, N, L), (N, J, L), 2)  # L not divided by det N
     assert not same_function((J, N, L), (J, [[3, 2], [5, 7]], L), 2)  # N transposed
     assert not same_function((J, N, L), ([[3, 2], [5, 7]], J, DIVIDED), 2)

@@ -153,7 +153,7 @@ def test_every_stage_is_there() -> None:
     assert not gone, f"no module has these stages any more: {sorted(gone)}"
 
 
-def test_the_reader_of_imports_sees_through_every_form() -> None:
+def test_every_form_of_import_is_read() -> None:
     source = """
 from typing import TYPE_CHECKING
 if TYPE_CHECKING:

@@ -107,7 +107,7 @@ def test_characters_that_are_not_printable_ascii_are_refused(text: str) -> None:
         literal(text)
 
 
-def test_the_message_says_which_character_and_where() -> None:
+def test_the_message_names_the_character_and_its_position() -> None:
     with pytest.raises(InputError, match=r"character '\\n' at position 3"):
         literal("abc\nd")
 

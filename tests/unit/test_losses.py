@@ -32,7 +32,7 @@ def test_a_damaged_file_is_an_input_error(tmp_path: Path, content: bytes) -> Non
         read_samples(str(file))
 
 
-def test_an_array_without_a_name_of_its_own_is_asked_for(tmp_path: Path) -> None:
+def test_an_ambiguous_array_needs_a_name(tmp_path: Path) -> None:
     np.savez(tmp_path / "x.npz", first=X, second=X)
     np.save(tmp_path / "y.npy", Y)
     with pytest.raises(InputError, match="holds first, second; name the array X"):

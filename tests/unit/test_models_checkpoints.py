@@ -47,7 +47,7 @@ def test_binary_floats_are_the_dyadic_numbers_that_they_are(tmp_path):
     assert "exactly" in found.note
 
 
-def test_rounding_is_asked_for_and_said(tmp_path):
+def test_rounding_is_optional_and_recorded(tmp_path):
     path = tmp_path / "w.npz"
     np.savez(path, **{"layer.weight": np.array([[1 / 3], [0.1]])})
     found = read(CheckpointFile(path, 10), SHAPES)

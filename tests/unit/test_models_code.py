@@ -61,7 +61,7 @@ def test_a_function_with_annotations_is_a_network(file, capsys):
         ("broken", "nothing"),
     ],
 )
-def test_what_is_wrong_with_a_function_is_said(file, name, message):
+def test_errors_of_a_function_are_reported(file, name, message):
     with pytest.raises(InputError, match=message):
         model_from_code(f"python:{file}:{name}")
 

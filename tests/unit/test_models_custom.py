@@ -170,7 +170,7 @@ def many_operations(X: Any, W: Any, b: Any) -> Any:
     return np.concatenate([row, np.square(column), (W * W).sum(axis=0)[1], W[0, 0] @ X, np.sum(X).reshape(1)])
 
 
-def test_a_traced_network_sees_one_input_at_a_time() -> None:
+def test_a_traced_network_gets_one_input_at_a_time() -> None:
     shapes = {"W": (3, 2, 2), "b": (2,)}
     model = from_callable(many_operations, shapes, inputs={"X": (2, 2)})
     assert model.output_shape == (11,)
@@ -252,7 +252,7 @@ def test_divisions_exponentials_and_floats_are_recorded(
     assert np.allclose(model.forward({"A": A}, X), [by_hand(x, A) for x in X])
 
 
-def test_a_float_is_taken_as_the_dyadic_number_that_it_is_and_said_to_be() -> None:
+def test_a_float_is_converted_exactly_with_a_note() -> None:
     model = from_callable(lambda x, c: 0.1 * c * x, {"c": ()}, inputs={"x": ()})
     p = 10007
     found = model.forward({"c": Mod(np.array(1), p)}, Mod(np.array(1), p)).values
@@ -337,7 +337,7 @@ def test_answers_about_a_map_call_its_variables_by_their_names() -> None:
     assert in_variables("mlp(widths=[2,2])", "x[0]") == "x[0]"
 
 
-def test_a_model_of_ones_own_is_called_by_its_name(tmp_path: Path) -> None:
+def test_a_user_defined_model_is_called_by_its_name(tmp_path: Path) -> None:
     file = tmp_path / "moments.toml"
     file.write_text('name = "two moments"\nvariables = ["m", "s"]\npolynomials = ["m", "m^2+s"]\n')
     model = read_map(file)

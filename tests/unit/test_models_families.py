@@ -358,7 +358,7 @@ def test_constrained_virtual_weights_have_no_macaulay2_twin() -> None:
 
 
 @pytest.mark.parametrize("question", ["coordinates", "coordinate_names", "m2_partial", "m2_parameters"])
-def test_softmax_refuses_algebra_and_says_why(question: str) -> None:
+def test_softmax_is_an_error_for_algebraic_questions(question: str) -> None:
     model = Softmax(d=(2, 2), t=2)
     with pytest.raises(NotPolynomialError, match="polynomial"):
         model.coordinates({}) if question == "coordinates" else getattr(model, question)

@@ -93,7 +93,7 @@ def test_reads_what_macaulay2_prints() -> None:
         ("(x+y+1)^400", "too large", 1, 1),
     ],
 )
-def test_refuses_and_says_where(text: str, message: str, line: int, column: int) -> None:
+def test_errors_have_a_position(text: str, message: str, line: int, column: int) -> None:
     with pytest.raises(ParseError) as caught:
         parse_polynomial(text, ["x", "y"], source="here")
     assert message in str(caught.value)

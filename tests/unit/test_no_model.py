@@ -34,7 +34,7 @@ def test_a_thing_that_is_no_model_is_bad_input(
     assert type(thing).__name__ in str(caught.value)
 
 
-def test_a_function_is_told_how_to_become_a_model() -> None:
+def test_a_function_is_an_error_that_names_from_callable() -> None:
     with pytest.raises(InputError, match="from_callable makes a model of it"):
         m2bridge.dimension(lambda W: W)  # type: ignore[arg-type]
 

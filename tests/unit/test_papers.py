@@ -112,7 +112,7 @@ def test_every_repaired_statement_repairs_a_printed_one() -> None:
     assert not any(claim(identifier).correction for identifier in repaired)
 
 
-def test_every_paper_has_its_own_ledger(verify_command: Verify, capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_paper_has_a_ledger(verify_command: Verify, capsys: pytest.CaptureFixture[str]) -> None:
     assert len(papers()) == 3
     for paper in papers():
         assert verify_command("--list", "--paper", paper.replace("_", "-")) == 0
@@ -141,7 +141,7 @@ def test_max_d_keeps_sizes_that_have_no_width() -> None:
     assert select_sizes(item, quick=True, max_d=1) == item.quick
 
 
-def test_verify_tells_the_progress_and_the_weakest_certainty(context: CheckContext) -> None:
+def test_verify_prints_progress_and_the_weakest_certainty(context: CheckContext) -> None:
     def run(size: Size, _: CheckContext) -> Verdict:
         return holds(Certainty.PROVED if size["d"] == 2 else Certainty.PROBABLE, d=size["d"])
 
@@ -197,7 +197,7 @@ def test_an_analysis_is_computed_once_in_a_run(context: CheckContext) -> None:
     assert calls == ["a model", "a model"]
 
 
-def test_a_row_whose_answers_were_known_says_cached_and_others_do_not(context: CheckContext) -> None:
+def test_only_rows_with_cached_answers_are_marked_as_cached(context: CheckContext) -> None:
     def analysis(model: Any, **_: Any) -> int:
         return 1
 

@@ -122,7 +122,7 @@ def test_the_rank_does_not_depend_on_the_units(seed: int) -> None:
     assert generic_rank(model.program, held=model.knowledge.gauge, seed=seed).rank == 25  # Equation 16
 
 
-def test_one_token_says_nothing_of_keys_and_queries() -> None:
+def test_one_token_does_not_determine_keys_and_queries() -> None:
     """For t = 1 softmax is 1: the derivatives by Q and K are zero."""
     model = parse_spec("softmax(d=[3,3,3],a=[2,2],t=1)")
     found = generic_rank(model.program, held=model.knowledge.gauge)

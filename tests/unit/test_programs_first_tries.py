@@ -187,7 +187,7 @@ def test_it_is_recorded(function: Callable[..., Any], weights: Shapes, inputs: S
         assert (found[name] == np.array(value, dtype=object)).all()
 
 
-def test_a_float_is_taken_exactly_and_said_once() -> None:
+def test_a_float_is_converted_exactly_with_one_note() -> None:
     recording = record(lambda W, x: 0.1 * (W @ x) ** 2 + 0.5 * x, W, X)
     (note,) = recording.notes
     assert "0.1 is 3602879701896397/36028797018963968" in note

@@ -113,7 +113,7 @@ def test_held_weights_change_no_rank(spec: str, monkeypatch: pytest.MonkeyPatch)
     assert dual_numbers.rank(network, model.parameters, {"X": model.input_shape}) == whole
 
 
-def test_a_last_layer_is_only_seen_where_it_is_one() -> None:
+def test_a_last_layer_is_detected_only_if_it_is_one() -> None:
     def layer(function: Callable[..., Any]) -> Any:
         return last_layer(from_callable(function, {"V": (2, 2), "W": (2, 2)}, inputs={"X": (2, 2)}).program)
 
@@ -152,7 +152,7 @@ QUIET: dict[str, tuple[Callable[..., Any], Shapes, Shapes]] = {
 
 
 @pytest.mark.parametrize("name", QUIET)
-def test_inputs_with_many_outputs_that_say_little(name: str) -> None:
+def test_inputs_with_many_dependent_outputs(name: str) -> None:
     function, weights, inputs = QUIET[name]
     expected = dual_numbers.rank(function, weights, inputs)
     model = from_callable(function, weights, inputs=inputs)

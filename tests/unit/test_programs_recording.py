@@ -329,7 +329,7 @@ def test_constants_are_exact_on_either_side(constant: Any, value: Any) -> None:
         assert (found == expected).all()
 
 
-def test_floats_that_are_not_what_they_look_like_are_said_once() -> None:
+def test_inexact_decimal_floats_give_one_note() -> None:
     assert record(lambda w: 0.5 * w + 3.0 + np.eye(2) @ w, {"w": (2,)}).notes == ()
     (note,) = record(lambda w: 0.1 * w + np.array([0.2, 0.3]) * w, {"w": (2,)}).notes
     assert note.startswith(

@@ -97,7 +97,7 @@ CASES: dict[Callable[..., Any], str] = {
 @pytest.mark.parametrize(
     ("function", "advice"), CASES.items(), ids=lambda case: getattr(case, "__name__", "")
 )
-def test_refusal_names_the_line_and_says_what_to_write(function: Callable[..., Any], advice: str) -> None:
+def test_an_error_names_the_line_and_an_alternative(function: Callable[..., Any], advice: str) -> None:
     with pytest.raises(NotPolynomialError, match=advice) as caught:
         record(function, {"W": (2, 2)})
     code = (helper if function is through_helper else function).__code__

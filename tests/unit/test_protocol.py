@@ -69,7 +69,7 @@ def test_a_good_transcript() -> None:
     assert values.strings("output") == ("1", "-15999/2")
 
 
-def test_truncation_anywhere_tells_only_what_was_said_whole() -> None:
+def test_truncated_output_gives_only_complete_values() -> None:
     """Cut after every character: what remains is a prefix of the values, and complete only when nothing is missing."""
     entries = list(VALUES.items())
     for length in range(len(GOOD)):
@@ -239,7 +239,7 @@ script.m2:33:12:(3):[1]: error: no method for binary operator * applied to objec
 """
 
 
-def test_script_error_says_where() -> None:
+def test_script_error_has_a_position() -> None:
     with pytest.raises(ScriptError) as caught:
         read(a_run("", Outcome.SCRIPT_ERROR, stderr=M2_ERROR, exit_status=1))
     error = caught.value
@@ -281,7 +281,7 @@ def test_a_bracket_that_is_not_closed_is_where_the_error_is() -> None:
 
 
 @pytest.mark.parametrize("tag", ["I", "1a", "a-b"])
-def test_a_bad_tag_is_told_which_tags_there_are(tag: str) -> None:
+def test_a_bad_tag_is_an_error_that_states_the_rule(tag: str) -> None:
     with pytest.raises(OutputError, match="a tag is a lower-case letter, then"):
         parse(a_run(f"@m2b {tag} 1\n"))
 
@@ -306,7 +306,7 @@ def test_script_error_without_a_place(stderr: str, says: str) -> None:
     assert "exit status 3" in str(caught.value)
 
 
-def test_each_outcome_has_its_own_error() -> None:
+def test_each_outcome_has_an_error_class() -> None:
     kinds = set()
     for outcome in Outcome:
         try:

@@ -31,7 +31,7 @@ def test_nothing_public_is_left_out_of_all() -> None:
     assert offered - tools <= set(m2bridge.__all__)
 
 
-def test_type_checkers_see_the_same_names() -> None:
+def test_type_checkers_find_the_same_names() -> None:
     stub = Path(m2bridge.__file__).with_suffix(".pyi").read_text(encoding="utf-8")
     declared = re.findall(r"^from (\S+) import (\w+) as \2$", stub, re.MULTILINE)
     assert len(declared) == stub.count("import ")  # no line is written in another form

@@ -35,7 +35,7 @@ def answer() -> Dimension:
     return dimension("deep-lightning(d=[2,2,2],a=[2,2],t=3)", engine=False)
 
 
-def test_a_sentence_says_what_is_proved_and_by_what(answer: Dimension) -> None:
+def test_a_citation_states_what_is_proved_and_how(answer: Dimension) -> None:
     text = sentence(answer)
     assert text.count("\n") == 1
     assert f"``dimension {answer.image_dim}, affine''" in text

@@ -81,7 +81,7 @@ def test_markdown_has_the_question_the_number_and_every_ground(record: Dimension
         assert f"{item.witness}, {item.method}" in evidence
 
 
-def test_latex_says_the_same_as_markdown(record: Dimension) -> None:
+def test_latex_and_markdown_have_the_same_content(record: Dimension) -> None:
     latex = explain(record, form="latex")
     assert latex.startswith("\\documentclass")
     assert latex.endswith("\\end{document}\n")
@@ -151,7 +151,7 @@ def test_an_explanation_warns_of_witnesses_that_disagree(record: Dimension) -> N
     assert "- No second witness." in explain(replace(record, agreement=None))
 
 
-def test_a_certificate_is_told_with_its_bounds(record: Dimension) -> None:
+def test_explain_prints_the_bounds_of_a_certificate(record: Dimension) -> None:
     assert record.certificate is not None
     text = explain(record).split("## Certificate")[1]
     assert f"At least {record.image_dim}: a minor of the Jacobian" in text

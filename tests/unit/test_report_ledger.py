@@ -76,7 +76,7 @@ def test_markdown_has_a_row_for_each_verdict(ledger: Ledger) -> None:
 
 
 @pytest.mark.parametrize("write", [ledger_markdown, ledger_html], ids=["markdown", "html"])
-def test_a_report_says_what_is_stated_checked_and_repaired(
+def test_a_report_contains_statement_check_and_correction(
     ledger: Ledger, write: Callable[[Ledger], str]
 ) -> None:
     text = unescape(write(ledger))
@@ -131,7 +131,7 @@ def test_a_reason_with_special_characters_stays_one_cell(ledger: Ledger) -> None
     assert NASTY in "".join(page.text)
 
 
-def test_each_status_has_a_word_of_its_own(ledger: Ledger) -> None:
+def test_each_status_has_a_distinct_word(ledger: Ledger) -> None:
     words = set()
     for status in Status:
         entry = replace(ledger.entries[0], status=status, witness=None)

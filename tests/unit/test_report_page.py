@@ -50,7 +50,7 @@ def entry(answer: Dimension, **changes: object) -> PageEntry:
     return PageEntry(name="a.json", version="0.2.0", result=replace(answer, **changes))  # type: ignore[arg-type]
 
 
-def test_a_page_says_the_answer_its_grounds_and_how_to_cite(answer: Dimension) -> None:
+def test_a_page_contains_answer_evidence_and_citation(answer: Dimension) -> None:
     seen = Tags(page([entry(answer)], title="One answer"))
     assert "One answer" in seen.text
     for words in ("dimension 5, affine", "proved", "≤ 5", "m2bridge 0.2.0", r"\cite{m2bridge}"):
@@ -90,7 +90,7 @@ def test_every_row_leads_to_its_record(answer: Dimension) -> None:
     assert targets == ids == {f"r{number}" for number in range(1, 6)}
 
 
-def test_a_thousand_records_are_told_briefly(answer: Dimension) -> None:
+def test_a_thousand_records_are_summarized(answer: Dimension) -> None:
     text = page([entry(answer, seed=seed) for seed in range(1_001)], title="t")
     assert text.count('<details class="record">') == 1_001
     assert len(text) < 3_500 * 1_001
@@ -139,7 +139,7 @@ def test_it_is_an_error_that_every_record_is_damaged(
     assert "damaged: broken.json: " in capsys.readouterr().err
 
 
-def test_a_network_of_ones_own_is_called_by_its_name(tmp_path: Path) -> None:
+def test_a_user_defined_network_is_called_by_its_name(tmp_path: Path) -> None:
     def gate(x: Any, U: Any, V: Any) -> Any:
         return (U @ x) * (V @ x)
 
@@ -187,7 +187,7 @@ def test_a_box_escapes_all_that_it_shows() -> None:
     assert not [tag for tag, _ in Tags(text).tags if tag in ("script", "img")]
 
 
-def test_an_answer_that_its_own_evidence_refutes_is_damaged(answer: Dimension, tmp_path: Path) -> None:
+def test_an_answer_refuted_by_its_evidence_is_damaged(answer: Dimension, tmp_path: Path) -> None:
     """A record whose headline was edited is named, and neither told nor cited as proved."""
     path = records.save(answer, tmp_path)
     document = json.loads(path.read_text())

@@ -169,7 +169,7 @@ def test_results_have_a_short_repr_and_a_table() -> None:
     assert records.from_document(records.to_document(found)) == found
 
 
-def test_a_repr_is_one_bounded_line_and_says_what_is_missing() -> None:
+def test_a_repr_is_one_bounded_line_that_names_a_limit() -> None:
     found = dimension("lightning(d=2,dp=1)", engine=False)
     stopped = replace(found, model="map:<x>" + "+x" * 500, limit="time", agreement=False)
     assert len(repr(stopped)) < 250
@@ -228,7 +228,7 @@ def test_what_a_paper_prints_can_contradict_and_never_supports() -> None:
 
 
 @pytest.mark.parametrize("name", sorted(records.result_types()))
-def test_every_question_without_a_second_definition_says_so(name: str) -> None:
+def test_every_question_without_a_second_definition_reports_it(name: str) -> None:
     kind = records.result_types()[name]
     for quantity in kind.HEADLINE:
         found = weigh(

@@ -56,7 +56,7 @@ def test_weights_on_one_orbit_have_one_normal_form(spec):
 
 
 @pytest.mark.parametrize("spec", SPECS)
-def test_other_weights_are_told_apart(spec):
+def test_other_weights_are_distinguished(spec):
     model = parse_spec(spec)
     found = same(model, at=random_point(model, 3).weights, other=random_point(model, 4).weights, engine=False)
     assert (found.verdict, found.carried, found.certificate) == ("different", None, None)
@@ -116,7 +116,7 @@ def test_the_command_line(tmp_path, capsys):
     assert "Symmetries relate them" in text
 
 
-def test_what_is_missing_is_said():
+def test_missing_weights_are_an_error():
     with pytest.raises(InputError, match="--at and --and"):
         same("mlp(widths=[1,2,1],r=2)", at={"W1": [[3], [2]], "W2": [[1, 1]]}, engine=False)
 

@@ -83,7 +83,7 @@ def test_macaulay2_braces_pass_untouched(own: Path) -> None:
     assert 'emit("matrix", {{1,2},{3,4}});' in render(own, {"n": 2}).text
 
 
-def test_a_template_of_ones_own_may_use_the_partials(own: Path) -> None:
+def test_a_user_written_template_may_use_the_partials(own: Path) -> None:
     script = render(own, {"n": 7, "word": 'say "hi"'})
     assert script.name == "own"
     assert "n = 7;" in script.text
@@ -131,7 +131,7 @@ def test_parameters_are_names_assigned_before_the_line() -> None:
     assert declared_model_parameters("d = 1;\n") == frozenset()
 
 
-def test_only_a_template_of_ones_own_gets_the_packages_of_the_prompt(own: Path) -> None:
+def test_only_a_user_written_template_gets_the_default_packages(own: Path) -> None:
     own.write_text('--% include "_params.m2.j2"\n')
     assert render(own, {}).preload
     assert render(own, {}).packages == ()

@@ -109,7 +109,7 @@ def test_no_field_of_a_network_moves_the_function(item) -> None:
         "deep-lightning(d=[3,3,3],a=[2,2],t=3)",
     ],
 )
-def test_structure_shows_what_families_know(spec: str) -> None:
+def test_structure_shows_the_symmetries_of_families(spec: str) -> None:
     model = parse_spec(spec)
     assert moves_nothing(model.program)
     assert structural_rank(model.program, p=P, seed=0) == symmetry_rank(model, p=P, seed=0)

@@ -57,7 +57,7 @@ def test_a_name_in_a_list_is_swept_and_kept(tmp_path: Path) -> None:
         (('"1..3"', '"1..r"\nq = 1'), "there is no entry 'q'"),
     ],
 )
-def test_mistakes_are_told_before_anything_runs(tmp_path: Path, change: tuple[str, str], said: str) -> None:
+def test_errors_are_reported_before_anything_runs(tmp_path: Path, change: tuple[str, str], said: str) -> None:
     with pytest.raises(ParseError, match="no job was run") as error:
         planned(GRID.replace(*change), tmp_path)
     assert said in str(error.value)
@@ -69,7 +69,7 @@ def own(tmp_path: Path) -> m2bridge.families.UserNetwork:
     return network
 
 
-def test_a_network_of_ones_own_keeps_its_name(tmp_path: Path) -> None:
+def test_a_user_defined_network_keeps_its_name(tmp_path: Path) -> None:
     network = own(tmp_path)
     (job,) = planned('[[job]]\nanalysis = "dimension"\nspec = "file:net.toml"', tmp_path).jobs
     assert (job.spec, job.name, job.title) == (network.spec, "my gate", "dimension my gate")
@@ -99,7 +99,7 @@ def sweep_store(tmp_path: Path) -> Path:
     return stored(tmp_path)
 
 
-def test_without_pandas_a_frame_says_what_to_install(
+def test_without_pandas_a_frame_names_the_package_to_install(
     sweep_store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "pandas", None)

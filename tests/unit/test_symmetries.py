@@ -48,14 +48,14 @@ def test_gl_between_linear_layers_is_found_whole() -> None:
     assert sum(str(field.name).startswith("GL between W1 and W2") for field in found.fields) == 6
 
 
-def test_weights_that_are_not_looked_at() -> None:
+def test_unused_weights() -> None:
     found = m2bridge.symmetries(own("gaussian moments"))
     assert sorted(str(field.name) for field in found.fields) == [
         f"L[{i}] is not used" for i in ("0,1", "0,2", "1,2")
     ]
 
 
-def test_a_fiber_that_is_not_explained_is_said_to_be() -> None:
+def test_an_unexplained_fiber_is_reported() -> None:
     found = m2bridge.symmetries("mlp(widths=[2,3,2],r=2)")
     assert not found.explains_fiber
     assert (found.symmetry_dim, found.generic_fiber_dim, found.upper_bound) == (3, 6, 6)
@@ -64,7 +64,7 @@ def test_a_fiber_that_is_not_explained_is_said_to_be() -> None:
 
 @pytest.mark.parametrize(("most", "searched", "at_least"), [(5, 0, 3), (200, 1, 3), (10_000, 2, None)])
 @pytest.mark.parametrize("spec", ["mlp(widths=[2,3,2],r=2)", "mlp(widths=[3,2,3],r=3)"])
-def test_the_headline_says_what_was_searched(
+def test_the_headline_names_what_was_searched(
     spec: str, most: int, searched: int, at_least: int | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As for networks that have too many vector fields: what was not searched may be there."""

@@ -205,7 +205,7 @@ def test_forms_of_programs() -> None:
     assert coordinate_count(parse_spec("mlp(widths=[2,3,2],r=2)").program) == 6
 
 
-def test_a_declared_symmetry_that_is_none_is_not_believed() -> None:
+def test_a_wrong_declared_symmetry_is_rejected() -> None:
     def network(W: Any, v: Any, x: Any) -> Any:
         return v @ (W @ x) ** 2
 

@@ -92,7 +92,7 @@ def test_branches_that_differ_do_not_change_places() -> None:
     assert acts_on(branches, {"a": (), "u": (2,), "b": (), "v": (2,)}, {"x": (2,)}) == []
 
 
-def test_products_of_exchanges_are_not_told_again() -> None:
+def test_products_of_exchanges_are_not_listed_again() -> None:
     def mixtures(w, m, n, v, a, b):  # type: ignore[no-untyped-def]
         parts = [w * m + (1 - w) * n, w * m**2 + (1 - w) * n**2, w * m**3 + (1 - w) * n**3]
         return np.array([*parts, v * a + (1 - v) * b, v * a**2 + (1 - v) * b**2, v * a**3 + (1 - v) * b**3])

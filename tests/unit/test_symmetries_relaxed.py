@@ -24,7 +24,7 @@ def block(X, Q, K, V, W, U):  # type: ignore[no-untyped-def]
 SHAPES = {"Q": (2, 3), "K": (2, 3), "V": (3, 3), "W": (2, 3), "U": (3, 2)}
 
 
-def test_a_block_of_ones_own_is_proved_from_both_sides() -> None:
+def test_a_user_defined_block_has_equal_lower_and_upper_bounds() -> None:
     """33 weights, GL(2) on queries and keys, two scalings of squared neurons."""
     found = dimension(from_callable(block, SHAPES, inputs={"X": (3, 3)}), engine=False)
     assert (found.lower_bound, found.upper_bound, found.certainty.value) == (27, 27, "computed")

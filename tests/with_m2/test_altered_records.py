@@ -48,7 +48,7 @@ def test_every_question_has_a_record_to_alter() -> None:
 
 
 @pytest.mark.parametrize("name", ASKED)
-def test_an_altered_record_is_not_vouched_for(
+def test_an_altered_record_is_rejected(
     name: str,
     engine: Engine,
     tmp_path: Path,

@@ -41,7 +41,7 @@ def test_witnesses_agree(answered: Answers, size: tuple[int, int, int]) -> None:
     assert records.from_document(document) == result
 
 
-def test_every_supported_engine_says_the_same(each_engine: Engine) -> None:
+def test_every_supported_engine_gives_the_same_answer(each_engine: Engine) -> None:
     result = boundary(Lightning(d=2, dp=1), engine=each_engine, point=[1, 0, 1, 0, 0, 0])
     assert result.agreement is True
     assert (result.image_dim, result.boundary_dim, result.closure_only_dim) == (5, 3, 4)
@@ -190,7 +190,7 @@ def test_command(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert isinstance(records.load(saved), Boundary)
 
 
-def test_command_for_people(capsys: pytest.CaptureFixture[str]) -> None:
+def test_command_prints_text(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["boundary", "--d", "2", "--dp", "1", "--point", "1,0,1,0,0,0"]) == 0
     text = capsys.readouterr().out
     assert "the point is: closure-only" in text

@@ -194,7 +194,7 @@ def test_known_varieties(answered: Answers, spec: str, dim: int, degree: int, co
 
 
 @pytest.mark.parametrize(("field", "distinct"), [(None, None), ("QQ", 3)])
-def test_points_of_a_section_are_told_apart_for_a_proof_only(
+def test_points_of_a_section_are_separated_only_for_a_proof(
     answered: Answers, field: Any, distinct: Any
 ) -> None:
     found = answered(closure, "map:s,t->s^3;s^2*t;s*t^2;t^3", field=field)
@@ -410,7 +410,7 @@ def test_maps_of_a_degree_above_the_prime_have_their_true_degree(
 
 
 @pytest.mark.parametrize(("spec", "p"), [("map:t->t+1;t^8+t", 7), ("map:t->t;t^103", 101)])
-def test_interpolation_alone_says_how_far_points_of_a_small_field_go(
+def test_interpolation_alone_names_the_degree_that_a_small_field_allows(
     spec: str, p: int, answered: Answers
 ) -> None:
     found = answered(closure, spec, field=p, method="interpolation")
@@ -439,7 +439,7 @@ def test_a_degree_above_the_default_prime(engine: Engine) -> None:
 @pytest.mark.parametrize(
     ("spec", "degree", "counts"), [("lightning(d=2,dp=1)", 4, {4: 1}), ("lightning(d=2,dp=2,a=2)", 20, None)]
 )
-def test_over_fields_with_few_points_the_kernel_is_asked(
+def test_over_fields_with_few_points_the_kernel_is_computed(
     p: int, spec: str, degree: int, counts: dict[int, int] | None, answered: Answers
 ) -> None:
     """Cubics such as x^2 y - x y^2 vanish at all points of F_2: values there do not determine polynomials."""
@@ -450,7 +450,7 @@ def test_over_fields_with_few_points_the_kernel_is_asked(
     assert any("too few points" in line for line in found.not_shown)
 
 
-def test_the_kernel_knows_the_degree_where_nothing_else_counts_it(answered: Answers) -> None:
+def test_the_kernel_gives_the_degree_where_no_other_method_does(answered: Answers) -> None:
     found = answered(closure, "map:s->s;s^2;s^3;s^4", field=5, method="kernel")
     assert (found.degree, found.completeness) == (4, "complete")
 

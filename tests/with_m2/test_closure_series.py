@@ -87,7 +87,7 @@ def test_a_wrong_series_is_caught(
     assert "witnesses disagree" in capsys.readouterr().err
 
 
-def test_the_answer_says_what_its_coordinates_are(engine: Engine, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_answer_describes_its_coordinates(engine: Engine, capsys: pytest.CaptureFixture[str]) -> None:
     """Of 2 * 20 coefficients of two cubic outputs in 4 variables, 6 determine the others linearly (Proposition A.5)."""
     facts = dict(closure("lightning(d=2,dp=1)", engine=engine).view().facts)
     assert facts["coordinates"].startswith(

@@ -89,7 +89,7 @@ def test_spurious_functions_are_rank_one_forms_and_zero(answered: Answers) -> No
     assert answered(critical_points, "mlp(widths=[2,2,1],r=2)").spurious == 5
 
 
-def test_own_network(answered: Answers) -> None:
+def test_user_defined_network(answered: Answers) -> None:
     from m2bridge import from_callable
 
     def network(u: Any, v: Any, x: Any) -> Any:  # a product of two linear forms of two inputs
@@ -251,7 +251,7 @@ def test_the_second_prime_divides_nothing_given() -> None:
     assert counting.second_prime(32003, loss, ExpandedMap(model, 32003, 0)) < LARGEST_MACAULAY2_PRIME
 
 
-def test_nothing_decided_is_said_plainly(answered: Answers) -> None:
+def test_an_undecided_answer_is_called_undecided(answered: Answers) -> None:
     """Without a count the first words say so; a number of Chern classes, whose hypotheses were checked, is told as such."""
     found = answered(critical_points, "linear(widths=[2,1,2])")
     stopped = replace(found, regular=None, limit="stopped by its time limit")

@@ -84,7 +84,7 @@ def test_both_definitions_meet_at_every_size(each_engine: Engine, spec: str, ran
 
 
 @pytest.mark.parametrize(("name", "function", "shapes", "inputs"), NETWORKS, ids=[n[0] for n in NETWORKS])
-def test_own_networks_are_interpreted_alike(
+def test_user_defined_networks_are_interpreted_alike(
     each_engine: Engine, name: str, function: Callable[..., Any], shapes: Any, inputs: Any
 ) -> None:
     """Equal numbers, yet no agreement: Macaulay2 was sent the same definition."""
@@ -101,7 +101,7 @@ def test_own_networks_are_interpreted_alike(
     assert rank == dimension(model, engine=False, certify=False).image_dim
 
 
-def test_several_outputs_and_all_instructions_of_an_own_network(each_engine: Engine) -> None:
+def test_several_outputs_and_all_instructions_of_a_user_defined_network(each_engine: Engine) -> None:
     def network(A: Any, b: Any, x: Any, Z: Any) -> dict[str, Any]:
         joined = np.concatenate([A, 2 * A[::-1, 1:2], Z], axis=1)
         spread = np.einsum("ij,ik->ijk", joined, Z).sum(axis=0)
@@ -253,7 +253,7 @@ def test_a_mistake_in_a_partial_is_a_conflict(
 # -- when Macaulay2 is not asked ------------------------------------------------------------------------
 
 
-def test_what_is_not_asked_is_said(monkeypatch: pytest.MonkeyPatch, engine: Engine) -> None:
+def test_skipped_computations_are_listed(monkeypatch: pytest.MonkeyPatch, engine: Engine) -> None:
     (said,) = asked("softmax(d=[2,2],t=2)", engine)
     assert said.value is None
     assert "no second definition" in said.method
@@ -265,7 +265,7 @@ def test_what_is_not_asked_is_said(monkeypatch: pytest.MonkeyPatch, engine: Engi
     assert "multiplications" in said.method
 
 
-def test_a_stopped_run_keeps_what_it_had_said(monkeypatch: pytest.MonkeyPatch, engine: Engine) -> None:
+def test_a_stopped_run_keeps_its_output(monkeypatch: pytest.MonkeyPatch, engine: Engine) -> None:
     monkeypatch.setattr("m2bridge.limits.MOST_OVERTIME", 0.01)
     found = asked("lightning(d=64,dp=64,t=64)", engine, limits=Limits(wall_seconds=0.01))
     assert found[0].value is None

@@ -29,7 +29,7 @@ def commands(block: str) -> list[tuple[str, list[str]]]:
 
 
 @pytest.mark.slow
-def test_the_page_does_what_it_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_examples_of_the_page_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     shutil.copytree(ROOT / "examples", tmp_path / "examples")
     names: dict[str, object] = {}

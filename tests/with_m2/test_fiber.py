@@ -87,7 +87,7 @@ def test_json_follows_the_schema_and_loads_back(command, capsys):
     assert records.to_document(result) == document
 
 
-def test_for_people(command, capsys):
+def test_text_output(command, capsys):
     assert command(VIRTUAL.replace("t=2", "t=3"), "--stratum", "m1=skew") == 0
     text = " ".join(capsys.readouterr().out.split())
     for words in (
@@ -108,7 +108,7 @@ def test_weights_from_a_file(command, capsys, tmp_path):
     assert document["verdict"] == "identifiable-up-to-symmetry"
 
 
-def test_a_prime_that_kills_an_entry_is_exchanged_and_said_so(command, capsys, tmp_path):
+def test_a_prime_that_divides_an_entry_is_replaced_with_a_note(command, capsys, tmp_path):
     path = tmp_path / "weights.json"
     path.write_text(json.dumps({"A": [[32003, 2], [3, 5]], "V": [[7, 1]]}))
     assert command(LAYER, "--at", path, "--json") == 0
@@ -303,13 +303,13 @@ def test_softmax_has_dimensions_only(engine):
     )  # V != 0: see arguments._softmax
 
 
-def test_generic_ranks_say_nothing_about_a_point_of_deep_softmax(engine):
+def test_generic_ranks_are_not_used_at_a_point_of_deep_softmax(engine):
     result = ask(engine, "softmax(d=[2,2,2],a=[1,1],t=2)")
     assert result.generic_fiber_dim == 6
     assert (result.verdict, result.fiber_dim, result.dim_at_point) == ("undecided", None, None)
 
 
-def test_a_large_model_has_dimensions_only_and_says_so(engine):
+def test_a_large_model_has_only_dimensions_with_a_note(engine):
     result = ask(engine, "mlp(widths=[6,6,6],r=3)")
     assert result.method == "jacobian"
     assert (result.generic_fiber_dim, result.known_symmetry_dim) == (6, 6)

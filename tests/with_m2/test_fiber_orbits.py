@@ -23,7 +23,7 @@ def ask(engine: Engine, spec: str, at: object = None, seed: int = 0) -> Fiber:
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_a_convolution_has_three_orbits_whatever_the_seed(engine, seed):
+def test_a_convolution_has_three_orbits_for_every_seed(engine, seed):
     """Linear times quadratic: any of the three roots over the closure, however the cubic factors over F_p."""
     result = ask(engine, "convolution(filters=[2,3],r=1)", seed=seed)
     assert (result.orbits, result.component_count, len(result.components or ())) == (3, 3, 3)

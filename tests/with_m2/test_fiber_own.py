@@ -26,7 +26,7 @@ def attention() -> m2bridge.Model:
     return m2bridge.from_callable(network, {"Q": (1, 2), "K": (1, 2), "V": (2, 2)}, inputs={"X": (2, 2)})
 
 
-def test_an_own_perceptron_is_judged_like_the_family(engine: Engine) -> None:
+def test_a_user_defined_perceptron_has_the_verdict_of_the_family(engine: Engine) -> None:
     """Two quadratic neurons: the fiber is two orbits of the scalings, exchanged by the swap of the neurons."""
     own, named = (
         m2bridge.fiber(perceptron(), engine=engine),
@@ -41,7 +41,7 @@ def test_an_own_perceptron_is_judged_like_the_family(engine: Engine) -> None:
     assert own.agreement is not False
 
 
-def test_an_own_attention_head_is_identifiable(engine: Engine) -> None:
+def test_a_user_defined_attention_head_is_identifiable(engine: Engine) -> None:
     """Q, K, V up to two scalings (Theorem 3.2: a = 1, so that GL_a is a scaling too)."""
     own = m2bridge.fiber(attention(), engine=engine)
     assert (own.verdict, own.known_symmetry_dim, own.dim_at_point) == ("identifiable-up-to-symmetry", 2, 2)

@@ -105,7 +105,7 @@ def test_a_modulus_that_is_no_prime_is_named_as_it_was_given(
     assert "--prime 6 is not prime" in capsys.readouterr().err
 
 
-def test_a_template_of_ones_own(engine: Engine, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_user_written_template(engine: Engine, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "hilbert.m2.j2"
     file.write_text(TEMPLATE)
     found = run_template(file, {"n": 2}, engine=engine)
@@ -146,7 +146,7 @@ def test_a_mistake_in_a_template_is_bad_input(
         assert rendered[int(shown[1]) - 1] == file.read_text().split("\n")[line - 1]
 
 
-def test_a_template_can_ask_for_a_model(engine: Engine, tmp_path: Path) -> None:
+def test_a_template_can_use_a_model(engine: Engine, tmp_path: Path) -> None:
     file = tmp_path / "count.m2.j2"
     file.write_text(
         'p = 101;\nrendered = false;\n--% include "_params.m2.j2"\nemit("count", numColumns coordinates);\nemitEnd();\n'

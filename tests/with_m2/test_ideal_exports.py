@@ -11,7 +11,7 @@ from m2bridge.questions.ideal import ideal
 from tests.running import PATIENCE
 
 
-def test_an_ideal_is_asked_about_a_closure(engine: Engine) -> None:
+def test_the_equations_of_a_closure_are_an_ideal(engine: Engine) -> None:
     found = closure("map:s,t->s^3;s^2*t;s*t^2;t^3", field="QQ", engine=engine)
     summary = ideal(found, engine=engine)
     # the cone over the twisted cubic: dimension 2, degree 3 (Harris, Example 1.10)

@@ -151,7 +151,7 @@ def test_rational_weights_stay_rational_where_weights_are_rescaled(answered: Ans
     assert sorted(answer.weights["W2"]) == ["1/2", "1/2"]
 
 
-def test_what_is_not_decided_says_which_limit_was_reached(engine: Engine) -> None:
+def test_an_undecided_quantity_names_the_limit(engine: Engine) -> None:
     # not real, by |abcd| <= (a^4 + b^4 + c^4 + d^4) / 4; a distance from it has 4 * 3^5 critical points, more than are waited for
     quartic = "map:a,b,c,d,e,f->a^4+b^4+c^4+d^4+e^4+f^4+a*b*c*d"
     answer = membership(quartic, point=[-1], engine=engine, timeout=12)

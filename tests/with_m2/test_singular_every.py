@@ -97,7 +97,7 @@ def test_conjugate_nodes_are_counted_one_by_one(answered: Answers) -> None:
     assert (nodes.dim, nodes.degree, nodes.milnor_number, nodes.delta_invariant) == (0, 3, 1, 1)
 
 
-def test_strata_that_the_time_did_not_suffice_for_are_said(engine: Engine) -> None:
+def test_strata_not_examined_in_time_are_listed(engine: Engine) -> None:
     # thousands of coordinates, so that one stratum takes longer than the whole time; it went on for minutes without a word
     result = singular_locus("deep-lightning(d=[3,3,3],a=[2,2],t=2)", engine=engine, timeout=2)
     assert result.limit is not None
@@ -129,7 +129,7 @@ def test_the_convolution_is_singular_along_a_line_of_its_middle_coefficient(answ
 
 
 @pytest.mark.slow
-def test_strata_of_the_weights_say_which_ranks_map_into_the_singular_locus(answered: Answers) -> None:
+def test_strata_of_the_weights_show_which_ranks_map_into_the_singular_locus(answered: Answers) -> None:
     result = answered(singular_locus, "linear(widths=[3,2,3])")
     places = {place.name: place for place in result.strata}
     assert places["rk W1 = 1"].verdict == places["rk W2 = 1"].verdict == "singular"

@@ -177,7 +177,7 @@ def test_the_record_of_a_run_round_trips_and_fits_its_schema(engine: Engine, tmp
         assert "@m2b-end" in kept.with_suffix(".out").read_text()
 
 
-def test_a_time_limit_leaves_what_python_knows(engine: Engine) -> None:
+def test_a_time_limit_keeps_the_results_of_python(engine: Engine) -> None:
     result = singular_locus(Lightning(d=2, dp=1), engine=engine, limits=Limits(wall_seconds=0.002))
     assert result.limit is not None
     assert "time limit" in result.limit

@@ -54,7 +54,7 @@ def test_a_transposed_attention_matrix_is_caught(
     assert found.agreement is False
 
 
-def test_the_bounds_differ_where_curves_do_not_see_everything(answered: Answers) -> None:
+def test_the_bounds_differ_where_curves_do_not_span_the_tangent_space(answered: Answers) -> None:
     # the tangent cone of the cusp at the origin is a line: curves span one dimension, the tangent space has two
     result = answered(singular_point, "map:t->t^2;t^3", at={"x": [0]})
     assert (result.tangent_lower, result.tangent_upper, result.critical) == (1, 2, True)

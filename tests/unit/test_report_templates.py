@@ -73,7 +73,7 @@ def test_a_template_is_explained_with_the_command_that_repeats_it() -> None:
     assert "--model 'lightning(d=2,dp=1)'" in cut_off
 
 
-def test_values_of_a_script_are_not_vouched_for() -> None:
+def test_values_of_a_script_have_no_certainty_word() -> None:
     assert VALUES.sure == "computed by your script"
     assert "computed by your script" in repr(VALUES)
     cited = sentence(VALUES)
