@@ -80,7 +80,7 @@ def test_a_worker_without_macaulay2_is_excluded(dask_cluster: Any, trial: Make, 
         (["--dask", "local", "--launcher", "env"], "exclude each other"),
     ],
 )
-def test_what_is_refused(options: list[str], why: str, trial: Make) -> None:
+def test_refused_inputs(options: list[str], why: str, trial: Make) -> None:
     pytest.importorskip("distributed")
     process = trial(0).start("dask", *options)
     _, err = process.communicate(timeout=60)

@@ -21,7 +21,7 @@ NEEDS = {"pytorch.md": "torch"}
 
 @pytest.mark.docs
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_what_a_page_shows_is_what_comes(page: Path, tmp_path: Path) -> None:
+def test_output_on_a_page_is_the_real_output(page: Path, tmp_path: Path) -> None:
     if (needed := NEEDS.get(page.name)) and importlib.util.find_spec(needed) is None:
         pytest.skip(f"{page.name} needs {needed}, which is not installed")
     os.symlink(ROOT / "examples", tmp_path / "examples")

@@ -163,7 +163,7 @@ def start_caller(engine_info: EngineInfo, directory: Path) -> subprocess.Popen[s
 
 
 @pytest.mark.parametrize("moment", slow_except({3, 10, 17}, range(20)))
-def test_nothing_is_left_2_seconds_after_sigkill(
+def test_no_process_remains_2_seconds_after_sigkill(
     engine_info: EngineInfo, tmp_path: Path, moment: int
 ) -> None:
     delay = random.Random(moment).uniform(0.0, 2.5)
@@ -171,7 +171,7 @@ def test_nothing_is_left_2_seconds_after_sigkill(
 
 
 @pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGINT, signal.SIGTERM])
-def test_nothing_is_left_after_other_signals(
+def test_no_process_remains_after_other_signals(
     engine_info: EngineInfo, tmp_path: Path, number: signal.Signals
 ) -> None:
     killed_with_nothing_left(engine_info, tmp_path, 0.2, number, at_least=10)
@@ -197,7 +197,7 @@ def killed_with_nothing_left(
 
 
 @pytest.mark.parametrize("moment", slow_except({1, 6}, range(8)))
-def test_nothing_is_left_when_the_supervisors_are_killed_with_their_caller(
+def test_no_process_remains_when_supervisors_and_caller_are_killed(
     engine_info: EngineInfo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moment: int
 ) -> None:
     """All processes are stopped first, so that none reacts to the end of another; children are forked meanwhile."""

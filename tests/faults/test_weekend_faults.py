@@ -684,7 +684,7 @@ def test_a_script_has_no_sockets(engine_info: EngineInfo, code: str) -> None:
         assert "PermissionError" in run.stderr
 
 
-def test_where_the_kernel_has_landlock_it_is_on() -> None:
+def test_landlock_is_used_if_the_kernel_supports_it() -> None:
     done = run_command([COMMAND, "doctor", "--json"])
     sandbox = json.loads(done.stdout)["sandbox"]
     libc = ctypes.CDLL(None, use_errno=True)

@@ -58,6 +58,6 @@ def test_specs():
         "mlp(r=[2,3])",
     ],
 )
-def test_what_does_not_fit_is_refused(spec):
+def test_inconsistent_arguments_are_refused(spec):
     with pytest.raises(SpecError):
         parse_spec(spec)

@@ -85,7 +85,7 @@ def test_formulas_meet_ranks(spec: str, dimension: int) -> None:
         ("mlp(widths=[2,3,2],r=2)", "all widths are equal and >= 2", 6),
     ],
 )
-def test_where_a_hypothesis_fails_there_is_no_number(spec: str, failing: str, rank: int) -> None:
+def test_a_formula_has_no_value_if_a_hypothesis_fails(spec: str, failing: str, rank: int) -> None:
     model = parse_spec(spec)
     assert model.knowledge.formula is not None
     assert model.knowledge.formula.value is None

@@ -67,7 +67,9 @@ def test_reading_arbitrary_text_gives_complete_values_or_an_engine_error(text: s
 
 
 @given(st.dictionaries(tags, exact, max_size=5), st.data())
-def test_what_a_script_emits_arrives_and_a_prefix_never_lies(entries: dict[str, Any], data: Any) -> None:
+def test_emitted_values_are_read_and_a_prefix_gives_no_wrong_value(
+    entries: dict[str, Any], data: Any
+) -> None:
     lines = [f"@m2b {tag} {json.dumps(value, ensure_ascii=False)}\n" for tag, value in entries.items()]
     text = "".join(lines) + f"@m2b-end {len(entries)}\n"
     assert dict(read(a_run(text))) == entries

@@ -46,7 +46,7 @@ CHANGES = {
 
 
 @pytest.mark.parametrize("mistake", CHANGES)
-def test_what_is_not_polynomial_is_refused_with_its_place_and_a_remedy(mistake):
+def test_non_polynomial_operations_are_refused_with_position_and_advice(mistake):
     module, shape, where, remedy = CHANGES[mistake]
     with pytest.raises(M2BridgeError) as caught:
         from_torch(module, shape)

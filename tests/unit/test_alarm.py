@@ -42,7 +42,7 @@ def test_it_interrupts_what_does_not_look_at_the_clock() -> None:
         endless()
 
 
-def test_what_it_interrupts_does_not_take_it_for_a_mistake_in_a_network() -> None:
+def test_an_interrupt_is_not_reported_as_an_error_of_the_network() -> None:
     with pytest.raises(LimitReached), alarm(0.05, clock(0.05).check):
         record(lambda W: endless(), {"W": (2,)})
 
@@ -72,7 +72,7 @@ def test_it_rings_again_where_the_first_ring_was_not_enough() -> None:
                 rings += 1
 
 
-def test_nothing_rings_without_a_limit_or_before_it() -> None:
+def test_no_alarm_without_a_limit_or_before_it() -> None:
     with alarm(None, clock(0).check):
         time.sleep(0.2)
     with alarm(60, clock(0).check):

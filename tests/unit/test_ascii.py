@@ -100,7 +100,7 @@ def test_a_picture_that_cannot_be_written_is_refused(
     assert capsys.readouterr().err.startswith("m2bridge: -o ")
 
 
-def test_what_is_written_has_all_characters(tmp_path: Path) -> None:
+def test_written_text_keeps_all_characters(tmp_path: Path) -> None:
     save(dimension(OWN, engine=False), tmp_path)
     done = run("report", str(tmp_path), "-o", str(tmp_path / "r.html"))
     assert done.returncode == 0, done.stderr

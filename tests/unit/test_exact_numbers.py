@@ -56,7 +56,7 @@ def test_a_number_is_converted_exactly(value: Any, number: Fraction) -> None:
         np.float64("inf"),
     ],
 )
-def test_what_is_no_exact_number_is_refused_in_one_line(value: Any) -> None:
+def test_inexact_numbers_are_refused_in_one_line(value: Any) -> None:
     with pytest.raises(InputError, match=r"weights has the entry .* exact number") as caught:
         exact_number(value, "weights")
     assert len(str(caught.value)) < 160

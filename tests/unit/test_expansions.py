@@ -40,7 +40,7 @@ def power(exponent: int) -> UserNetwork:
     return from_callable(network, {"w": (3, 3)})
 
 
-def test_what_has_too_many_terms_is_not_expanded() -> None:
+def test_polynomials_with_too_many_terms_are_not_expanded() -> None:
     model = power(25)  # up to comb(34, 9) = 52 million terms for each entry
     assert term_bound(model) > MOST_EXPANDED_TERMS
     assert image_of(model).polynomials is None

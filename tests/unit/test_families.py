@@ -257,6 +257,6 @@ def test_without_options_attention_is_the_family_with_formulas() -> None:
         ("cp(sizes=[2],rank=1)", "two or more"),
     ],
 )
-def test_what_does_not_fit_is_refused(spec: str, said: str) -> None:
+def test_inconsistent_arguments_are_refused(spec: str, said: str) -> None:
     with pytest.raises(SpecError, match=said):
         parse_spec(spec)

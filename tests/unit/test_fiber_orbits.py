@@ -274,7 +274,7 @@ def test_ranks_look_at_the_point_itself():
         ("lightning(d=1,dp=1,parametrization=attention)", {"A": [[f"1/{10**300}"]], "V": [[f"1/{10**300}"]]}),
     ],
 )
-def test_what_float64_cannot_hold_is_no_contradiction(spec, at):
+def test_overflow_of_float64_is_not_a_contradiction(spec, at):
     point = given_point(parse_spec(spec), at)
     assert weigh(dimensions_of(point, 0).evidence).verdict is not False
 

@@ -186,7 +186,7 @@ def lemmas(spec: str) -> list[str]:
     return step.lemmas
 
 
-def test_what_is_lifted_and_what_is_not():
+def test_which_equations_are_lifted():
     step = coarsest(random_point(parse_spec("deep-lightning(d=[2,2,2],t=2)"), 0))
     assert step is not None
     assert step.lemmas == ["Lemma 3.5", "Lemma 3.1"]

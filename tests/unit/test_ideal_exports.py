@@ -17,7 +17,7 @@ LINE = Equation(degree=1, coefficients=(2, -1), monomials=((0,), (2,)))
 
 @pytest.mark.parametrize("form", ["m2", "mrdi"])
 @pytest.mark.parametrize("p", [0, 101])
-def test_what_is_written_is_read_back(form: str, p: int) -> None:
+def test_written_values_are_read_back(form: str, p: int) -> None:
     given = read_ideal(written([CONIC, LINE], 3, p, form))
     assert given.variables == ("z0", "z1", "z2")
     assert given.characteristic == p

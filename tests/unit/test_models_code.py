@@ -74,7 +74,7 @@ def test_an_error_of_the_file_has_its_line(tmp_path):
 
 
 @pytest.mark.parametrize("read", [parse_spec, model_of])
-def test_nothing_else_runs_a_file(file, read):
+def test_no_other_function_executes_a_file(file, read):
     file.write_text("raise SystemExit('this file was run')", encoding="utf-8")
     with pytest.raises(SpecError, match="--allow-code"):
         read(f"python:{file}:network")

@@ -104,7 +104,7 @@ def test_a_network_by_einsum_has_the_dimension_of_the_same_network() -> None:
         (lambda X, A, B, c, T: np.tensordot(B, B, axes=([0, 0], [0, 1])), "an axis is named twice"),
     ],
 )
-def test_what_does_not_fit_is_bad_input(program: Program, says: str) -> None:
+def test_inconsistent_arguments_are_bad_input(program: Program, says: str) -> None:
     with pytest.raises(InputError, match=says):
         model_of(program)
 

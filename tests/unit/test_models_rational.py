@@ -70,7 +70,7 @@ def test_a_map_whose_denominators_cancel_is_polynomial() -> None:
         ("map:x->1/(x^1200)", "above 1000"),
     ],
 )
-def test_what_is_no_fraction_is_refused_with_its_place(spec: str, message: str) -> None:
+def test_invalid_fractions_are_refused_with_their_position(spec: str, message: str) -> None:
     with pytest.raises(ParseError, match=message):
         parse_spec(spec)
 

@@ -26,7 +26,7 @@ QUESTIONS: list[Callable[..., Any]] = [
 @pytest.mark.parametrize(
     "thing", [5, None, Fraction(1, 2), ["lightning(d=2,dp=1)"], b"lightning", m2bridge.Lightning]
 )
-def test_a_thing_that_is_no_model_is_bad_input(
+def test_an_object_that_is_not_a_model_is_bad_input(
     question: Callable[..., Any], thing: object, replay: ReplayEngine
 ) -> None:
     with pytest.raises(InputError, match="a model or its spec, such as") as caught:
@@ -40,11 +40,11 @@ def test_a_function_is_an_error_that_names_from_callable() -> None:
 
 
 @pytest.mark.parametrize("thing", [5, None, {"x"}, ["x", 5]])
-def test_a_thing_that_is_no_ideal_is_bad_input(thing: Any, replay: ReplayEngine) -> None:
+def test_an_object_that_is_not_an_ideal_is_bad_input(thing: Any, replay: ReplayEngine) -> None:
     with pytest.raises(InputError, match=r"an ideal is a string .*not the (int|NoneType|set|list) "):
         m2bridge.ideal(thing, engine=replay)
 
 
-def test_a_thing_that_is_no_spec_is_bad_input() -> None:
+def test_an_object_that_is_not_a_spec_is_bad_input() -> None:
     with pytest.raises(InputError, match="not the int '5'"):
         m2bridge.parse_spec(5)  # type: ignore[arg-type]

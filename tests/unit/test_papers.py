@@ -228,7 +228,7 @@ def test_only_rows_with_cached_answers_are_marked_as_cached(context: CheckContex
         *((kind, open_, open_) for kind in Kind for open_ in (Status.OUT_OF_REACH, Status.DISAGREEMENT)),
     ],
 )
-def test_what_an_answer_means_depends_on_whose_statement_it_is(
+def test_the_status_depends_on_the_kind_of_the_claim(
     context: CheckContext, kind: Kind, found: Status, status: Status
 ) -> None:
     item = replace(example(lambda *_: Verdict(status=found, certainty=Certainty.PROVED), {"d": 2}), kind=kind)
@@ -493,7 +493,7 @@ def test_theorem_37_rests_on_what_was_verified(
     assert (verdict.status, verdict.certainty) == (status, certainty)
 
 
-def test_what_a_limit_left_is_no_ground_for_a_verdict(context: CheckContext) -> None:
+def test_a_partial_answer_gives_no_verdict(context: CheckContext) -> None:
     def cut_off(*_: object, **__: object) -> Fiber:
         return skew_fiber(limit="stopped after 1 s")
 

@@ -119,7 +119,7 @@ FEW_DAMAGES = [
 
 
 @pytest.mark.parametrize("spec", SPECS)
-def test_nothing_is_noticed_where_nothing_is_damaged(spec: str) -> None:
+def test_intact_records_raise_no_alarm(spec: str) -> None:
     found = dimension(spec, engine=False, certify=False)
     assert found.image_dim == SPECS[spec]
     assert found.agreement is True

@@ -236,7 +236,7 @@ def test_an_entry_of_the_input_is_one_monomial() -> None:
         input_form(model.program, weights, most_products=1000)
 
 
-def test_what_was_reached_before_a_limit_is_a_rank(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_rank_stopped_by_a_limit_is_a_lower_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(row_space, "_MOST_ROWS", 8)
     program = parse_spec("mlp(widths=[6,6,4],r=2)").program
     complete = generic_rank(program)

@@ -236,7 +236,7 @@ def test_matrix_products_stay_in_the_order_written_and_take_transposes_in() -> N
         lambda x: x + np.zeros((2, 3)), lambda x: x * np.ones(3), lambda x: x.swapaxes(0, 1).transpose(), lambda x: +x,
     ],
 )  # fmt: skip
-def test_what_changes_nothing_is_not_recorded(function: Callable[..., Any]) -> None:
+def test_operations_without_effect_are_not_recorded(function: Callable[..., Any]) -> None:
     assert lines(function, x=(2, 3)) == []
 
 
@@ -303,7 +303,7 @@ ALMOST_SOFTMAX: dict[str, Callable[..., Any]] = {
 
 
 @pytest.mark.parametrize("name", ALMOST_SOFTMAX)
-def test_what_is_no_softmax_is_written_with_reciprocals(name: str) -> None:
+def test_other_quotients_are_recorded_with_reciprocals(name: str) -> None:
     program = record(ALMOST_SOFTMAX[name], {"S": (3, 3)}).program
     operations = {item.operation for item in program.instructions}
     assert "reciprocal" in operations

@@ -233,7 +233,7 @@ def nothing_in_it(W: Any) -> Any:
 
 
 @pytest.mark.parametrize("function", [no_result, a_set, nothing_in_it])
-def test_what_is_returned_is_refused_at_the_function(function: Callable[..., Any]) -> None:
+def test_a_wrong_return_value_is_an_error_at_the_function(function: Callable[..., Any]) -> None:
     with pytest.raises(M2BridgeError) as caught:
         record(function, {"W": (2, 2)})
     line = function.__code__.co_firstlineno

@@ -139,7 +139,7 @@ def test_malformed_lines(lines: str, complaint: str) -> None:
     ],
     ids=lambda text: ascii(text[:20]),
 )  # fmt: skip
-def test_what_is_not_an_exact_value_is_refused(text: str) -> None:
+def test_inexact_values_are_refused(text: str) -> None:
     with pytest.raises(OutputError, match="not an exact value") as caught:
         parse(a_run(f"@m2b good 1\n@m2b bad {text}\n@m2b-end 2\n"))
     assert caught.value.line_number == 2

@@ -175,7 +175,7 @@ def test_wrong_value_inside_a_stratum_is_refused(field: str, value: object) -> N
 
 
 @pytest.mark.parametrize("thing", [None, 1, [], "text", {}, {"analysis": "singular-locus"}])
-def test_what_is_not_a_record_is_refused(thing: object) -> None:
+def test_files_that_are_not_records_are_refused(thing: object) -> None:
     with pytest.raises(RecordError, match="not an m2bridge record"):
         records.from_document(thing)
 
@@ -259,7 +259,7 @@ def test_a_failed_save_leaves_the_old_record_and_no_other_file(
     assert path.read_bytes() == before
 
 
-def test_what_would_prove_a_singular_locus_depends_on_what_is_undecided() -> None:
+def test_the_missing_proof_of_a_singular_locus_depends_on_what_is_undecided() -> None:
     decided = replace(RESULT, strata=(), undecided=(), theorem=None)
     assert "complete over QQ" in decided.view().to_prove
     assert "undecided strata" in replace(decided, undecided=("rk A = 1",)).view().to_prove

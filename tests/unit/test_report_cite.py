@@ -62,7 +62,7 @@ def test_a_sentence_names_the_point_the_weights_and_the_loss() -> None:
 
 
 @pytest.mark.parametrize("certainty", [Certainty.PROBABLE, Certainty.NUMERIC])
-def test_what_is_not_proved_is_not_called_proved(answer: Dimension, certainty: Certainty) -> None:
+def test_unproved_answers_are_not_called_proved(answer: Dimension, certainty: Certainty) -> None:
     text = sentence(replace(answer, certainty=certainty, certificate=None))
     assert "not proved" in text
     assert "exact argument" not in text

@@ -216,7 +216,7 @@ def test_witnesses_agree_only_where_every_quantity_of_the_first_line_has_two() -
     assert weigh([*pair, *helper, alone, says(2, quantity="helper")], {"codim": 5}).verdict is False
 
 
-def test_what_a_paper_prints_can_contradict_and_never_supports() -> None:
+def test_printed_formulas_are_compared_but_never_evidence() -> None:
     formula = Evidence("degree", 32, "formula", "a paper", ancestry="literature")
     assert weigh([says(20, quantity="degree"), formula], {"degree": 20}).verdict is False
     agreeing = [

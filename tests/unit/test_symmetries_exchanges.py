@@ -10,7 +10,7 @@ from m2bridge.symmetry.exchanges import exchanges
 from m2bridge.symmetry.finite import permutations
 
 
-def test_what_the_program_shows_is_not_searched_again() -> None:
+def test_symmetries_of_the_program_are_not_searched_again() -> None:
     program = parse_spec("mlp(widths=[2,3,2],r=2)").program
     assert exchanges(program, permutations(program)) == ()
 

@@ -95,7 +95,7 @@ def test_records_of_different_models_are_refused(engine: Engine, locus: Singular
 
 
 @pytest.mark.slow
-def test_where_the_printed_theorem_fails(tmp_path: Path) -> None:
+def test_the_printed_theorem_fails(tmp_path: Path) -> None:
     """(3,2,2): rk A = 1 < a = 2 is singular although rk A * rk V = 2 (the determinantal variety is singular there)."""
     picture = tmp_path / "orbit_diagram.svg"
     assert main(["figure", "theorem-3.4", "--d", "3", "--dp", "2", "--a", "2", "-o", str(picture)]) == 0
@@ -172,7 +172,7 @@ def test_a_slice_through_a_singular_point_from_a_record(locus: SingularLocus, tm
         ("softmax(d=[2,2],t=2)", "neither polynomial"),
     ],
 )
-def test_what_has_no_slice_is_refused(
+def test_models_without_a_slice_are_refused(
     spec: str, words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["figure", "slice", spec, "-o", str(tmp_path / "x.png")]) == 2

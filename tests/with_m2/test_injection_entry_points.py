@@ -125,9 +125,7 @@ def test_hostile_text_is_refused_in_python(function: str, seen: list[str], tmp_p
     assert not list(tmp_path.iterdir())
 
 
-def test_what_is_not_hostile_passes_the_same_watch(
-    seen: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_harmless_inputs_pass_the_same_checks(seen: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["closure", "lightning:d=2,dp=1"]) == 0
     assert capsys.readouterr().out
     assert seen

@@ -222,7 +222,7 @@ def test_points_that_are_refused(answered: Answers, point: Any, message: str) ->
         answered(membership, "map:s,t->s;s*t", point=point)
 
 
-def test_what_is_not_polynomial_is_refused(answered: Answers) -> None:
+def test_non_polynomial_models_are_refused(answered: Answers) -> None:
     with pytest.raises(NotPolynomialError):
         answered(membership, "softmax(d=[2,2])", point=[1])
 

@@ -258,7 +258,7 @@ def test_two_layers_of_attention_are_singular_where_the_first_is_skew() -> None:
     assert exact_span(model, fiber, np.random.default_rng(0), enough=10) > 10
 
 
-def test_what_has_no_closure_is_refused_with_advice(answered: Answers) -> None:
+def test_models_without_a_closure_are_refused_with_advice(answered: Answers) -> None:
     with pytest.raises(NotPolynomialError, match="`dimension`"):
         answered(singular_locus, "softmax(d=[2,2])")
 

@@ -78,7 +78,7 @@ def test_a_point_that_is_not_on_the_variety_is_named(engine: Engine) -> None:
         refuse_outside(equations, resolve(other, {"x": [2, 3]}, 0))
 
 
-def test_what_has_no_zariski_tangent_space(answered: Answers) -> None:
+def test_models_without_a_zariski_tangent_space(answered: Answers) -> None:
     with pytest.raises(NotPolynomialError):
         answered(singular_point, "softmax(d=[2,2])")
 

@@ -56,7 +56,7 @@ def test_a_wrong_claim_fails(engine_info: EngineInfo, answered: Any, tmp_path: P
     assert run_m2(engine_info, file).returncode == 1
 
 
-def test_what_has_no_supplement(answered: Any) -> None:
+def test_answers_without_a_supplement(answered: Any) -> None:
     big = replace(answered(dimension, "lightning(d=2,dp=1)"), model="lightning(d=9,dp=9)")
     with pytest.raises(InputError, match="too large"):
         supplement(big)

@@ -207,6 +207,6 @@ def test_the_checker_verifies_the_program_and_not_the_family() -> None:
         ("polynomial-mlp(widths=[2,2],coefficients=[0,1,0])", "not zero"),
     ],
 )
-def test_what_does_not_fit_is_refused(spec: str, said: str) -> None:
+def test_inconsistent_arguments_are_refused(spec: str, said: str) -> None:
     with pytest.raises(SpecError, match=said):
         parse_spec(spec)
