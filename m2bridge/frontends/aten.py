@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from math import isqrt, prod, sqrt
+from math import isqrt, pi, prod, sqrt
 from typing import Any
 
 import numpy as np
@@ -127,6 +127,15 @@ def _softmax(a: Array, dim: int, *_: Any, **__: Any) -> Array:
 
 def _sigmoid(a: Array) -> Array:
     return 1 / (1 + np.exp(-a))
+
+
+def _gelu(a: Array, approximate: str = "none") -> Array:
+    """Compute x (1 + tanh z) / 2 = x sigmoid(2 z) for z = sqrt(2 / pi) (x + 0.044715 x^3), with the numbers of PyTorch's code."""
+    if approximate != "tanh":
+        raise NotPolynomialError(
+            "gelu with the error function cannot be recorded; use nn.GELU(approximate='tanh'), which is analytic, or x**2"
+        )
+    return a * _sigmoid((a + a**3 * 0.044715) * (2 * sqrt(2 / pi)))
 
 
 def _attention(  # noqa: PLR0913 -- the arguments that PyTorch's operator has
@@ -285,6 +294,7 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
     "sigmoid": _sigmoid,
     "tanh": lambda a: 1 - 2 / (1 + np.exp(2 * a)),
     "silu": lambda a: a * _sigmoid(a),
+    "gelu": _gelu,
     **dict.fromkeys(("softmax", "_softmax"), _softmax),
     "scaled_dot_product_attention": _attention,
     "convolution": _convolution,
@@ -295,12 +305,12 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
     "full_like": lambda a, value, **_: np.full(a.shape, float(value)),
 }  # fmt: skip
 
-_ACTIVATION = "use a polynomial, for instance x**2, or SiLU, sigmoid or tanh, which are analytic"
+_ACTIVATION = "use a polynomial, for instance x**2, or SiLU, GELU(approximate='tanh'), sigmoid or tanh, which are analytic"
 _NORM = "it divides by a square root; leave it out, or use BatchNorm in evaluation mode, which is affine"
 _VALUES = "its result depends on a comparison of values; use a constant mask"
 REFUSED: dict[str, str] = {
     **dict.fromkeys(
-        ("relu", "leaky_relu", "hardtanh", "clamp", "clamp_min", "elu", "gelu", "abs", "prelu", "hardsigmoid",
+        ("relu", "leaky_relu", "hardtanh", "clamp", "clamp_min", "elu", "abs", "prelu", "hardsigmoid",
          "hardswish", "softplus", "erf", "_prelu_kernel", "mish", "log_sigmoid"), _ACTIVATION
     ),
     **dict.fromkeys(("layer_norm", "native_layer_norm", "group_norm", "native_group_norm", "rms_norm",

@@ -34,6 +34,7 @@ _WHOLE = (
     "softmax",
     "scaled_dot_product_attention",
     "silu",
+    "gelu",
     "square",
     *REFUSED,
 )
@@ -304,7 +305,7 @@ class _Traced:
                     parameter.copy_(self.torch.as_tensor(weights[name]))
                 inputs = [rng.normal(size=shape) for shape in self.shapes]
                 said = self.module(*[self.torch.as_tensor(x) for x in inputs])
-            given = inputs[0] if len(inputs) == 1 else np.concatenate([x.ravel() for x in inputs])
+            given = inputs[0] if len(inputs) == 1 else np.concatenate([np.zeros(0), *map(np.ravel, inputs)])
             own = np.asarray(run(program, weights, given)).ravel()
             parts = self.torch.utils._pytree.tree_leaves(said)
             theirs = np.concatenate([parts[k].numpy().ravel() for k in self.kept])

@@ -33,7 +33,7 @@ CHANGES = {
     "max-pool": (block(nn.MaxPool1d(2)), (1, 3), "1.0 (MaxPool1d)", "average pooling"),
     "batch-norm": (block(nn.BatchNorm1d(3)), (2, 3), "(BatchNorm1d)", "module.eval()"),
     "root": (Written(lambda f, x: f(x) ** 0.5), (3,), "power 0.5", "integer"),
-    "comparison": (Written(lambda f, x: torch.where(f(x) > 0, f(x), x)), (3,), "gt", "constants"),
+    "comparison": (Written(lambda f, x: torch.where(f(x) > 0, f(x), x)), (3,), "gt", "constant mask"),
     "log-softmax": (
         Written(lambda f, x: functional.log_softmax(f(x), -1)),
         (3,),
@@ -41,7 +41,12 @@ CHANGES = {
         "softmax itself",
     ),
     "float16-inside": (Written(lambda f, x: f(x).half().double()), (3,), "float16", "take it out of forward"),
-    "inverse": (Written(lambda f, x: torch.linalg.inv(f(x))), (3, 3), "not among the operations", "+, *, @"),
+    "inverse": (
+        Written(lambda f, x: torch.linalg.inv(f(x))),
+        (3, 3),
+        "is not a supported operation",
+        "+, *, @",
+    ),
 }
 
 

@@ -225,3 +225,25 @@ def test_dimension_of_a_module_of_torch():
     module = nn.Sequential(nn.Linear(2, 3, bias=False), Square(), nn.Linear(3, 1, bias=False))
     found = dimension(from_torch(module, (2,)), engine=False)
     assert (found.image_dim, found.certainty.value) == (3, "proved"), "all quadratic forms in two variables"
+
+
+def test_gelu_in_its_tanh_form():
+    own = agree(nn.Sequential(nn.Linear(2, 3), nn.GELU(approximate="tanh"), nn.Linear(3, 1)), (2,))
+    found = dimension(own, engine=False)
+    assert (found.image_dim, found.certainty.value) == (13, "proved")
+
+
+def test_embeddings_of_given_tokens_are_weights():
+    class Reader(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.embedding, self.out = nn.Embedding(3, 2), nn.Linear(2, 2, bias=False)
+            self.register_buffer("tokens", torch.tensor([0, 2, 2]))
+
+        def forward(self) -> Tensor:
+            return self.out(self.embedding(self.tokens))
+
+    own = from_torch(Reader(), [])
+    assert own.parameter_count == 10
+    # outputs are the products of W with two vectors: 4 numbers
+    assert dimension(own, engine=False).image_dim == 4
