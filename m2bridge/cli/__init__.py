@@ -81,6 +81,7 @@ REPLACED = {
     "hilbert-series": "the Hilbert series is a field of closure: m2bridge closure SPEC",
     "canonical": "m2bridge same compares two sets of weights, and m2bridge symmetries lists the symmetries",
     "mcp": "every question prints its record with --json, and m2bridge schema QUESTION its JSON Schema",
+    "figure sweep": "m2bridge.Store(DIR).frame().plot(x=..., y=...) draws a sweep in Python",
     "licenses": "the container image lists its licences in /opt/m2bridge/LICENSES.txt",
     "render": "the option --script of a question prints its Macaulay2 script: m2bridge QUESTION SPEC --script",
 }
@@ -274,6 +275,11 @@ def _report_usage_error(error: Exception) -> int:
     command_path = "m2bridge" if context is None else context.command_path
     if message.startswith("No such command") and "Did you mean" not in message and context is not None:
         message = f"{message.rstrip('.')}; choose from: {', '.join(context.command.list_commands(context))}"
+    removed = f"{command_path} {message.partition(chr(39))[2].partition(chr(39))[0]}".removeprefix(
+        "m2bridge "
+    )
+    if message.startswith("No such command") and removed in REPLACED:
+        message = f"There is no command {removed!r}: {REPLACED[removed]}"
     option = getattr(error, "option_name", "")
     if option in REPLACED_OPTIONS:
         message = f"No such option: {option}; {REPLACED_OPTIONS[option]}"

@@ -200,6 +200,13 @@ def test_the_error_for_a_removed_command_names_its_replacement(
         assert cli.REPLACED[name] in message
 
 
+def test_a_removed_figure_and_a_moved_family_say_what_to_use(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["figure", "sweep", "store", "--x", "d", "-o", "x.png"]) == 2
+    assert cli.REPLACED["figure sweep"] in error_line(capsys)
+    assert main(["dimension", "tensor-train(sizes=[2,2],ranks=[1])"]) == 2
+    assert "examples/families" in error_line(capsys)
+
+
 def test_force_goes_past_the_size_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     """--force lifts the size limit and no other check."""
 
