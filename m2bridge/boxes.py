@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable
 from html import escape
 
-from m2bridge.views import Rows, View, cut
+from m2bridge.views import Rows, View, shorten
 
 _TOKEN = re.compile(
     r"""\s*(?: (?P<sign>[-+*(=])
@@ -51,13 +51,13 @@ STYLE = """
 def box(view: View, *, certainty: str, agreement: bool | None, ground: str, title: str) -> str:
     """Format an answer as a box: the answer, its certainty and what it was computed with, then the facts and tables."""
     parts = [f"<div class='m2b'><style>{STYLE}</style>", head(view.answer, certainty, agreement)]
-    parts.append(f"<p class='ground'>{escape(cut(title, 90))}; {escape(ground)}</p>")
+    parts.append(f"<p class='ground'>{escape(shorten(title, 90))}; {escape(ground)}</p>")
     return "".join([*parts, body(view), "</div>"])
 
 
 def card(title: str, pairs: Iterable[tuple[str, str]]) -> str:
     """Format an object other than an answer as a box: its title and its facts."""
-    name = f"<p><span class='answer'>{escape(cut(title, _CELL))}</span></p>"
+    name = f"<p><span class='answer'>{escape(shorten(title, _CELL))}</span></p>"
     return f"<div class='m2b'><style>{STYLE}</style>{name}{facts(pairs)}</div>"
 
 
@@ -79,7 +79,7 @@ def body(view: View) -> str:
 def facts(pairs: Iterable[tuple[str, str]]) -> str:
     """Format pairs of name and text in two columns. A row with an empty name continues the row above."""
     cells = (
-        f"<tr><th scope='row'>{escape(name)}</th><td>{typeset(cut(text, _LONGEST_ROW))}</td></tr>"
+        f"<tr><th scope='row'>{escape(name)}</th><td>{typeset(shorten(text, _LONGEST_ROW))}</td></tr>"
         for name, text in pairs
     )
     return f"<table>{''.join(cells)}</table>"
@@ -91,7 +91,7 @@ def table(rows: Rows) -> str:
     lines = ["".join(f"<th scope='col'>{escape(name)}</th>" for name in rows.columns)]
     for row in rows.cells:
         cells = zip(marks, row, strict=True)
-        lines.append("".join(f"<td{mark}>{typeset(cut(cell, _CELL))}</td>" for mark, cell in cells))
+        lines.append("".join(f"<td{mark}>{typeset(shorten(cell, _CELL))}</td>" for mark, cell in cells))
     title = f"<caption>{escape(rows.title)}</caption>" if rows.title else ""
     return f"<table class='rows'>{title}{''.join(f'<tr>{line}</tr>' for line in lines)}</table>"
 

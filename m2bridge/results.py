@@ -10,7 +10,7 @@ from typing import Any, ClassVar, TypeVar
 from m2bridge.boxes import box
 from m2bridge.certainty import Certainty
 from m2bridge.evidence import AGREEMENT_WORDS, Agreement, Conflict, Evidence, Value, settle, weigh
-from m2bridge.views import View, cut
+from m2bridge.views import View, shorten
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -188,7 +188,7 @@ class Result:
     def __repr__(self) -> str:
         """Return one line: type, model, answer, certainty, and whether the witnesses agree."""
         stopped = "" if self.limit is None else ", stopped by a limit"
-        head = f"{cut(self.name or self.model, 80)!r}: {self.view().answer}"
+        head = f"{shorten(self.name or self.model, 80)!r}: {self.view().answer}"
         return f"{type(self).__name__}({head}; {self.sure}, {self.agreement_words}{stopped})"
 
     def _repr_html_(self) -> str:

@@ -63,12 +63,12 @@ def _named_cells(columns: Iterable[str], row: Iterable[str]) -> Iterable[str]:
             yield f"{name} {cell}" if name else cell
 
 
-def known(value: Any) -> str:
+def value_text(value: Any) -> str:
     """Return the value as text, a question mark for None."""
     return "?" if value is None else str(value)
 
 
-def cut(value: Any, longest: int = 24) -> str:
+def shorten(value: Any, longest: int = 24) -> str:
     """Return the value as text, shortened to at most `longest` characters."""
     text = ", ".join(f"{k}:{v}" for k, v in value.items()) if isinstance(value, dict) else str(value)
     return text if len(text) <= longest else text[: longest - 1] + "…"

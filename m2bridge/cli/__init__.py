@@ -67,7 +67,10 @@ COMMANDS = {
         "List the records of a store as a table, CSV or JSON.",
     ),
     "schema": ("records", "Print the JSON Schema of the --json output of a question."),
-    "doctor": ("engine", "Show which Macaulay2 is used, which others were found, and why they are not used."),
+    "doctor": (
+        "engine",
+        "Show which Macaulay2 and msolve are used, which others were found, and why they are not used.",
+    ),
     "engine": ("engine", "Install, list or remove a Macaulay2 in the data directory of the user."),
     "describe": (
         "models",

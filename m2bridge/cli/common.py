@@ -22,7 +22,7 @@ from m2bridge import records
 from m2bridge.errors import InputError, M2BridgeError, visible
 from m2bridge.evidence import RELATION_SIGNS, Evidence, by_quantity, strongest
 from m2bridge.results import Result
-from m2bridge.views import Rows, View, cut
+from m2bridge.views import Rows, View, shorten
 
 if TYPE_CHECKING:  # imported in the functions that need them, so that help texts are printed without delay
     from m2bridge.families import Model
@@ -357,7 +357,7 @@ def _value(item: Evidence) -> str:
     if item.value is None:
         return "undecided"
     relation = "" if item.relation == "=" else f"{RELATION_SIGNS[item.relation]} "
-    return relation + cut(item.value)
+    return relation + shorten(item.value)
 
 
 def closing_line(result: Result, sure: str) -> str:

@@ -13,7 +13,7 @@ from rich.table import Table
 
 from m2bridge.cli.common import JsonOption, console, grid, print_json, read_model
 from m2bridge.families.catalogue import describe, families
-from m2bridge.views import cut, known
+from m2bridge.views import shorten, value_text
 
 
 def register(app: typer.Typer) -> None:
@@ -67,7 +67,7 @@ def register(app: typer.Typer) -> None:
 
 def _show(document: dict[str, Any], out: Console) -> None:
     out.print(document["title"], style="bold", markup=False)
-    out.print(cut(document["spec"], 200), markup=False)
+    out.print(shorten(document["spec"], 200), markup=False)
     table = grid()
     for name, text in _facts(document):
         table.add_row(name, escape(text))
@@ -88,7 +88,7 @@ def _facts(document: dict[str, Any]) -> Iterator[tuple[str, str]]:
     if document["input_shape"] is not None:
         yield "network", f"{_shape(document['input_shape'])} -> {_shape(document['output_shape'])}"
     if document["polynomial"]:
-        yield "ambient dimension", known(document["ambient_dim"])
+        yield "ambient dimension", value_text(document["ambient_dim"])
         count, names = document["coordinate_count"], document["coordinates"]
         first = "" if names is None else f": {'; '.join(names[:3])}{'; ...' if count > 3 else ''}"
         yield "target coordinates", f"{count}{first}"
@@ -97,7 +97,7 @@ def _facts(document: dict[str, Any]) -> Iterator[tuple[str, str]]:
             yield "span dimension", "not computed (too many coordinates)"
         else:
             yield "span dimension", f"{span} (rank at random points over F_p)"
-        yield "gradings", known(document["grading_rank"])
+        yield "gradings", value_text(document["grading_rank"])
     else:
         yield "target", "not polynomial: values at finitely many inputs; there is no ideal"
     for item in document["symmetries"]:

@@ -18,7 +18,7 @@ from m2bridge.errors import InputError, visible
 from m2bridge.limits import Clock, Limits
 from m2bridge.questions import SPEC, OwnOption, find
 from m2bridge.results import Result
-from m2bridge.views import cut
+from m2bridge.views import shorten
 
 if TYPE_CHECKING:
     from m2bridge.questions.kernel import Question
@@ -146,9 +146,9 @@ def script_text(result: Result) -> str:
     count = len(result.scripts)
     emitted = ", ".join(f"{tag} = {json.dumps(value)}" for tag, value in final.values.items())
     heading = [
-        f"m2bridge {result.ANALYSIS} {cut(result.model, 60)}, seed {result.seed}",
+        f"m2bridge {result.ANALYSIS} {shorten(result.model, 60)}, seed {result.seed}",
         f"Script {number} of {count}; --save DIRECTORY writes all. Run it with M2 --script FILE.",
-        f"It emitted {cut(emitted, 90)}",
+        f"It emitted {shorten(emitted, 90)}",
     ]
     return "".join(f"-- {visible(line)}\n" for line in heading) + final.text
 

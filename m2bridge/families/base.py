@@ -30,7 +30,7 @@ from m2bridge.programs.coefficients import monomials
 from m2bridge.programs.evaluation import Weights, run
 from m2bridge.programs.instructions import Shape, flat_parts
 from m2bridge.programs.program import Program
-from m2bridge.views import cut
+from m2bridge.views import shorten
 
 __all__ = ["Formula", "Knowledge", "Model", "NetworkModel", "Shape", "Symmetry", "Weights"]
 
@@ -63,11 +63,11 @@ class Model(SpecFields):
 
     def __repr__(self) -> str:
         """Return one line: the spec, shortened if it is long, and the number of weights."""
-        return f"<{type(self).__name__} {cut(self.spec, 80)}: {self.parameter_count} weights>"
+        return f"<{type(self).__name__} {shorten(self.spec, 80)}: {self.parameter_count} weights>"
 
     def __str__(self) -> str:
         """What messages call the model: a user's own by its name, others by their spec, cut where it is long."""
-        return self.user.name or cut(self.spec, 100)
+        return self.user.name or shorten(self.spec, 100)
 
     def _repr_html_(self) -> str:
         """Return HTML for notebooks: a description of the model, its weights, inputs and outputs."""

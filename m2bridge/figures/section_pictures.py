@@ -14,7 +14,7 @@ from m2bridge.figures.declaration import Drawing, Figure, FigureRequest
 from m2bridge.figures.section import HypersurfaceSection, chosen_slice, section
 from m2bridge.figures.slices import AXES, slice_file, text_of
 from m2bridge.questions.singular_locus import SingularLocus, singular_locus
-from m2bridge.views import cut
+from m2bridge.views import shorten
 
 _LONGEST_CAPTION = 90
 """Characters of an equation that fit below the figure."""
@@ -167,7 +167,7 @@ def draw_hypersurface(
     hypersurface = section(locus, chosen)
     document, rows = data(hypersurface)
     singular = "not computed" if hypersurface.singular is None else str(len(hypersurface.singular))
-    equation = cut(text_of(hypersurface.polynomial), 200)
+    equation = shorten(text_of(hypersurface.polynomial), 200)
     return Drawing(
         draw=lambda path: draw(hypersurface, path),
         document=document,

@@ -41,7 +41,7 @@ from m2bridge.literals import NAME
 from m2bridge.questions.kernel import Context
 from m2bridge.results import Result, register_result
 from m2bridge.scripts import declare_text, declared_parameters, declared_text, line_in_template
-from m2bridge.views import View, cut
+from m2bridge.views import View, shorten
 
 BY_SCRIPT = "computed by your script"
 DECLARABLE = ("computed", "probable", "numeric")
@@ -85,7 +85,7 @@ class TemplateValues(Result):
 
     def view(self) -> View:
         end = "complete" if self.complete else "incomplete: stopped before the last line"
-        facts = tuple((tag, cut(json.dumps(value), 400)) for tag, value in self.values.items())
+        facts = tuple((tag, shorten(json.dumps(value), 400)) for tag, value in self.values.items())
         note = "m2bridge checked only the form of these values."
         proof = "a template has no second witness; a question can have one (CONTRIBUTING.md)"
         return View(answer=f"{len(self.values)} values, {end}", facts=facts, notes=(note,), to_prove=proof)

@@ -26,7 +26,7 @@ from m2bridge.questions.closure import Closure, read_field
 from m2bridge.questions.hilbert import expanded, generated_rank
 from m2bridge.questions.kernel import Context, Option, Subject, question
 from m2bridge.results import Result, register_result
-from m2bridge.views import View, cut, known
+from m2bridge.views import View, shorten, value_text
 
 _LARGEST_IDEAL_FILE = 16 * 2**20
 """Bytes of a file with an ideal."""
@@ -76,10 +76,13 @@ class IdealSummary(Result):
     @property
     def title(self) -> str:
         """What the summary is about."""
-        return f"ideal of {cut(', '.join(self.generators), 120)} in {cut(', '.join(self.variables), 80)} over {self.field}"
+        generators = shorten(", ".join(self.generators), 120)
+        variables = shorten(", ".join(self.variables), 80)
+        return f"ideal of {generators} in {variables} over {self.field}"
 
     def view(self) -> View:
-        size = f"dimension {known(self.dim)} (affine), codimension {known(self.codim)}, degree {known(self.degree)}"
+        dim, codim, degree = (value_text(number) for number in (self.dim, self.codim, self.degree))
+        size = f"dimension {dim} (affine), codimension {codim}, degree {degree}"
         answer = "the unit ideal: its zero set is empty" if self.dim is not None and self.dim < 0 else size
         told = {"homogeneous": self.homogeneous, "h-vector": self.h_vector, "radical": self.radical}
         facts = [(name, str(value)) for name, value in told.items() if value is not None]

@@ -32,7 +32,7 @@ from m2bridge.questions import SPEC, ForceOption, Option, OwnOption, Subject, ch
 from m2bridge.questions.comments import comments_on
 from m2bridge.questions.context import Context, Progress, prime_between
 from m2bridge.results import RESULT_TYPES, Result, register_result
-from m2bridge.views import cut
+from m2bridge.views import shorten
 
 R = TypeVar("R", bound=Result)
 S = TypeVar("S")
@@ -191,7 +191,9 @@ def _found_before(context: Context) -> str:
     known = [e for e in context.evidence if e.value is not None]
     if not known:
         return "no quantity was obtained"
-    return "obtained: " + ", ".join(f"{e.quantity} {e.relation} {cut(str(e.value), 40)}" for e in known[:8])
+    return "obtained: " + ", ".join(
+        f"{e.quantity} {e.relation} {shorten(str(e.value), 40)}" for e in known[:8]
+    )
 
 
 def question(

@@ -15,7 +15,7 @@ from m2bridge.questions.kernel import Context, Option, question
 from m2bridge.questions.normal_form import Move, normal_form
 from m2bridge.questions.point import AtOption, RationalizeOption, one_of, resolve, weights_or_path
 from m2bridge.results import Result, register_result
-from m2bridge.views import View, cut
+from m2bridge.views import View, shorten
 
 OtherOption = Annotated[
     Any, Option("Second weights, in the format of --at.", flag="--and", read=weights_or_path)
@@ -59,11 +59,11 @@ class Same(Result):
         facts = []
         if self.example is not None:
             shown = [
-                f"{key} {cut(str(value).replace(chr(39), ''), 80)}" for key, value in self.example.items()
+                f"{key} {shorten(str(value).replace(chr(39), ''), 80)}" for key, value in self.example.items()
             ]
             facts.append(("different at", ", ".join(shown)))
         for which, moves in (("first", self.first_moves), ("second", self.second_moves)):
-            facts += [(f"{which}, {m.group}", cut(str(m.element).replace("'", ""), 100)) for m in moves]
+            facts += [(f"{which}, {m.group}", shorten(str(m.element).replace("'", ""), 100)) for m in moves]
         notes = {
             True: ("Symmetries relate them: these elements map both to one normal form.",),
             False: ("No declared symmetry of the model relates them.",),

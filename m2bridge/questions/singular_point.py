@@ -29,7 +29,7 @@ from m2bridge.questions.singular_locus.result import Singularity
 from m2bridge.questions.singular_locus.strata import point_certificate
 from m2bridge.questions.singular_locus.tangents import Line, first_order_images, spanning_lines
 from m2bridge.results import Result, register_result
-from m2bridge.views import View, known
+from m2bridge.views import View, value_text
 
 _MOST_POINT_COORDINATES = 200  # coordinates for which equations are interpolated
 _SHARE_FOR_SECOND_PROOF = 0.5
@@ -78,7 +78,7 @@ class SingularPoint(Result):
         weights = f"{word}: the differential has rank {self.jacobian_rank}"
         if self.critical:
             weights += f", {self.image_dim - self.jacobian_rank} below the generic rank"
-        tangent = f"at least {self.tangent_lower}, at most {known(self.tangent_upper)}"
+        tangent = f"at least {self.tangent_lower}, at most {value_text(self.tangent_upper)}"
         if self.completeness == "complete" and self.tangent_upper is not None:
             tangent = f"dimension {self.tangent_upper}"
         return View(
@@ -87,7 +87,7 @@ class SingularPoint(Result):
                 ("dimension", f"{self.image_dim} (affine)"),
                 ("weights", f"{self.at['kind']}; {weights}"),
                 ("tangent space", tangent),
-                ("equations", known(self.completeness)),
+                ("equations", value_text(self.completeness)),
             ),
             to_prove=self._to_prove(),
         )

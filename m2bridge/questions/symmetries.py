@@ -28,7 +28,7 @@ from m2bridge.symmetry.finite import FiniteSymmetry, permutations, signs
 from m2bridge.symmetry.names import declared_fields, field_name, known_fields
 from m2bridge.symmetry.search import Search
 from m2bridge.symmetry.structure import structure
-from m2bridge.views import View, cut
+from m2bridge.views import View, shorten
 
 HIGHEST_FIELD_DEGREE = 3
 """The largest degree of vector fields that a user may ask for."""
@@ -151,7 +151,7 @@ class Symmetries(Result):
         ]
         names = variables_in(self.model)
         fields = [
-            ("new field" if f.new else "field", f.name or cut(f.written(names), 160))
+            ("new field" if f.new else "field", f.name or shorten(f.written(names), 160))
             for f in self.fields
             if not f.grouped
         ]

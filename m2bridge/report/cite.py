@@ -20,7 +20,7 @@ from m2bridge.questions import find
 from m2bridge.questions.custom_template import TemplateValues
 from m2bridge.report.templates import asset, written
 from m2bridge.results import Result, altered
-from m2bridge.views import cut
+from m2bridge.views import shorten
 
 _ENTRY = re.compile(r"^@\w+\{(\w+),\n.*?^\}\n", re.MULTILINE | re.DOTALL)
 _ARXIV = re.compile(r"arXiv:(\d{4}\.\d{4,5})")
@@ -59,12 +59,12 @@ def sentence(result: Result, *, version: str = __version__, verified: bool = Fal
     quantity, grounds = _strongest_statements(result)
     text = written(
         "cite.tex",
-        title=cut(title_of(result), _LONGEST_CITED_TEXT),
+        title=shorten(title_of(result), _LONGEST_CITED_TEXT),
         spec=result.model if len(result.model) <= _LONGEST_CITED_TEXT // 2 else None,
         place=_point_text(result),
         version=version,
         engine=result.macaulay2,
-        answer=cut(result.view().answer, _LONGEST_CITED_TEXT),
+        answer=shorten(result.view().answer, _LONGEST_CITED_TEXT),
         certainty=result.sure if isinstance(result, TemplateValues) else result.certainty.value,
         limit=result.limit,
         quantity=quantity,
@@ -105,7 +105,7 @@ def title_of(result: Result) -> str:
 def _point_text(result: Result) -> str:
     """Return the loss, the point or the weights of the question as LaTeX, or their hash if they are long."""
     if isinstance(loss := getattr(result, "loss", None), str):
-        return f"with the loss ``{latex.escaped(cut(loss, _LONGEST_CITED_TEXT))}''"
+        return f"with the loss ``{latex.escaped(shorten(loss, _LONGEST_CITED_TEXT))}''"
     point = getattr(result, "point", None)
     coordinates = getattr(point, "coordinates", point)
     if coordinates is not None:
@@ -144,7 +144,7 @@ def _strongest_statements(result: Result) -> tuple[str, list[tuple[str, str, str
             strong = strongest(statements)
             equalities = [e for e in strong if e.relation == "="] or strong
             return name, [
-                (RELATION_WORDS[e.relation], cut(e.value, 60), f"{e.witness}: {e.how}")
+                (RELATION_WORDS[e.relation], shorten(e.value, 60), f"{e.witness}: {e.how}")
                 for e in equalities[:2]
             ]
     return "", []

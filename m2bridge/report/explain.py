@@ -14,7 +14,7 @@ from m2bridge.report.cite import title_of
 from m2bridge.report.ledger import ledger_markdown
 from m2bridge.report.templates import written
 from m2bridge.results import Result, altered
-from m2bridge.views import cut
+from m2bridge.views import shorten
 
 Format = Literal["markdown", "latex"]
 _LONGEST_EXPLAINED_VALUE = 120
@@ -33,7 +33,7 @@ def explain(result: Result, *, form: Format = "markdown", wrong: str | None = No
     script = final.text.rstrip() if final is not None and final.text is not None else None
     return written(
         "explain.md" if form == "markdown" else "explain.tex",
-        title=f"{result.ANALYSIS}: {cut(_subject(result), _LONGEST_EXPLAINED_VALUE)}",
+        title=f"{result.ANALYSIS}: {shorten(_subject(result), _LONGEST_EXPLAINED_VALUE)}",
         sections=[("Answer", [wrong])] if wrong else list(_sections(result)),
         script=None if wrong else script,
     )
@@ -49,7 +49,7 @@ def _sections(result: Result) -> Iterator[tuple[str, list[str]]]:
     yield "Question", _question(result)
     yield "Answer", _findings(result)
     statements = [
-        f"{item.quantity} {RELATION_WORDS[item.relation]} {cut(item.value, _LONGEST_EXPLAINED_VALUE)}: "
+        f"{item.quantity} {RELATION_WORDS[item.relation]} {shorten(item.value, _LONGEST_EXPLAINED_VALUE)}: "
         f"{item.witness}, {item.how} ({item.word})."
         for item in result.evidence
         if item.value is not None
@@ -73,10 +73,10 @@ def _steps(result: Result) -> Iterator[str]:
     final = result.final_script
     for number, used in enumerate(result.scripts, start=1):
         purpose = "" if used.text is None else _first_comment(used.text)
-        emitted = ", ".join(f"{tag} = {cut(value, 40)}" for tag, value in used.values.items())
+        emitted = ", ".join(f"{tag} = {shorten(value, 40)}" for tag, value in used.values.items())
         line = f"{number}. `{used.name}` (sha256 {used.sha256[:12]}){purpose}."
         verb = "It was run with" if used.suffix == ".ms" else "It emitted"
-        line += f" {verb} {cut(emitted, 4 * _LONGEST_EXPLAINED_VALUE)}." if emitted else ""
+        line += f" {verb} {shorten(emitted, 4 * _LONGEST_EXPLAINED_VALUE)}." if emitted else ""
         yield line + (" Its values are those of the answer." if used is final else "")
     if all(used.text is None for used in result.scripts):
         yield "Their texts are not available; `--save DIRECTORY` writes them to `scripts/` beside the record."
@@ -89,7 +89,9 @@ def _first_comment(script: str) -> str:
 
 
 def _question(result: Result) -> list[str]:
-    options = [f"{name} = {cut(value, _LONGEST_EXPLAINED_VALUE)}" for name, value in result.options.items()]
+    options = [
+        f"{name} = {shorten(value, _LONGEST_EXPLAINED_VALUE)}" for name, value in result.options.items()
+    ]
     lines = [
         f"The question `{result.ANALYSIS}` about {title_of(result)}.",
         "; ".join([f"Seed {result.seed}", *options]) + ".",

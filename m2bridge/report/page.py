@@ -20,7 +20,7 @@ from m2bridge.questions import find, sentences
 from m2bridge.report.cite import bibliography, sentence, title_of
 from m2bridge.report.templates import asset, written
 from m2bridge.results import Result, whole_number
-from m2bridge.views import cut
+from m2bridge.views import shorten
 
 _AGREEMENT = {True: "agree", False: "disagree", None: "one"}
 _MOST_TABLE_COLUMNS = 3  # quantities beside the answer
@@ -120,14 +120,14 @@ def _row(
     number: int, entry: PageEntry, result: Result, columns: Sequence[str], *, brief: bool
 ) -> dict[str, Any]:
     view = result.view()
-    options = "".join(f"{name} {cut(value, 60)}; " for name, value in result.options.items())
+    options = "".join(f"{name} {shorten(value, 60)}; " for name, value in result.options.items())
     engine = f"Macaulay2 {result.macaulay2 or 'not used'}"
     limit = "" if result.limit is None else f" A limit was reached: {result.limit}."
     values = [whole_number(result, column) for column in columns]
     return {
         "number": number,
         "model": _called(result),
-        "answer": boxes.typeset(cut(view.answer, _LONGEST_TABLE_VALUE)),
+        "answer": boxes.typeset(shorten(view.answer, _LONGEST_TABLE_VALUE)),
         "certainty": result.sure,
         "agreement": _AGREEMENT[result.agreement],
         "cells": ["" if value is None else str(value) for value in values],
@@ -146,7 +146,7 @@ def _called(result: Result) -> str:
     """Return the spec of the model where it is short and the model has no name, else its title."""
     if len(result.model) <= _LONGEST_TABLE_VALUE // 2 and result.name is None:
         return result.model
-    return cut(title_of(result), _LONGEST_TABLE_VALUE)
+    return shorten(title_of(result), _LONGEST_TABLE_VALUE)
 
 
 def _evidence(result: Result) -> list[tuple[str, str, str, str]]:
@@ -154,7 +154,7 @@ def _evidence(result: Result) -> list[tuple[str, str, str, str]]:
     reported = _quantities(result.ANALYSIS)
     statements = by_quantity(e for e in result.evidence if e.quantity in reported or not reported)
     return [
-        (name, f"{RELATION_SIGNS[e.relation]} {cut(e.value, 60)}", f"{e.witness}: {e.method}", e.word)
+        (name, f"{RELATION_SIGNS[e.relation]} {shorten(e.value, 60)}", f"{e.witness}: {e.method}", e.word)
         for name, items in statements.items()
         for e in strongest(items)
     ]  # fmt: skip

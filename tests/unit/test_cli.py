@@ -33,7 +33,7 @@ from m2bridge.errors import (
 )
 from m2bridge.evidence import Conflict, Evidence
 from m2bridge.questions import sentences
-from m2bridge.views import cut
+from m2bridge.views import shorten
 
 LAYER = ("--d", "2", "--dp", "1")
 
@@ -364,9 +364,9 @@ def test_the_layer_given_by_options() -> None:
 
 
 def test_long_values_are_shortened() -> None:
-    assert cut([1, 2]) == "[1, 2]"
-    assert cut({"2": 3, "4": 1}) == "2:3, 4:1"
-    assert len(cut("x" * 100)) == 24
+    assert shorten([1, 2]) == "[1, 2]"
+    assert shorten({"2": 3, "4": 1}) == "2:3, 4:1"
+    assert len(shorten("x" * 100)) == 24
 
 
 @contextmanager

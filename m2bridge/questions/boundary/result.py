@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from m2bridge.questions.boundary.criterion import Where
 from m2bridge.results import Result, TheoremCheck, register_result
-from m2bridge.views import Rows, View, cut
+from m2bridge.views import Rows, View, shorten
 
 _LONGEST_SHOWN_POINT = 320  # characters of equations in a table
 Matrix = tuple[tuple[str, ...], ...]
@@ -117,7 +117,7 @@ class Boundary(Result):
         if self.point is not None:
             answer = f"the point is: {self.point.where}"
             facts = [("because", self.point.reason), *_weights(self.point), ("parts", sizes)]
-        notes = [f"  {p.name}: {cut(', '.join(map(str, p.coordinates)), 80)}" for p in self.examples]
+        notes = [f"  {p.name}: {shorten(', '.join(map(str, p.coordinates)), 80)}" for p in self.examples]
         for part in self.parts:
             text = ", ".join(f"{equation} = 0" for equation in part.equations)
             inequality = "" if part.inequality is None else f"; {part.inequality}"
@@ -130,7 +130,7 @@ class Boundary(Result):
         ]  # fmt: skip
         placed = []
         for p in self.examples:
-            ranks = (str(p.rank_a), str(p.rank_v), "" if p.e2 is None else cut(p.e2, 10))
+            ranks = (str(p.rank_a), str(p.rank_v), "" if p.e2 is None else shorten(p.e2, 10))
             placed.append((p.name, p.where, *ranks, "" if p.distance is None else f"{p.distance:.0e}"))
         columns = ("example", "where", "rk A", "rk V", "e2", "search")
         tables = (

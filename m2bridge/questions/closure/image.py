@@ -78,7 +78,7 @@ class Image:
     def __init__(self, model: Model) -> None:
         if not model.polynomial:
             raise NotPolynomialError(
-                f"{model} is neither polynomial nor rational, which this question requires"
+                f"{model} is not polynomial; this question requires a polynomial or rational model"
             )
         self.model = model
         self.source = model.free

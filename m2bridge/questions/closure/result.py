@@ -18,7 +18,7 @@ from m2bridge.linear.residues import residue
 from m2bridge.questions.closure import formats
 from m2bridge.questions.hilbert import HilbertSeries
 from m2bridge.results import Result, register_result
-from m2bridge.views import View, known
+from m2bridge.views import View, value_text
 
 Completeness = Literal["complete", "up-to-degree", "partial"]
 KERNEL = "the kernel of the ring map"
@@ -265,7 +265,7 @@ class Closure(Result):
         facts = [
             ("coordinates", f"{_numbered(self.coordinate_count)}: {self.coordinates}"),
             ("linear span", f"affine dimension {self.span_dim}; {self._linear_forms()}"),
-            ("image", f"affine dimension {known(self.image_dim)}{cone}"),
+            ("image", f"affine dimension {value_text(self.image_dim)}{cone}"),
         ]
         reached = f"{self.completeness}, searched up to degree {self.degree_bound}, over {self.field}"
         facts.append(("minimal generators", self._counts()))
@@ -275,9 +275,9 @@ class Closure(Result):
                 ("Hilbert series", f"{self.hilbert_series.text} ({self.hilbert_series.certainty.value})")
             )
         notes = [*(f"+ {line}" for line in self.shown), *(f"- not shown: {line}" for line in self.not_shown)]
-        affine = f"affine dimension {known(self.image_dim)}"
+        affine = f"affine dimension {value_text(self.image_dim)}"
         return View(
-            answer=f"{affine}, codimension {known(self.codim)} in its span, degree {known(self.degree)}",
+            answer=f"{affine}, codimension {value_text(self.codim)} in its span, degree {value_text(self.degree)}",
             facts=tuple(facts), notes=(*notes, *self._written_equations()), to_prove=self._to_prove(),
         )  # fmt: skip
 

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from m2bridge.evidence import Agreement, weigh
 from m2bridge.limits import limit_advice
 from m2bridge.results import Result, register_result
-from m2bridge.views import Rows, View, known
+from m2bridge.views import Rows, View, value_text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +52,7 @@ class StratumPoints:
     families: tuple[CriticalFamily, ...] = ()
 
     def __str__(self) -> str:
-        text = known(self.count) if not self.families else " and ".join(map(str, self.families))
+        text = value_text(self.count) if not self.families else " and ".join(map(str, self.families))
         text += f", {self.zero_loss} with zero loss" if self.zero_loss else ""
         more = "" if self.in_weights is None else f", {self.in_weights} of them critical in the weights"
         return text + more

@@ -14,7 +14,7 @@ from m2bridge.evidence import Evidence, Value
 from m2bridge.families import Model
 from m2bridge.questions.kernel import Context
 from m2bridge.results import Result, register_result
-from m2bridge.views import View, known
+from m2bridge.views import View, value_text
 
 QUANTITY = "rank_at_point"
 MOST_EXACT_ENTRIES = 60_000
@@ -123,7 +123,7 @@ class Dimension(Result):
         facts = [
             ("parameters", str(self.parameters)),
             ("generic fiber", self._fiber_text()),
-            ("expected", f"{self.expected_dim}, defect {known(self.defect)}{span}"),
+            ("expected", f"{self.expected_dim}, defect {value_text(self.defect)}{span}"),
             ("formula", self._formula_text()),
         ]
         if self.numeric is not None:

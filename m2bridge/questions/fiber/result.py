@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal
 
 from m2bridge.families.polynomial_map import by_variable
 from m2bridge.results import Result, TheoremCheck, register_result
-from m2bridge.views import Rows, View, cut, known
+from m2bridge.views import Rows, View, shorten, value_text
 
 Identifiability = Literal[
     "identifiable-up-to-symmetry", "finite-up-to-symmetry", "open-orbit", "not-identifiable", "undecided"
@@ -112,11 +112,14 @@ class Fiber(Result):
         facts = [
             ("point", f"{kind}: {_weights(by_variable(self.model, self.at['weights']))}"),
             ("why", self.explanation),
-            ("fiber", f"dimension {known(self.fiber_dim)}{degree} ({self.method})"),
-            ("at the point", f"dimension {known(self.dim_at_point)}; {orbit} {self.known_symmetry_dim}"),
-            ("components", f"{known(self.component_count)} over the algebraic closure"),
-            ("orbits", f"{known(self.orbits)} over the algebraic closure"),
-            ("generic fibers", f"dimension {known(self.generic_fiber_dim)}; image {known(self.image_dim)}"),
+            ("fiber", f"dimension {value_text(self.fiber_dim)}{degree} ({self.method})"),
+            ("at the point", f"dimension {value_text(self.dim_at_point)}; {orbit} {self.known_symmetry_dim}"),
+            ("components", f"{value_text(self.component_count)} over the algebraic closure"),
+            ("orbits", f"{value_text(self.orbits)} over the algebraic closure"),
+            (
+                "generic fibers",
+                f"dimension {value_text(self.generic_fiber_dim)}; image {value_text(self.image_dim)}",
+            ),
         ]
         if self.probability not in (None, 1.0):
             facts.append(("probability", f"at least {self.probability:.6f}"))
@@ -156,14 +159,19 @@ class Fiber(Result):
         )
         cells = tuple(
             (
-                str(c.dim), known(c.degree), known(c.multiplicity), known(c.tangent_dim), words[c.reduced], words[c.orbit],
-                "one" if c.absolute else known(c.conjugates),
+                str(c.dim),
+                value_text(c.degree),
+                value_text(c.multiplicity),
+                value_text(c.tangent_dim),
+                words[c.reduced],
+                words[c.orbit],
+                "one" if c.absolute else value_text(c.conjugates),
             )
             for c in self.components or ()
-        )  # fmt: skip
+        )
         return Rows(title="Components", columns=columns, cells=cells)
 
 
 def _weights(weights: Mapping[str, Any]) -> str:
     texts = (f"{name} = {str(value).replace(chr(39), '')}" for name, value in weights.items())
-    return cut(", ".join(texts), 160)
+    return shorten(", ".join(texts), 160)

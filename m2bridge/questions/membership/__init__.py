@@ -40,7 +40,7 @@ from m2bridge.questions.membership.points import (
 )
 from m2bridge.questions.over_q import fmpq, sturm_count
 from m2bridge.results import Result, register_result
-from m2bridge.views import View, cut
+from m2bridge.views import View, shorten
 
 TEMPLATE = "membership"
 _SHARE_FOR_POINTS = 1 / 3
@@ -100,13 +100,13 @@ class ImageMembership(Result):
             ("complex image", self.complex_image),
             ("real image", self.real_image),
         ]
-        facts = [("point", cut(", ".join(map(str, self.point)), 100))]
+        facts = [("point", shorten(", ".join(map(str, self.point)), 100))]
         if self.fiber_dim is not None:
             size = (
                 "empty" if self.fiber_dim < 0 else f"dimension {self.fiber_dim}, degree {self.fiber_degree}"
             )
             facts.append(("complex fiber", size))
-        facts += [(name, cut(_shown(value), 100)) for name, value in (self.weights or {}).items()]
+        facts += [(name, shorten(_shown(value), 100)) for name, value in (self.weights or {}).items()]
         return View(
             answer=", ".join(f"in the {name}: {_WORDS[value]}" for name, value in held),
             facts=tuple(facts),
@@ -311,14 +311,14 @@ class _Search:
             roots = place.real_roots()
             self.context.add_evidence(
                 Evidence(
-                    f"real roots of {cut(' '.join(place.modulus), 60)}",
+                    f"real roots of {shorten(' '.join(place.modulus), 60)}",
                     len(roots),
                     "flint",
                     "isolated roots",
                     certainty=Certainty.PROVED,
                 ),
                 Evidence(
-                    f"real roots of {cut(' '.join(place.modulus), 60)}",
+                    f"real roots of {shorten(' '.join(place.modulus), 60)}",
                     sturm_count(place.polynomial),
                     "sturm",
                     "Sturm's theorem",
@@ -436,7 +436,7 @@ class _Search:
                     name, False, "equations", "an equation of the closure fails", certainty=self.certainty
                 )
             )
-        self.reasons.append(f"not in the closure: {cut(failing.text(), 80)} is {value} at the point")
+        self.reasons.append(f"not in the closure: {shorten(failing.text(), 80)} is {value} at the point")
 
     def _numeric(self) -> None:
         """A witness in float64. Points of the real image's closure are approached too, so a small distance alone says little."""

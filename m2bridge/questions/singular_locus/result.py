@@ -11,7 +11,7 @@ from m2bridge.certainty import Certainty
 from m2bridge.evidence import Value
 from m2bridge.limits import limit_advice
 from m2bridge.results import Result, TheoremCheck, register_result
-from m2bridge.views import Rows, View, known
+from m2bridge.views import Rows, View, value_text
 
 Singularity = Literal["singular", "smooth", "undecided"]
 
@@ -139,10 +139,12 @@ class SingularLocus(Result):
 
     def _facts(self) -> list[tuple[str, str]]:
         """List what was computed about the closure and its singular scheme."""
-        spans = f"affine dimension {self.ambient_dim}; the network spans {known(self.span_dim)} of them"
+        spans = f"affine dimension {self.ambient_dim}; the network spans {value_text(self.span_dim)} of them"
         facts = [("ambient space", spans), ("neuromanifold", f"affine dimension {self.image_dim}")]
         if self.codim is not None:
-            facts.append(("closure", f"codimension {self.codim} in its span, degree {known(self.degree)}"))
+            facts.append(
+                ("closure", f"codimension {self.codim} in its span, degree {value_text(self.degree)}")
+            )
         if self.generators is not None:
             counts = ", ".join(f"{n} of degree {k}" for k, n in self.generators.items()) or "none"
             facts.append(("equations", counts))
@@ -163,7 +165,7 @@ class SingularLocus(Result):
     def _answer(self) -> str:
         """State the singular locus as a whole or, if it is not known, the strata that are singular."""
         degree = "" if self.singular_degree is None else f", degree {self.singular_degree}"
-        whole = f"singular locus of affine dimension {known(self.singular_dim)}{degree}"
+        whole = f"singular locus of affine dimension {value_text(self.singular_dim)}{degree}"
         if self.singular_dim is not None and self.singular_dim < 0:
             return "smooth: no singular points"
         if self.singular_dim is None and (shown := [s for s in self.strata if s.verdict == "singular"]):
@@ -225,7 +227,7 @@ class SingularLocus(Result):
 
 def _bounds_and_verdict(stratum: Stratum) -> tuple[str, str, str, str]:
     sure = stratum.certainty.value if stratum.verdict != "undecided" else ""
-    return str(stratum.tangent_lower), known(stratum.tangent_upper), stratum.verdict, sure
+    return str(stratum.tangent_lower), value_text(stratum.tangent_upper), stratum.verdict, sure
 
 
 def _in_words(stratum: Stratum) -> str:
@@ -235,7 +237,7 @@ def _in_words(stratum: Stratum) -> str:
 
 
 def _component(component: Component) -> str:
-    text = f"affine dimension {component.dim}, degree {known(component.degree)}"
+    text = f"affine dimension {component.dim}, degree {value_text(component.degree)}"
     for name, value in (("tangent space", component.tangent_dim), ("multiplicity", component.multiplicity),
                         ("Milnor number", component.milnor_number), ("delta", component.delta_invariant)):  # fmt: skip
         text += "" if value is None else f", {name} {value}"
