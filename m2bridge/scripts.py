@@ -22,9 +22,11 @@ from m2bridge.errors import InputError
 from m2bridge.literals import assignment
 
 SUFFIX = ".m2.j2"
+LIBRARY_TESTS = "-tests.m2"
 PARAMETERS_LINE = re.compile(r'^--%\s*include\s+"_params\.m2\.j2"\s*$', re.MULTILINE)
 _INCLUDE = re.compile(r'^--%\s*include\s+"([A-Za-z0-9_.]+)"\s*$', re.MULTILINE)
 _DEEPEST_INCLUDE = 8  # templates that include each other
+_LIBRARY = re.compile(r'^load "\./([a-z]+\.m2)";$', re.MULTILINE)
 _LOADED = re.compile(r'\bload\s*"\./(_\w+)\.m2\.j2"')
 _DEFAULT = re.compile(r"^([a-zA-Z][a-zA-Z0-9]*)\s*=", re.MULTILINE)
 _PACKAGE = re.compile(r'^needsPackage "([A-Za-z0-9]+)";', re.MULTILINE)
@@ -72,12 +74,25 @@ def template_directory() -> Path:
 
 @cache
 def template_texts(directory: Path) -> dict[str, str]:
-    """Return the texts of all templates in a directory, by file name.
+    """Return the texts of all templates and library files in a directory, by file name.
 
     They are read once. So a process does not notice later changes, and the templates that it renders match the hash in the keys
     of a batch.
     """
-    return {path.name: path.read_text(encoding="utf-8") for path in sorted(directory.glob(f"*{SUFFIX}"))}
+    paths = [*directory.glob(f"*{SUFFIX}"), *directory.glob("*.m2")]
+    return {path.name: path.read_text(encoding="utf-8") for path in sorted(paths)}
+
+
+def library_names() -> tuple[str, ...]:
+    """Return the file names of the library: functions of Macaulay2 that templates load, without their tests."""
+    names = (name for name in template_texts(template_directory()) if not name.endswith(SUFFIX))
+    return tuple(name for name in names if not name.endswith(LIBRARY_TESTS))
+
+
+def insert_libraries(text: str) -> str:
+    """Replace each line ``load "./NAME.m2";`` by the file of the library, so that the script needs no other file."""
+    texts = template_texts(template_directory())
+    return _LIBRARY.sub(lambda match: texts.get(match[1], match[0]).rstrip(), text)
 
 
 @cache
@@ -142,7 +157,8 @@ def _environment(user_directories: tuple[Path, ...], shipped: Path) -> jinja2.En
 
 def template_names() -> tuple[str, ...]:
     """Return the names of the templates that can be rendered, without partials, whose names begin with an underscore."""
-    names = (name.removesuffix(SUFFIX) for name in template_texts(template_directory()))
+    files = template_texts(template_directory())
+    names = (name.removesuffix(SUFFIX) for name in files if name.endswith(SUFFIX))
     return tuple(sorted(name for name in names if not name.startswith("_")))
 
 
@@ -201,6 +217,7 @@ def render(
         text = environment.get_template(name).render(assignments=assignments, model_partial=model_partial)
     except Exception as error:  # a user's template may raise any exception
         raise InputError(f"template {name} cannot be rendered: {error}") from error
+    text = insert_libraries(text)
     return Script(name=name.removesuffix(SUFFIX), text=text, preload=bool(user_files))
 
 

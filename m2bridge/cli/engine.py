@@ -27,6 +27,7 @@ from m2bridge.engine.install import (
 from m2bridge.engine.supervisor.sandbox import measured
 from m2bridge.engine.supervisor_process import ProcessEngine
 from m2bridge.errors import M2BridgeError, NoEngineError
+from m2bridge.scripts import template_directory
 
 ORIGINS = {
     "option": "option",
@@ -78,6 +79,11 @@ def register(app: typer.Typer) -> None:  # noqa: C901 -- the commands of the gro
         removed = [f"removed {directory}" for directory in remove()]
         for line in removed or [f"nothing is installed in {engines_directory()}"]:
             console().print(line, markup=False)
+
+    @group.command("library")
+    def library_command() -> None:
+        """Print the directory of the Macaulay2 library: functions that can be loaded without m2bridge."""
+        print(template_directory())
 
     @app.command("doctor")
     def doctor_command(

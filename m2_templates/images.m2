@@ -1,0 +1,113 @@
+-- Images of polynomial maps and their closures: a library for Macaulay2 1.21 and newer.
+-- A map to affine space is a matrix with one row, the coordinates, over a ring of polynomials or a quotient of one.
+-- Every function is documented above its definition; images-tests.m2 contains tests. No function chooses random
+--   numbers.
+
+-- variableRing(KK, n): the polynomial ring KK[z_0, ..., z_(n-1)]; no symbol of the user gets a value.
+--   Options: Degrees => the degrees of the variables.
+variableRing = method(Options => {Degrees => null});
+variableRing(Ring, ZZ) := o -> (KK, n) -> (
+    z := local z;
+    degreesOf := if o.Degrees === null then toList(n : 1) else o.Degrees;
+    KK(monoid [Variables => n, VariableBaseName => z, Degrees => degreesOf])
+    );
+
+-- coneOver f: the coordinates of a cone with the same linear span.
+--   If the coordinates are not forms of one positive degree, they are multiplied by a new variable.
+--   Options: IsCone => false adds one more coordinate, constantly 1 before that multiplication, if the image is not a
+--   cone.
+coneOver = method(Options => {IsCone => true});
+coneOver Matrix := o -> f -> (
+    nonzero := select(flatten entries f, g -> g != 0);
+    degreesOf := unique apply(nonzero, g -> if isHomogeneous g then first degree g else -1);
+    if o.IsCone and #degreesOf <= 1 and not member(degreesOf, {{-1}, {0}}) then return f;
+    R := ring f;
+    T := first flattenRing variableRing(R, 1);
+    g := T_0 * substitute(f, T);
+    if o.IsCone then g else g | matrix {{T_0}}
+    );
+
+-- spanBasis f: the indices of coordinates that form a basis of the linear span of all of them; those of few terms are
+--   preferred.
+spanBasis = method();
+spanBasis Matrix := f -> (
+    M := substitute(last coefficients f, coefficientRing ultimate(ambient, ring f));
+    terms := i -> number(flatten entries M_{i}, c -> c != 0);
+    bySize := apply(sort apply(numColumns M, i -> {terms i, i}), last);
+    chosen := {};
+    for i in bySize do (
+        if rank M_(append(chosen, i)) > #chosen then chosen = append(chosen, i);
+        );
+    sort chosen
+    );
+
+-- imageIdeal f: the ideal of the Zariski closure of the image, the kernel of the ring map z_i |-> f_i.
+--   The coordinates must be forms of one degree (see coneOver). Source and target are graded compatibly, which makes
+--   `ker`
+--   fast; the variables of the ring of the result have degree 1.
+imageIdeal = method();
+imageIdeal Matrix := f -> (
+    KK := coefficientRing ultimate(ambient, ring f);
+    nonzero := select(flatten entries f, g -> g != 0);
+    e := if #nonzero == 0 then 1 else max(1, first degree first nonzero);
+    n := numColumns f;
+    S := variableRing(KK, n, Degrees => toList(n : e));
+    standard := variableRing(KK, n);
+    trim (map(standard, S, gens standard)) ker map(ring f, S, f)
+    );
+
+-- hVector I: the coefficients of h in the Hilbert series h(T) / (1 - T)^(dim I) of a homogeneous ideal.
+hVector = method();
+hVector Ideal := I -> (
+    h := numerator reduceHilbert hilbertSeries I;
+    apply(toList(0..first degree h), k -> coefficient((ring h)_0^k, h))
+    );
+
+-- initialIdeal I: the ideal of leading monomials. Options: Strategy => "MGB" for sparse, "F4" for dense generators.
+initialIdeal = method(Options => {Strategy => "F4"});
+initialIdeal Ideal := o -> I -> (
+    if I == 0 then monomialIdeal 0_(ring I)
+    else monomialIdeal leadTerm groebnerBasis(I, Strategy => o.Strategy)
+    );
+
+-- finiteLength I: the dimension of (ring I)/I over the field; 0 for the unit ideal, null if it is not finite.
+finiteLength = method();
+finiteLength Ideal := I -> (
+    J := initialIdeal I;
+    if J == 1 then 0 else if dim J == 0 then degree J
+    );
+
+-- distinctValues(I, y): how many values y takes at the zeros of I, over the algebraic closure; I has finite length.
+--   The first power of y that is a combination of those before it gives the minimal polynomial of y.
+distinctValues = method();
+distinctValues(Ideal, RingElement) := (I, y) -> (
+    Q := (ring I)/I;
+    KK := coefficientRing ring I;
+    b := basis Q;
+    image := promote(y, Q);
+    powers := accumulate(times, toList(numColumns b + 1 : image));
+    M := lift(last coefficients(matrix {{1_Q} | powers}, Monomials => b), KK);
+    r := rank M;
+    c := solve(M_{0..r-1}, M_{r});
+    T := variableRing(KK, 1);
+    f := T_0^r - sum(r, i -> c_(i,0) * T_0^i);
+    r - first degree gcd(f, diff(T_0, f))
+    );
+
+-- sectionLength(I, M): the length of I restricted to the linear space that the columns of M span; null if it is not
+--   finite.
+--   For a general space whose dimension is codim I it equals degree I exactly when (ring I)/I is Cohen-Macaulay.
+sectionLength = method();
+sectionLength(Ideal, Matrix) := (I, M) -> (
+    T := variableRing(coefficientRing ring I, numColumns M);
+    restriction := map(T, ring I, transpose(promote(M, T) * transpose vars T));
+    L := initialIdeal restriction I;
+    if dim L == 0 then degree L
+    );
+
+-- isUnmixed I: whether all associated primes of I have the same dimension, by Ext (Eisenbud, Huneke, Vasconcelos).
+isUnmixed = method();
+isUnmixed Ideal := I -> (
+    needsPackage "PrimaryDecomposition";
+    I == 0 or topComponents I == I
+    );
