@@ -36,6 +36,7 @@ _NAMES = {
     "m2bridge.questions.same": ("Same", "same"),
     "m2bridge.questions.singular_locus": ("SingularLocus", "singular_locus"),
     "m2bridge.questions.singular_point": ("SingularPoint", "singular_point"),
+    "m2bridge.questions.identifiable": ("Identifiable", "identifiable"),
     "m2bridge.questions.symmetries": ("Symmetries", "symmetries"),
     "m2bridge.records": ("load_record", "save_record"),
     "m2bridge.results": ("Result",),

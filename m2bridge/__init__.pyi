@@ -31,6 +31,8 @@ from m2bridge.questions.dimension import dimension as dimension
 from m2bridge.questions.fiber import Fiber as Fiber
 from m2bridge.questions.fiber import fiber as fiber
 from m2bridge.questions.ideal import ideal as ideal
+from m2bridge.questions.identifiable import Identifiable as Identifiable
+from m2bridge.questions.identifiable import identifiable as identifiable
 from m2bridge.questions.membership import ImageMembership as ImageMembership
 from m2bridge.questions.membership import membership as membership
 from m2bridge.questions.same import Same as Same

@@ -131,6 +131,10 @@ QUESTIONS = {
         "singular_point",
         "Whether the function of given weights is a singular point of the closure, for any polynomial model.",
     ),
+    "identifiable": (
+        "identifiable",
+        "Which functions of the weights the network's function determines, and up to what.",
+    ),
     "symmetries": (
         "symmetries",
         "Symmetries of a network: groups by the structure of its program, and vector fields that are verified.",

@@ -28,11 +28,20 @@ Labels = dict[Node, Fraction]
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Action:
-    """How a group moves one weight: `entries` are flat weights with axes (copy, index, rest)."""
+    """How a group moves one weight: `entries` are flat weights with axes (copy, index, rest).
 
-    name: str
+    `tensor` is the weight in the factored program; `copies` and `index` are positions of its axes.
+    """
+
+    tensor: Tensor
     label: int
     entries: np.ndarray
+    copies: Letters
+    index: Letters
+
+    @property
+    def name(self) -> str:
+        return self.tensor.name
 
     def pair(self, copy: int, row: int, column: int) -> tuple[np.ndarray, np.ndarray]:
         """Return the entries that move, and those by which they move, under a matrix with one entry."""

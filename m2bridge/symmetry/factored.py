@@ -37,8 +37,9 @@ class Tensor:
 
     `operation` is weight, fixed (an input or a constant), einsum, add, scale, power, reciprocal, exp, softmax, or opaque. A
     letter that an operand of `add` lacks is broadcast. For a weight, `entries` are the flat weights; `number` is the exponent of
-    a power or the factor of a scale; `along` are the letters that softmax sums over; `axes` are
-    for each factor of a weight its axis, and which factor of several it is, in words.
+    a power or the factor of a scale; `along` are the letters that softmax sums over.
+    For a weight, `axes` are for each factor its axis, and which factor of several it is, in words; `weight` is the name of the
+    whole array, and `box` the box of its `factors`.
     """
 
     operation: str
@@ -51,6 +52,9 @@ class Tensor:
     name: str = ""
     along: Letters = ()
     axes: tuple[tuple[int, str], ...] = ()
+    weight: str = ""
+    box: Box = ()
+    factors: Shape = ()
 
     def axis_text(self, position: int) -> str:
         """Return a weight and one of its axes in words, with the factor where the axis has several."""
@@ -261,7 +265,17 @@ class _Factoring:
         if any(_overlap(box, other) for other in others):
             return Tensor("fixed", shape, result)
         shown = f"{name}{self._ranges(place, box)}" if others else name
-        return Tensor("weight", shape, result, entries=own, name=shown, axes=self._axes(place, result))
+        return Tensor(
+            "weight",
+            shape,
+            result,
+            entries=own,
+            name=shown,
+            weight=name,
+            axes=self._axes(place, result),
+            box=box,
+            factors=factors,
+        )
 
     def _ranges(self, place: int, box: Box) -> str:
         """Return a box of a weight as indices on its axes."""

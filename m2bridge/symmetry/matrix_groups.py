@@ -113,7 +113,7 @@ class _Matrices:
         beside = self._beside(*node, copies)
         entries = np.moveaxis(entries_of(item), (*beside, *node[1]), range(len(beside) + 1))
         count = prod(item.shape[a] for a in beside)
-        return Action(item.name, sign, entries.reshape(count, item.shape[node[1][0]], -1))
+        return Action(item, sign, entries.reshape(count, item.shape[node[1][0]], -1), beside, node[1])
 
     def _copy_axes(self, ties: Sequence[_Tie], nodes: Sequence[Node]) -> list[dict[Node, int]]:
         """Return axes beside those that move, one for each, which all ties keep: each index there has matrices of its own."""

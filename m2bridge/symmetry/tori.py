@@ -206,5 +206,5 @@ def _torus(program: FactoredProgram, labels: Labels) -> AxisGroup:
         item = program.tensors[k]
         entries = np.moveaxis(entries_of(item), axes, range(len(axes)))
         size = prod(item.shape[a] for a in axes)
-        actions.append(Action(item.name, int(label * common), entries.reshape(1, size, -1)))
+        actions.append(Action(item, int(label * common), entries.reshape(1, size, -1), (), axes))
     return AxisGroup("torus", actions[0].entries.shape[1], 1, ordered_actions(actions))

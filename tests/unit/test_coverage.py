@@ -54,6 +54,10 @@ COVERAGE = {
         "with_m2/test_singular_point.py::test_textbook_points",
         "with_m2/test_singular_point.py::test_a_transposed_attention_matrix_is_caught",
     ),
+    "identifiable": (
+        "unit/test_identifiable.py::test_what_lightning_attention_determines",
+        "unit/test_identifiable.py::test_a_missing_symmetry_leaves_it_undecided",
+    ),
     "symmetries": (
         "unit/test_symmetries_fields.py::test_known_gauge_groups_are_found",
         "unit/test_symmetries_fields.py::test_a_wrong_symmetry_is_refused",
@@ -61,7 +65,7 @@ COVERAGE = {
 }
 """For each question a test of known answers and a test of a damaged computation."""
 
-WITHOUT_MACAULAY2 = {"same", "symmetries"}
+WITHOUT_MACAULAY2 = {"identifiable", "same", "symmetries"}
 """Questions that no template asks."""
 
 

@@ -1,0 +1,77 @@
+"""Functions of the weights as text: ``K.T @ Q``, ``W2[0] * W1[:, 0]``, ``A + A.T``. No code is evaluated."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from m2bridge.errors import InputError
+from m2bridge.frontends.recording import record_call
+from m2bridge.programs.program import Program, Shape
+
+_OPERATORS: dict[type, Callable[[Any, Any], Any]] = {
+    ast.Add: lambda a, b: a + b,
+    ast.Sub: lambda a, b: a - b,
+    ast.Mult: lambda a, b: a * b,
+    ast.MatMult: lambda a, b: a @ b,
+    ast.Pow: lambda a, b: a**b,
+}
+
+
+def weight_function(text: str, shapes: Mapping[str, Shape]) -> Program:
+    """Record a function of weights that is written with ``+ - * @ **``, ``.T`` and indices.
+
+    >>> print(weight_function("B @ A.T", {"A": (2, 3), "B": (2, 3)}).text.splitlines()[-2])
+    %2 = einsum ab,cb->ac %1 %0
+
+    Raises
+    ------
+    InputError
+        The text is not such a function, or names no weight.
+    """
+    try:
+        tree = ast.parse(text.strip(), mode="eval").body
+    except SyntaxError as error:
+        raise InputError(
+            f"the function {text!r} is not written in Python: {error.msg}", argument="function"
+        ) from None
+    return record_call(lambda weights, _: _value(tree, weights, text), shapes, name="function").program
+
+
+def _value(node: ast.expr, weights: Mapping[str, Any], text: str) -> Any:
+    """Evaluate a node of the syntax tree on recorded weights."""
+    match node:
+        case ast.Name(id=name) if name in weights:
+            return weights[name]
+        case ast.Name(id=name):
+            raise InputError(f"{name!r} is not a weight; there are {', '.join(weights)}", argument="function")
+        case ast.Constant(value=int() as number) if not isinstance(number, bool):
+            return number
+        case ast.UnaryOp(op=ast.USub(), operand=operand):
+            return -1 * _value(operand, weights, text)
+        case ast.BinOp(left=left, op=op, right=right) if type(op) in _OPERATORS:
+            return _OPERATORS[type(op)](_value(left, weights, text), _value(right, weights, text))
+        case ast.Attribute(value=value, attr="T"):
+            return _value(value, weights, text).T
+        case ast.Subscript(value=value, slice=index):
+            return _value(value, weights, text)[_index(index, text)]
+    raise InputError(
+        f"the function {text!r} has more than + - * @ **, .T, indices and whole numbers", argument="function"
+    )
+
+
+def _index(node: ast.expr, text: str) -> Any:
+    """Read an index: numbers, slices, or several of them."""
+    match node:
+        case ast.Tuple(elts=parts):
+            return tuple(_index(part, text) for part in parts)
+        case ast.Slice(lower=lower, upper=upper, step=step):
+            return slice(*(None if part is None else _index(part, text) for part in (lower, upper, step)))
+        case ast.Constant(value=int() as number) if not isinstance(number, bool):
+            return number
+        case ast.UnaryOp(op=ast.USub(), operand=operand):
+            return -int(_index(operand, text))
+    raise InputError(
+        f"an index of the function {text!r} is not a whole number or a slice", argument="function"
+    )

@@ -1,0 +1,274 @@
+"""Which functions of the weights does the network's function determine, and up to what?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar
+
+import numpy as np
+
+from m2bridge.bounds.searched import MOST_SEARCHED_WEIGHTS
+from m2bridge.certainty import Certainty
+from m2bridge.errors import InputError
+from m2bridge.evidence import Evidence
+from m2bridge.families import Model
+from m2bridge.frontends.recording import record
+from m2bridge.frontends.weight_functions import weight_function
+from m2bridge.linear.primes import LARGE_PRIME, given_numbers, prime_for
+from m2bridge.programs.instructions import flat_parts
+from m2bridge.programs.points import WEIGHTS, integers
+from m2bridge.programs.program import Program
+from m2bridge.programs.ranks import GenericRank, generic_rank
+from m2bridge.programs.work import OF_SYMMETRIES, WorkBudget
+from m2bridge.questions.kernel import Context, Option, question
+from m2bridge.results import Result, register_result
+from m2bridge.symmetry.fields import VectorField
+from m2bridge.symmetry.identifiability import (
+    DETERMINED,
+    NOT_DETERMINED,
+    finite_move,
+    first_moving,
+    freedoms,
+    kept_rank,
+    moves,
+    neighbouring_products,
+    with_function,
+)
+from m2bridge.symmetry.identities import Verifier
+from m2bridge.symmetry.search import Search
+from m2bridge.symmetry.structure import structural_rank
+from m2bridge.views import Rows, View, shorten
+
+_MOST_SHOWN_WEIGHTS = 200  # larger weights are not shown as examples
+UNDECIDED = "not moved by the symmetries found"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IdentifiableFunction:
+    """A function of the weights: its text, what is determined of it, and a symmetry that moves it; None if none does."""
+
+    function: str
+    verdict: str
+    moved_by: str | None
+
+    @property
+    def decided(self) -> bool:
+        return self.verdict != UNDECIDED
+
+
+@register_result
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Identifiable(Result):
+    """What the function of a network determines of its weights, near generic weights.
+
+    Attributes
+    ----------
+    parameters: the number of weights.
+    symmetry_dim, generic_fiber_dim: the dimension of the orbits of the symmetries found, and of the generic fiber.
+    explains_fiber: whether these are equal; only then a function that no symmetry moves is determined.
+    functions: one row for each function. `verdict` is determined (locally: finitely many values), what it is determined up to,
+        not determined, or not moved by the symmetries found, if these do not explain the fiber.
+    example: for one function that is moved, two weights with the same function of the network and different values; None for
+        large networks.
+    """
+
+    ANALYSIS: ClassVar[str] = "identifiable"
+    VERSION: ClassVar[int] = 1
+    HEADLINE: ClassVar[tuple[str, ...]] = ("explains_fiber",)
+
+    parameters: int
+    symmetry_dim: int
+    generic_fiber_dim: int
+    explains_fiber: bool
+    functions: tuple[IdentifiableFunction, ...]
+    example: Mapping[str, Any] | None
+
+    def view(self) -> View:
+        rows = tuple((row.function, row.verdict, row.moved_by or "") for row in self.functions)
+        one = self.functions[0] if len(self.functions) == 1 else None
+        count = sum(row.verdict == DETERMINED for row in self.functions)
+        answer = (
+            f"{one.function}: {one.verdict}" if one else f"{count} of {len(rows)} functions are determined"
+        )
+        fiber = f"symmetries of dimension {self.symmetry_dim}, generic fiber of dimension {self.generic_fiber_dim}"
+        local = "Determined means locally: finitely many values, as signs and permutations may remain."
+        left = "The symmetries that were found do not explain the generic fiber; others may move what these do not."
+        return View(
+            answer=answer,
+            facts=(("fiber", fiber), *self._example()),
+            tables=(
+                Rows(
+                    title="Functions of the weights",
+                    columns=("function", "determined", "moved by"),
+                    cells=rows,
+                ),
+            ),
+            notes=(local,) if self.explains_fiber else (local, left),
+            to_prove="symmetries that explain the generic fiber",
+        )
+
+    def _example(self) -> list[tuple[str, str]]:
+        """Show two weights with the same function of the network."""
+        if self.example is None:
+            return []
+        return [(key, shorten(str(value).replace("'", ""), 160)) for key, value in self.example.items()]
+
+
+@question(
+    asks="Which functions of the weights the network's function determines, and up to what.",
+    quantities={"explains_fiber": "whether the symmetries found explain the generic fiber"},
+    example="m2bridge identifiable 'lightning(d=3,dp=3,a=2,t=3)' --function 'K.T @ Q'",
+    needs_engine=False,
+    primes=(2, LARGE_PRIME),
+)
+def identifiable(
+    context: Context,
+    model: Model,
+    *,
+    function: Annotated[
+        Any, Option("A function of the weights, as 'K.T @ Q'; without it all weights and products.", read=str)
+    ] = None,
+) -> Identifiable:
+    """Decide which functions of the weights are determined by the network's function, near generic weights.
+
+    `function` is a text with ``+ - * @ **``, ``.T`` and indices, or in Python a function of the weights as keyword arguments.
+    Without it, all weights and all products of neighbouring weights are listed. A function that a verified symmetry moves is not
+    determined; one that all of them keep is determined locally if they explain the generic fiber.
+
+    Examples
+    --------
+    >>> found = identifiable("lightning(d=3,dp=3,a=2,t=3)")
+    >>> [(row.function, row.verdict) for row in found.functions][2:]
+    [('V', 'determined up to scale'), ('Q.T @ K', 'determined up to scale')]
+    """
+    program = model.free.program
+    p = prime_for(given_numbers(model), chosen=context.prime, default=LARGE_PRIME)
+    minor = generic_rank(program, p=p, seed=context.seed)
+    decision = _Decision(context, program, minor)
+    functions = _functions(program, function)
+    rows = []
+    with context.keep_partial("functions of the weights"):
+        for name, recorded in functions.items():
+            context.clock.check()
+            context.report_progress(f"function {name}")
+            rows.append(decision.row(name, recorded))
+    sure = decision.explains_fiber and minor.heuristic is None and all(row.decided for row in rows)
+    certainty = Certainty.COMPUTED if sure else Certainty.PROBABLE
+    context.add_evidence(
+        Evidence(
+            "explains_fiber",
+            decision.explains_fiber,
+            "modular",
+            "rank of the symmetries and of the Jacobian",
+            prime=p,
+            certainty=certainty,
+            scope="generic",
+        )
+    )
+    return context.build_result(
+        Identifiable,
+        model=model.spec,
+        options={"prime": p, "function": function if isinstance(function, str) else None},
+        certainty=certainty,
+        parameters=program.parameter_count,
+        symmetry_dim=decision.rank,
+        generic_fiber_dim=program.parameter_count - minor.rank,
+        explains_fiber=decision.explains_fiber,
+        functions=tuple(rows),
+        example=decision.example(next(iter(functions.values()))) if len(functions) == 1 else None,
+    )
+
+
+def _functions(program: Program, function: str | Callable[..., Any] | None) -> Mapping[str, Program]:
+    """Return the functions that are asked about: the given one, or all weights and products of neighbouring weights."""
+    shapes = program.parameters
+    if isinstance(function, str):
+        return {function: weight_function(function, shapes)}
+    if callable(function):
+        recorded = record(function, shapes).program
+        if len(recorded.outputs) != 1:
+            raise InputError("the function of the weights must return one array", argument="function")
+        return {getattr(function, "__name__", "function"): recorded}
+    if function is not None:
+        raise InputError("the function is a text or a Python function", argument="function")
+    return {name: weight_function(name, shapes) for name in shapes} | neighbouring_products(program)
+
+
+class _Decision:
+    """Decides about functions, with the symmetries by structure and, where these do not explain the fiber, those of a search."""
+
+    def __init__(self, context: Context, program: Program, minor: GenericRank) -> None:
+        self.program, self.p, self.seed = program, minor.p, context.seed
+        self.structural = self.rank = structural_rank(program, p=self.p, seed=self.seed)
+        self.searched: list[VectorField] = []
+        corank = program.parameter_count - minor.rank
+        if self.rank < corank and program.polynomial and program.parameter_count <= MOST_SEARCHED_WEIGHTS:
+            work = WorkBudget(OF_SYMMETRIES, context.clock.check)
+            with context.keep_partial("the search for vector fields"):
+                search = Search(program, p=self.p, seed=self.seed, work=work, corank=corank).run(2)
+                self.rank = max(self.rank, search.rank)
+                self.searched = list(search.fields)
+        self.explains_fiber = self.rank == corank
+
+    def row(self, name: str, function: Program) -> IdentifiableFunction:
+        """Decide about one function."""
+        mover = self._mover(function)
+        if mover is None:
+            kept = self._is_kept(function)
+            verdict = DETERMINED if kept and self.explains_fiber else UNDECIDED
+        else:
+            verdict = self._up_to(function)
+        return IdentifiableFunction(function=name, verdict=verdict, moved_by=mover)
+
+    def example(self, function: Program) -> dict[str, Any] | None:
+        """Return two weights with the same function of the network at which the function of the weights differs."""
+        found = first_moving(self.program, function, p=self.p, seed=self.seed)
+        if found is None or self.program.parameter_count > _MOST_SHOWN_WEIGHTS:
+            return None
+        point = np.random.default_rng(self.seed).integers(1, 10, size=self.program.parameter_count)
+        moved = finite_move(found[1], [int(w) for w in point])
+        if moved is None:
+            return None
+        return {"weights": self._named(point.tolist()), "same function": self._named(moved)}
+
+    def _named(self, flat: Sequence[Any]) -> dict[str, Any]:
+        """Arrange flat weights as arrays of exact texts."""
+        values = np.array([str(w) for w in flat], dtype=object)
+        return {
+            name: values[part].reshape(shape).tolist()
+            for name, shape, part in flat_parts(self.program.parameters)
+        }
+
+    def _mover(self, function: Program) -> str | None:
+        """Return a symmetry that moves the function at a random point, in words."""
+        found = first_moving(self.program, function, p=self.p, seed=self.seed)
+        if found is not None:
+            return found[0].text
+        point = integers(self.seed, WEIGHTS, self.program.parameter_count, self.p)
+        for field in self.searched:
+            if moves(function, field, point, self.p):
+                return f"a vector field of degree {field.degree}"
+        return None
+
+    def _is_kept(self, function: Program) -> bool:
+        """Return whether all symmetries are shown to keep the function, as an identity."""
+        if self._kept(function, None) != self.structural:
+            return False
+        verifier = (
+            Verifier(with_function(self.program, function), self.p, self.seed) if self.searched else None
+        )
+        return verifier is None or all(verifier.is_symmetry(field) for field in self.searched)
+
+    def _up_to(self, function: Program) -> str:
+        """Return what a function that is moved is determined up to."""
+        if self.searched or not self.explains_fiber:
+            return NOT_DETERMINED
+        shape = function.instructions[function.outputs[0][1]].shape
+        for freedom in freedoms(shape):
+            if self._kept(function, freedom) == self.structural:
+                return freedom.text
+        return NOT_DETERMINED
+
+    def _kept(self, function: Program, freedom: Any) -> int:
+        return kept_rank(self.program, function, freedom, p=self.p, seed=self.seed)

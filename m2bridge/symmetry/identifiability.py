@@ -1,0 +1,245 @@
+"""Which functions of the weights do symmetries keep, and up to what?
+
+A function g is added to the outputs of a program. The symmetries of the new program are those that keep g too: if their orbits
+have the dimension of the old ones, no symmetry moves g. With a new weight c and the output c g, they are those that scale g.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import combinations
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from m2bridge.linear.residues import field_of
+from m2bridge.programs.arithmetics import PrimeFieldArithmetic
+from m2bridge.programs.instructions import LETTERS, instruction
+from m2bridge.programs.points import WEIGHTS, Integers, integers
+from m2bridge.programs.program import Instruction, Program, Shape, arranged
+from m2bridge.programs.run import evaluate, tangents
+from m2bridge.symmetry.axis_groups import Action, AxisGroup
+from m2bridge.symmetry.fields import VectorField, arrays_at, flat_values
+from m2bridge.symmetry.shifts import Shift
+from m2bridge.symmetry.structure import Structure, structure
+
+DETERMINED = "determined"
+NOT_DETERMINED = "not determined"
+_FREEDOM = "freedom"
+"""The name of the weight that multiplies a function."""
+
+
+@dataclass(frozen=True, slots=True)
+class Freedom:
+    """Up to what a function is determined: in words, the shape of the new weight, and the einsum with the function."""
+
+    text: str
+    shape: Shape
+    terms: tuple[str, str]
+
+
+def freedoms(shape: Shape) -> list[Freedom]:
+    """List what a function of a shape can be determined up to, from little to much."""
+    letters = LETTERS[1 : len(shape) + 1]
+    found = [Freedom("determined up to scale", (), ("", letters))]
+    if len(shape) < 2:
+        return found
+    (n, first), (m, last) = (shape[0], letters[0]), (shape[-1], letters[-1])
+    found += [
+        Freedom(
+            "each row up to scale" if len(shape) == 2 else "each block (head) up to scale",
+            (n,),
+            (first, letters),
+        ),
+        Freedom("each column up to scale", (m,), (last, letters)),
+        Freedom("up to a change of basis of the rows", (n, n), ("a" + first, "a" + letters[1:])),
+        Freedom("up to a change of basis of the columns", (m, m), (last + "a", letters[:-1] + "a")),
+    ]
+    return found
+
+
+def with_function(program: Program, function: Program, freedom: Freedom | None = None) -> Program:
+    """Add a function of the weights to the outputs of a program, multiplied by a new weight that comes last.
+
+    >>> from m2bridge.programs import parse_program
+    >>> f = parse_program("m2bridge program 1\\n%0 = weight w [2]\\n%1 = power 2 %0\\noutput y %1\\n")
+    >>> g = parse_program("m2bridge program 1\\n%0 = weight w [2]\\n%1 = power 3 %0\\noutput function %1\\n")
+    >>> with_function(f, g).text.splitlines()[3:]
+    ['%2 = power 3 %0', 'output y %1', 'output function %2']
+    """
+    items = dict(enumerate(program.instructions))
+    renamed: dict[int, int] = {}
+    for index, item in enumerate(function.instructions):
+        if item.operation == "weight":
+            renamed[index] = program.weights[str(item.constants[0])]
+        else:
+            renamed[index] = len(items)
+            items[len(items)] = replace(item, operands=tuple(renamed[k] for k in item.operands))
+    output = renamed[function.outputs[0][1]]
+    if freedom is not None:
+        output = _multiplied(items, output, freedom)
+    return arranged(items, [*program.outputs, ("function", output)])[0]
+
+
+def _multiplied(items: dict[int, Instruction], output: int, freedom: Freedom) -> int:
+    """Append the product with a new weight."""
+    weight = len(items)
+    items[weight] = instruction("weight", (_FREEDOM,), (), (), freedom.shape)
+    shape = items[output].shape
+    terms, result = (freedom.terms[0], LETTERS[1 : len(shape) + 1]), freedom.terms[1]
+    order = dict(zip(dict.fromkeys("".join(terms)), LETTERS, strict=False))
+    renamed = ["".join(order[a] for a in word) for word in (*terms, result)]
+    product = instruction(
+        "einsum", (tuple(renamed[:2]), renamed[2]), (weight, output), (freedom.shape, shape)
+    )
+    items[weight + 1] = product
+    return weight + 1
+
+
+def kept_rank(program: Program, function: Program, freedom: Freedom | None, *, p: int, seed: int) -> int:
+    """Return the dimension of orbits, in the weights of a program, of the symmetries that keep a function up to a freedom."""
+    found = structure(with_function(program, function, freedom))
+    count = program.parameter_count
+    groups = []
+    for group in found.groups:
+        actions = tuple(action for action in group.actions if (action.entries < count).all())
+        if actions:
+            groups.append(replace(group, actions=actions))
+    shifts = tuple(shift for shift in found.shifts if all((own < count).all() for own in shift.entries()))
+    unused = tuple(i for i in found.unused if i < count)
+    restricted = Structure(count, tuple(groups), shifts, unused)
+    return restricted.rank(integers(seed, WEIGHTS, count, p), p)
+
+
+def first_moving(
+    program: Program, function: Program, *, p: int, seed: int
+) -> tuple[AxisGroup | Shift, VectorField] | None:
+    """Return a symmetry by structure with a field that moves the function at a random point modulo p, or None."""
+    point = integers(seed, WEIGHTS, program.parameter_count, p)
+    for family in structure(program).families:
+        for field in _some_fields(family):
+            if moves(function, field, point, p):
+                return family, field
+    return None
+
+
+def _some_fields(family: AxisGroup | Shift, most: int = 64) -> Iterator[VectorField]:
+    """List the first fields of a family."""
+    for _, field in zip(range(most), family.fields(), strict=False):
+        yield field
+
+
+def moves(function: Program, field: VectorField, point: Integers, p: int) -> bool:
+    """Return whether a function of all weights has a derivative along a field at a point modulo p that is not zero."""
+    arithmetic = PrimeFieldArithmetic(field_of(p))
+    nothing = np.zeros((1, 0), dtype=np.int64)
+    given = arrays_at(function, point[None, :] % p, nothing, arithmetic)
+    directions = arrays_at(function, field.at(point, p)[None, :], nothing, arithmetic)
+    values = evaluate(function, arithmetic, given)
+    slope = tangents(function, arithmetic, values, directions)[function.outputs[0][1]]
+    return slope is not None and bool(flat_values(slope, 1, arithmetic).any())
+
+
+def finite_move(field: VectorField, weights: Sequence[int]) -> list[Fraction] | None:
+    """Move flat weights by an element of the group that a field generates; None if that is not rational.
+
+    A scaling multiplies by powers of two; a field that moves no weight by which others move is added once.
+
+    >>> finite_move(VectorField(((0, 1, (0,)), (1, -2, (1,)))), [3, 4])
+    [Fraction(6, 1), Fraction(1, 1)]
+    """
+    moved = [Fraction(w) for w in weights]
+    if all(monomial == (i,) for i, _, monomial in field.terms):
+        for i, c, _ in field.terms:
+            moved[i] *= Fraction(2) ** c
+        return moved
+    if {i for i, _, _ in field.terms} & {j for _, _, monomial in field.terms for j in monomial}:
+        return None
+    for i, c, monomial in field.terms:
+        moved[i] += c * prod(weights[j] for j in monomial)
+    return moved
+
+
+# -- products of neighbouring weights ------------------------------------------------------------------------
+
+
+def neighbouring_products(program: Program) -> dict[str, Program]:
+    """Return the products of two matrices along an index on which a symmetry acts oppositely, by their names.
+
+    >>> from m2bridge.families import parse_spec
+    >>> list(neighbouring_products(parse_spec("lightning(d=3,dp=3,a=2,t=3)").program))
+    ['Q.T @ K']
+    """
+    found: dict[str, Program] = {}
+    for group in structure(program).groups:
+        matrices = [action for action in group.actions if _is_matrix(action, group.kind == "torus")]
+        for first, second in combinations(matrices, 2):
+            if first.label * second.label < 0 and first.tensor is not second.tensor:
+                pair = (first, second) if _axis(second) == 0 else (second, first)
+                found.setdefault(_product_name(*pair), _product(program, *pair))
+    return found
+
+
+def _axis(action: Action) -> int:
+    """Return the axis of the weight along which the group acts."""
+    return action.tensor.axes[action.index[0]][0]
+
+
+def _is_matrix(action: Action, whole: bool) -> bool:
+    """Return whether a group acts along an axis (if `whole`, not a factor of one) of a matrix, or of some rows or columns."""
+    axes = {axis for axis, _ in action.tensor.axes}
+    if axes != {0, 1} or len(action.index) != 1:
+        return False
+    return not whole or not action.tensor.axes[action.index[0]][1]
+
+
+def _product_name(left: Action, right: Action) -> str:
+    first = left.name if _axis(left) == 1 else f"{left.name}.T"
+    second = right.name if _axis(right) == 0 else f"{right.name}.T"
+    return f"{first} @ {second}" + (" for each head" if left.copies else "")
+
+
+def _product(program: Program, left: Action, right: Action) -> Program:
+    """Write the product of two weights, with one block for each copy, as a program without inputs."""
+    items = {k: item for k, item in enumerate(program.instructions) if item.operation == "weight"}
+    count = len(program.instructions)
+
+    def write(operation: str, operands: tuple[int, ...], *constants: Any, shape: Shape = ()) -> int:
+        place = count + len(items)
+        shapes = tuple(items[k].shape for k in operands)
+        items[place] = instruction(operation, constants, operands, shapes, shape)
+        return place
+
+    sides, words = [], []
+    for number, action in enumerate((left, right)):
+        tensor = action.tensor
+        place = write("reshape", (program.weights[tensor.weight],), shape=tensor.factors)
+        place = write("slice", (place,), *((start, n, 1) for start, n in tensor.box))
+        sides.append(write("reshape", (place,), shape=tensor.shape))
+        words.append(_product_letters(action, number))
+    order = dict(zip(dict.fromkeys([*words[0], *words[1]]), LETTERS, strict=False))
+    terms = tuple("".join(order[a] for a in word) for word in words)
+    copies = [a for a in words[0] if a.isdigit()]
+    rests = [[a for a in word if a.isupper()] for word in words]
+    result = "".join(order[a] for a in (*copies, *rests[0], *rests[1]))
+    product = write("einsum", tuple(sides), terms, result)
+    sizes = dict(zip([*words[0], *words[1]], [*left.tensor.shape, *right.tensor.shape], strict=True))
+    blocks = prod(sizes[a] for a in copies)
+    shape = (*([blocks] if copies else []), *(prod(sizes[a] for a in rest) for rest in rests))
+    output = write("reshape", (product,), shape=shape)
+    return arranged(items, [("function", output)])[0]
+
+
+def _product_letters(action: Action, number: int) -> list[str]:
+    """Name the axes of one side: digits for copies, "i" for the index that is summed over, capitals for the others."""
+    names = iter("ABCDEFGHKLMNPQRST"[8 * number :])
+    found = []
+    for axis in range(len(action.tensor.shape)):
+        if axis in action.copies:
+            found.append(str(action.copies.index(axis)))
+        else:
+            found.append("i" if axis in action.index else next(names))
+    return found

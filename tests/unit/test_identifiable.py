@@ -1,0 +1,88 @@
+"""Identifiable functions of the weights: known answers, and no answer without all symmetries."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import m2bridge
+from m2bridge.cli import main
+from m2bridge.errors import InputError
+from m2bridge.records import load, save
+from m2bridge.symmetry.structure import Structure
+
+LIGHTNING = "lightning(d=3,dp=3,a=2,t=3)"
+
+
+def verdicts(found: m2bridge.Identifiable) -> dict[str, str]:
+    return {row.function: row.verdict for row in found.functions}
+
+
+def test_what_lightning_attention_determines() -> None:
+    """K^T Q and V up to one scale, as Henry, Marchetti and Kohn derive: (K^T Q, V) -> (s K^T Q, V/s) is the only relation."""
+    assert verdicts(m2bridge.identifiable(LIGHTNING)) == {
+        "Q": "up to a change of basis of the rows",
+        "K": "up to a change of basis of the rows",
+        "V": "determined up to scale",
+        "Q.T @ K": "determined up to scale",
+    }
+
+
+def test_what_softmax_attention_determines() -> None:
+    """Softmax fixes the scale: GL(2) is the only connected symmetry, and it keeps Q^T K and V."""
+    found = m2bridge.identifiable("softmax(d=[3,3],a=2,t=3)")
+    assert verdicts(found)["Q1.T @ K1"] == verdicts(found)["V1"] == "determined"
+
+
+def test_hidden_units_are_determined_up_to_scale() -> None:
+    found = verdicts(m2bridge.identifiable("mlp(widths=[4,3,4],r=3,bias=true)"))
+    assert (found["W1"], found["W2"], found["b2"]) == (
+        "each row up to scale",
+        "each column up to scale",
+        "determined",
+    )
+
+
+def test_a_missing_symmetry_leaves_it_undecided(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the scaling and without a search the fiber is not explained, and V is not called determined."""
+    monkeypatch.setattr(Structure, "families", property(lambda self: self.groups[:1]))
+    monkeypatch.setattr("m2bridge.questions.identifiable.MOST_SEARCHED_WEIGHTS", 0)
+    found = m2bridge.identifiable(LIGHTNING, function="V")
+    assert not found.explains_fiber
+    assert verdicts(found) == {"V": "not moved by the symmetries found"}
+
+
+def test_a_python_function_and_a_text_agree() -> None:
+    written = m2bridge.identifiable(LIGHTNING, function="K.T @ Q")
+    called = m2bridge.identifiable(LIGHTNING, function=lambda Q, K, V: K.T @ Q)
+    assert [row.verdict for row in written.functions] == [row.verdict for row in called.functions]
+
+
+def test_the_example_is_one_function_with_two_values() -> None:
+    found = m2bridge.identifiable(LIGHTNING, function="V")
+    assert found.example is not None
+    model = m2bridge.parse_spec(LIGHTNING)
+    first, second = (
+        {name: np.vectorize(Fraction)(np.array(value)) for name, value in weights.items()}
+        for weights in found.example.values()
+    )
+    x = np.array([[Fraction(i + 2 * j + 1) for j in range(3)] for i in range(3)])
+    assert (model.forward(first, x) == model.forward(second, x)).all()
+    assert (first["V"] != second["V"]).any()
+
+
+@pytest.mark.parametrize("text", ["Q + Z", "exit()", "Q @", "Q.shape", "Q[K]", "0.5 * Q"])
+def test_other_texts_are_refused(text: str) -> None:
+    with pytest.raises(InputError):
+        m2bridge.identifiable(LIGHTNING, function=text)
+
+
+def test_the_command_and_its_record(tmp_path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["identifiable", LIGHTNING, "--function", "K.T @ Q", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["functions"][0]["verdict"] == "determined up to scale"
+    found = m2bridge.identifiable(LIGHTNING)
+    assert load(save(found, tmp_path)) == found
