@@ -11,6 +11,8 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import combinations
+from math import comb
 from typing import Any, NoReturn
 
 from m2bridge.errors import ParseError
@@ -34,6 +36,13 @@ _SINGULAR_RING = re.compile(
     r"\bring\s+[A-Za-z]\w*\s*=\s*(?P<field>QQ|\d+)\s*,\s*\((?P<names>[^()]*)\)\s*,[^;]*;"
 )
 _SINGULAR_IDEAL = re.compile(r"\bideal\s+[A-Za-z]\w*\s*=([^;]*)(?:;|$)")
+_LETTERS = re.compile(r"(?<![\w'])([A-Za-z])\s*\.\.\s*([A-Za-z])(?![\w'])")
+_RING_OPTION = re.compile(r"\b([A-Z]\w*)\s*=>")
+_IGNORED_RING_OPTIONS = ("MonomialOrder", "MonomialSize")
+"""Options of a ring in Macaulay2 on which no invariant of an ideal depends."""
+_MINORS = re.compile(r"\bminors\s*\(\s*(?P<size>\d{1,3})\s*,\s*matrix\s*\{")
+_MOST_MINORS = 5000
+_LARGEST_MINOR = 5
 _LIST = re.compile(r"(?:ideal\s*\(|(?:ideal\s*)?\{)")
 
 
@@ -53,6 +62,8 @@ def read_ideal(text: str, *, source: str = "the ideal") -> GivenIdeal:
     """Read polynomials from text: one per line, or a Macaulay2-style list ``ideal(f, g)`` or ``{f, g}``, with or without a ring.
 
     Singular's ``ring R = 0, (x, y), dp; ideal I = f, g;`` and ``.mrdi`` files of Macaulay2 and OSCAR are read too.
+
+    ``minors(k, matrix {{...}, ...})`` is read too; other functions of Macaulay2 are not.
 
     Comments begin with ``--``, ``//`` or ``#``. Variables come from a ring such as ``QQ[x_0..x_3]``, from a line
     ``variables: x, y, z``, or else from the polynomials, in the order of appearance.
@@ -76,7 +87,7 @@ def read_ideal(text: str, *, source: str = "the ideal") -> GivenIdeal:
             plain = plain[: match.start()] + re.sub(r"[^\n]", " ", match[0]) + plain[match.end() :]
     if ring is not None:
         characteristic = 0 if ring["field"] == "QQ" else int(ring["field"].removeprefix("ZZ/"))
-    bodies = [(place, body) for place, body in _bodies(plain) if body]
+    bodies = [(place, body) for place, body in _bodies(plain, source) if body]
     if not bodies:
         _fail(source, "it contains no polynomials")
     if variables is None:
@@ -115,7 +126,22 @@ def _names(text: str, source: str, line: int) -> list[str]:
             _fail(source, f"{match[0]!r} is not a range of variables", line)
         return ",".join(f"{match[1]}{i}" for i in range(int(match[2]), int(match[4]) + 1))
 
-    names = [name for _, name in split_at_commas(_RANGE.sub(spread, text)) if name]
+    def letters(match: re.Match[str]) -> str:
+        first, last = map(ord, match.groups())
+        if first > last or match[1].isupper() != match[2].isupper():
+            _fail(source, f"{match[0]!r} is not a range of variables", line)
+        return ",".join(map(chr, range(first, last + 1)))
+
+    if option := _RING_OPTION.search(text):
+        unread = [name for name in _RING_OPTION.findall(text) if name not in _IGNORED_RING_OPTIONS]
+        if unread:
+            _fail(
+                source,
+                f"the option {unread[0]} of a ring is not read: all variables commute and have degree 1",
+                line,
+            )
+        text = text[: option.start()]
+    names = [name for _, name in split_at_commas(_LETTERS.sub(letters, _RANGE.sub(spread, text))) if name]
     for name in names:
         if not NAME.fullmatch(name):
             _fail(source, f"{name!r} is not the name of a variable", line)
@@ -124,17 +150,74 @@ def _names(text: str, source: str, line: int) -> list[str]:
     return names
 
 
-def _bodies(text: str) -> Iterator[tuple[int, str]]:
+def _bodies(text: str, source: str) -> Iterator[tuple[int, str]]:
     """The polynomials with their places: inside ``ideal(...)``, ``ideal {...}`` or ``{...}``, else one a line."""
     if match := _SINGULAR_IDEAL.search(text):
         yield from split_at_commas(match[1], match.start(1))
+    elif match := _MINORS.search(text):
+        end = _closing(text, match.end() - 1)
+        rows = [
+            [entry for _, entry in split_at_commas(row)]
+            for row in re.findall(r"\{([^{}]*)\}", text[match.end() : end])
+        ]
+        for minor in _minors(rows, int(match["size"]), source):
+            yield match.start(), minor
     elif match := _LIST.search(text):
-        start, closing = match.end(), {"(": ")", "{": "}"}[match[0][-1]]
-        end = text.rfind(closing)
-        yield from split_at_commas(text[start:end] if end > start else text[start:], start)
+        start = match.end()
+        end = _closing(text, start - 1)
+        if re.match(r"\s*[-+*:^]", text[end + 1 :]):
+            number = text.count("\n", 0, end) + 1
+            _fail(
+                source,
+                "operations on ideals are not read: write one ideal(f, g, ...), or minors(k, matrix {...})",
+                number,
+            )
+        yield from split_at_commas(text[start:end], start)
     else:
         for line in re.finditer(r"[^;\n]+", text):
             yield from split_at_commas(line[0], line.start())
+
+
+def _closing(text: str, opening: int) -> int:
+    """Return the index of the bracket that closes the one at `opening`; the end of the text if there is none."""
+    depth = 0
+    for index in range(opening, len(text)):
+        depth += (text[index] in "({") - (text[index] in ")}")
+        if depth == 0:
+            return index
+    return len(text)
+
+
+def _minors(rows: list[list[str]], size: int, source: str) -> Iterator[str]:
+    """Yield the minors of a matrix of polynomials, as texts."""
+    columns = len(rows[0]) if rows else 0
+    if not rows or any(len(row) != columns for row in rows):
+        _fail(source, "the rows of the matrix have different lengths")
+    count = comb(len(rows), size) * comb(columns, size)
+    if not 1 <= size <= _LARGEST_MINOR or not 1 <= count <= _MOST_MINORS:
+        _fail(
+            source,
+            f"{count} minors of size {size} are not read: at most {_MOST_MINORS}, of size 1 to {_LARGEST_MINOR}",
+        )
+    for chosen_rows in combinations(rows, size):
+        for chosen in combinations(range(columns), size):
+            yield _determinant([[row[j] for j in chosen] for row in chosen_rows])
+
+
+def _determinant(matrix: list[list[str]]) -> str:
+    """Write a determinant, expanded along the first row.
+
+    >>> _determinant([["a", "b"], ["c", "d"]])
+    '(a)*(d)-(b)*(c)'
+    """
+    if len(matrix) == 1:
+        return f"({matrix[0][0]})"
+    text = ""
+    for j, entry in enumerate(matrix[0]):
+        minor = _determinant([row[:j] + row[j + 1 :] for row in matrix[1:]])
+        factor = minor if len(matrix) == 2 else f"({minor})"
+        text += f"{'-' if j % 2 else '+'}({entry})*{factor}"
+    return text.removeprefix("+")
 
 
 # -- files of Macaulay2 and OSCAR ------------------------------------------------------------------------

@@ -68,3 +68,32 @@ def test_two_signs_are_not_a_comment_and_a_comment_is_no_sign() -> None:
 
 def test_a_long_file_is_read_in_a_moment() -> None:
     assert len(read_ideal("\n" * 200_000 + "x\n" * 20_000).polynomials) == 20_000
+
+
+def test_ideals_as_macaulay2_users_write_them() -> None:
+    lex = read_ideal("R = QQ[a,b,c, MonomialOrder => Lex];\nI = ideal(a^2-b*c, a*b-c^2)")
+    assert (lex.variables, len(lex.polynomials)) == (("a", "b", "c"), 2)
+    minors = read_ideal("R = ZZ/101[a..f]\nI = minors(2, matrix {{a,b,c},{d,e,f}})\n")
+    assert minors.variables == tuple("abcdef")
+    assert minors.texts() == ("a*e-b*d", "a*f-c*d", "b*f-c*e")
+    (determinant,) = read_ideal("minors(3, matrix {{x,0,y},{0,x,0},{y,0,x+1}})").texts()
+    assert determinant == "x^3+x^2-x*y^2"
+    assert read_ideal("I = ideal(x, y); J = ideal(z)").texts() == ("x", "y")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("R = QQ[x,y, Degrees => {1,2}]; I = ideal(x)", "the option Degrees of a ring is not read"),
+        ("R = QQ[x,y, SkewCommutative => true]; ideal(x)", "the option SkewCommutative"),
+        ("ideal(x^2) + ideal(y^2)", "operations on ideals are not read"),
+        ("ideal(x^2) : ideal(x)", "operations on ideals are not read"),
+        ("minors(9, matrix {{x,y},{y,x}})", "minors of size 9 are not read"),
+        ("minors(2, matrix {{x,y},{y}})", "different lengths"),
+        ("R = QQ[f..a]; ideal(a)", "is not a range of variables"),
+    ],
+)
+def test_what_is_not_read_is_said(text: str, message: str) -> None:
+    with pytest.raises(ParseError) as caught:
+        read_ideal(text)
+    assert message in str(caught.value)
