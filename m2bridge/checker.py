@@ -45,7 +45,8 @@ document that would pass if the hypothesis were not checked. Notation: J is the 
      of the whole gives pairs on which the factor is zero. docs/certificates.md, section 4.
 [11] Matrices. The m x M matrices of rank at most n have dimension n (m + M - n) if n <= min(m, M) (Harris, Algebraic Geometry,
      12.1).
-[12] Bezout. n + 1 forms of degree d in n variables satisfy an equation of degree d^(n-1), perhaps a power (Hartshorne, I.7).
+[12] Bezout. n + 1 forms of degree d in n variables satisfy an equation of degree d^(n-1), perhaps a multiple of one of smaller
+     degree (Hartshorne, I.7).
 [13] Equations. The image is irreducible. If equations vanish on it, at each of its points it has at most the dimension of the
      kernel of their differentials; if this is the dimension of the image, the point is smooth (Jacobian criterion, Hartshorne
      I.5).

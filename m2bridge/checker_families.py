@@ -532,9 +532,9 @@ def matrices(d: int, a: int, symmetric: bool = False, most: int | None = None) -
 
 def virtual_bound(network: Network | None) -> int:
     """Bound attention with one head and no skip connections. It is a function of A_i and V_i, and also of the matrices
-    M_i = L_(i-1)^T A_i L_(i-1) and L_l, where L_i = V_i ... V_1. Both are counted. After tokens of rank one (t = 1, or a layer
-    with a = 1) scores x^T A x see the symmetric part of A only. For lightning M_i -> s M_i is undone by L (Equation 13).
-    Softmax with t = 1 is L X.
+    M_i = L_(i-1)^T A_i L_(i-1) and L_l, where L_i = V_i ... V_1. Both are counted, the second also with their common row
+    spaces. After tokens of rank one (t = 1, or a layer with a = 1) scores x^T A x see the symmetric part of A only. For
+    lightning M_i -> s M_i is undone by L (Equation 13). Softmax with t = 1 is L X.
     """
     if network is None or not network.ranks or network.skip or max(network.heads) > 1:
         raise Rejected("virtual weights rest on a spec of attention with one head and no skip connections")
@@ -547,7 +547,25 @@ def virtual_bound(network: Network | None) -> int:
     sizes = [min(2 * rank, n) for rank, n in zip(a, least, strict=True)]
     virtual = [matrices(w[0], min(a[i], least[i]), symmetric[i], sizes[i]) for i in range(depth)]
     source = [matrices(w[i], a[i], symmetric[i]) + w[i] * w[i + 1] for i in range(depth)]
-    return min(last + sum(virtual) - (0 if soft else depth), sum(source) - orbit_dim(network, symmetric))
+    scalings = 0 if soft else depth
+    bounds = [last + sum(virtual) - scalings, flags_dim(w, a) - scalings]
+    return min(*bounds, sum(source) - orbit_dim(network, symmetric))
+
+
+def flags_dim(w: list[int], a: list[int]) -> int:
+    """Bound the dimension of all (M, L) by the flag of their row spaces.
+
+    Row and column space of M_(i+1) lie in the row space of L_i, of dimension at most the least width up to d_i, and these
+    spaces are nested. Let E_l be the row space of L, and E_i be spanned by E_(i+1) and by rows and columns of M_(i+1). Its
+    dimension is at most e_i. Counted are the flags E_l < ... < E_1 in K^d_0, matrices M_(i+1) of size e_i and rank at most
+    a_(i+1), and L.
+    """
+    dims = [min(w)]
+    for i in reversed(range(1, len(a))):
+        dims.insert(0, min(*w[: i + 1], 2 * a[i] + dims[0]))
+    dims.insert(0, w[0])
+    flags = sum(smaller * (larger - smaller) for larger, smaller in pairwise(dims))
+    return flags + sum(matrices(e, rank) for e, rank in zip(dims, a, strict=False)) + w[-1] * dims[-1]
 
 
 def orbit_dim(network: Network, symmetric: list[bool]) -> int:

@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 
 from m2bridge.bounds.equations import flattening_bound
 from m2bridge.bounds.upper_bound import Argument, ModelBound
+from m2bridge.bounds.virtual_weights import virtual_dim_upper
 from m2bridge.certainty import Certainty
 from m2bridge.certificates.produce import stream_point
 from m2bridge.errors import NotPolynomialError, OutOfReachError
@@ -179,7 +180,11 @@ def virtual_bound(sizes: AttentionNetwork, held: Held, *, analytic: bool) -> Mod
     if seen_symmetric:
         text += "; symmetric parts where tokens have rank one"
     free = sizes.parameter_count - held.count
-    return ModelBound(proved_bound("virtual", text, min(on_virtual, free - saved)), {"kind": "virtual"})
+    by_flags = virtual_dim_upper(widths, ranks) - (0 if analytic else len(ranks))
+    value = min(on_virtual, free - saved)
+    if by_flags < value:
+        text = text.replace("in their determinantal varieties", "counted by the flag of their row spaces")
+    return ModelBound(proved_bound("virtual", text, min(value, by_flags)), {"kind": "virtual"})
 
 
 # -- symmetries ------------------------------------------------------------------------------------------

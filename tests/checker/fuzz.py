@@ -587,6 +587,7 @@ def fuzz(seconds: float, seed: int, most: int = 10**9) -> Counter[str]:
         counts[f"outcome {code}"] += 1
         counts["slowest (ms)"] = max(counts["slowest (ms)"], int(1000 * (time.monotonic() - began)))
         assert all(" " <= c <= "~" for line in said for c in line), said
+        assert code != 1, f"an error of the checker:\n{json.dumps(document)}\n{said}"
         if code == 0 and json.dumps(document) != text:
             counts["accepted and compared"] += 1
             counts[f"accepted: {document['statement']['kind']}"] += 1

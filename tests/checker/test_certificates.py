@@ -23,7 +23,9 @@ from makers import (
     symmetry_certificate,
 )
 
-from m2bridge import checker, checker_families
+from m2bridge import checker, checker_families, dimension
+from m2bridge.bounds.virtual_weights import virtual_dim_lower, virtual_dim_upper
+from m2bridge.certainty import Certainty
 from m2bridge.cli import main
 from tests.marking import slow_except
 
@@ -220,6 +222,29 @@ def test_virtual_bounds_are_above_the_truth(family: str, widths: list[int], rank
     }
     lost = family == "softmax" and len(ranks) > 2  # float64 loses rank there
     assert bound - truth <= known.get((family, tuple(widths)), 0) or t == 1 or lost
+
+
+def test_flags_of_virtual_weights_are_above_the_rank_of_the_map_to_them() -> None:
+    """Two programs count; a third one ranks the differential of (Q, K, V) -> (M, L) at a point."""
+    rng = random.Random(7)
+    for _ in range(200):
+        widths = [rng.randint(1, 6) for _ in range(rng.randint(2, 5))]
+        ranks = [rng.randint(1, 4) for _ in widths[1:]]
+        bound = checker_families.flags_dim(widths, ranks)
+        assert bound == virtual_dim_upper(tuple(widths), tuple(ranks))
+        assert bound >= virtual_dim_lower(tuple(widths), tuple(ranks), p=M.SMALL, seed=1)
+
+
+def test_softmax_outside_bottlenecks_is_certified() -> None:
+    """Rows of L_1 are seen by M_2 and M_3 only; neither the group nor determinantal varieties alone show this bound."""
+    spec = "softmax(d=[4,3,5,4],a=[2,2,3],t=3)"
+    answer = dimension(spec, engine=False)
+    assert (answer.image_dim, answer.certainty, answer.conflicts) == (44, Certainty.PROVED, ())
+    assert answer.certificate is not None
+    assert answer.certificate["upper"] == {"kind": "virtual"}
+    assert outcome(answer.certificate)[0] == 0
+    answer.certificate["statement"]["dimension"] = 45
+    assert outcome(answer.certificate)[0] == 7
 
 
 @pytest.mark.parametrize(
