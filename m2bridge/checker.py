@@ -1145,9 +1145,10 @@ def check_field(circuit: Circuit, vector_field: Field, first: int | None = None)
     """
     size, changes = circuit.parameters + circuit.input_size, "a vector field changes the function"
     too_large: Unknown | None = None
+    products = sum(gate.plan[0].products for gate in circuit.gates if gate.operation in BILINEAR)
     order = dict.fromkeys([*([] if first is None else [first]), *reversed(range(-1, len(circuit.gates)))])
     for number, last in enumerate(order):
-        ring = Polynomials(MOST_TERMS if last < 0 else MOST_TERMS // 50)
+        ring = Polynomials(MOST_TERMS if last < 0 else MOST_TERMS // 50 + 20 * products)
         try:
             if not outputs_move(Evaluation(circuit, ring), ring.variables(size), vector_field, last):
                 return last

@@ -582,6 +582,18 @@ def test_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
     assert json.loads(capsys.readouterr().out)["verified"] is True
 
 
+def test_records_without_the_file_of_families(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Certificates are verified, the record is not compared; without a certificate nothing is known."""
+    monkeypatch.setattr(checker, "families", lambda: None)
+    code, said = outcome(record(image_dim=99))
+    assert (code, said.partition(".")[0]) == (9, "Verified: the dimension is 5")
+    assert "Not covered: the record." in said
+    assert outcome({"job": {}, "result": record()})[0] == 9
+    assert outcome({"job": {}, "result": record(certificate=None)})[0] == 8
+    assert outcome({"result": record()})[0] == 8  # not the record of a batch
+    assert outcome(record(certificate=[]))[0] == 8
+
+
 def test_without_arguments_it_says_how_to_call_it() -> None:
     done = subprocess.run(
         [sys.executable, "-I", str(FILE)], capture_output=True, text=True, check=False, env=dict(os.environ)

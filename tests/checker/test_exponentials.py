@@ -117,6 +117,13 @@ def test_a_false_dimension_with_units_of_dependent_exponentials() -> None:
     lower, n = M.unit_minor(sums)  # e^(2u) - (e^u)^2 = 0
     assert n == 2
     assert outcome(M.document(sums, None, 2, lower, {"kind": "parameters"}))[0] == 7
+    # 1, w, v, x, the arguments u and 2 u: with the relation the units satisfy it, and nothing moves
+    lower, n = M.unit_minor(sums, relations={5: {4: 2 * ONE}})
+    assert n == 0
+    assert checker.check_lower(checker.read_program(sums), lower) == 0
+    for column in (0, 1):
+        with pytest.raises(checker.Rejected, match="the minor is zero"):
+            checker.check_lower(checker.read_program(sums), lower | {"rows": [[0, 0]], "columns": [column]})
 
 
 def test_damaged_documents() -> None:

@@ -234,6 +234,14 @@ def test_fields_of_one_kind_are_tried_where_the_last_one_died(monkeypatch: pytes
             checker.check_field(circuit, checker.read_field(circuit, written_field(wrong)), last)
 
 
+def test_wide_networks_have_more_products_to_try() -> None:
+    """Four layers of width 64: a change of basis between two layers takes about 300,000 products of terms."""
+    circuit = checker.read_program(M.attention_text([64] * 5, [2] * 4, 3, softmax=True))
+    axes = {"V1": [1, 0], "V2": [0, -1], "Q2": [0, -1], "K2": [0, -1]}
+    fields, _ = checker.group_fields(circuit, {"group": "gl", "size": 64, "axes": axes})
+    assert checker.check_field(circuit, fields[0]) == len(circuit.gates) - 1
+
+
 @pytest.mark.parametrize(
     "field",
     [

@@ -229,6 +229,26 @@ def test_lemma_12_the_equation_has_at_most_the_degree_of_the_second_part() -> No
         checker.check_upper(read(*lines), upper)
 
 
+@pytest.mark.parametrize(
+    "value", ["add %3 %4", "add %4 %7", "multiply %6 %7"], ids=["mixed", "shifted", "constant"]
+)
+def test_lemma_12_both_parts_are_homogeneous(value: str) -> None:
+    """Polynomials of several degrees, or constants, are no forms: their equations have other degrees."""
+    lines = (
+        "weight W [3,2]",
+        "weight V [1,3]",
+        "input x [2]",
+        "einsum ab,b->a %0 %2",
+        "power 2 %3",
+        "scale 0 %3",
+    )
+    lines += ("einsum ab->a %0", "constant [3] 1 1 1", value, "einsum ab,b->a %1 %8", "power 4 %9")
+    upper = {"kind": "composition", **PLACE, "cut": 8, "samples": 5, "groups": [], "fields": []}
+    upper |= {"first": {"kind": "parameters"}, "second": {"kind": "hypersurface"}}
+    with pytest.raises(checker.Rejected, match=r"not homogeneous|bypass|one entry more"):
+        checker.check_upper(read(*lines), upper)
+
+
 def test_lemma_13_equations_vanish_on_the_whole_image() -> None:
     """The matrices W2 W1 of rank one: their determinant vanishes, one of their entries does not."""
     circuit = checker.read_program(M.mlp_text([2, 1, 2], 1))
