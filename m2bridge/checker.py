@@ -1395,10 +1395,12 @@ def read_relations(plain: Exponentials, value: Any) -> dict[int, dict[int, Any]]
         for term in read_list(sums, "a sum of functions"):
             j, c = read_list(term, "a term of a relation", 2)
             j = read_integer(j, 0, function - 1, "a function")
-            need(j not in terms and j not in relations, "a function is listed twice, or is dependent itself")
+            need(j not in terms, "a function is listed twice in one relation")
             terms[j] = read_numbers([c], "a coefficient")[0]
             need(bit_size(terms[j]) <= 64, "a coefficient is large")
         relations[function] = terms
+    dependent = any(j in relations for terms in relations.values() for j in terms)
+    need(not dependent, "a relation names a function that is dependent itself")
     return relations
 
 

@@ -126,6 +126,22 @@ def test_a_false_dimension_with_units_of_dependent_exponentials() -> None:
             checker.check_lower(checker.read_program(sums), lower | {"rows": [[0, 0]], "columns": [column]})
 
 
+@pytest.mark.parametrize("order", [(5, 6), (6, 5)])
+def test_relations_name_independent_functions(order: tuple[int, int]) -> None:
+    """Of the arguments u, 2 u and 2 u the last is said to be the second, whose unit is that of u, squared, and not one of its own."""
+    text = program(
+        "weight w []", "weight v []", "input x []", "multiply %0 %2", "exp %3", "scale 2 %3", "exp %5", "scale 2 %3", "exp %7",
+        "scale -1 %8", "add %6 %9", "multiply %10 %1", "multiply %11 %4",
+    )  # fmt: skip
+    relations = {5: {4: 2 * ONE}, 6: {5: ONE}}
+    lower, n = M.unit_minor(text, relations={k: relations[k] for k in order})
+    assert n > 0  # the function is zero
+    with pytest.raises(checker.Rejected, match="dependent itself"):
+        checker.check_lower(checker.read_program(text), lower)
+    lower, n = M.unit_minor(text, relations={5: {4: 2 * ONE}, 6: {4: 2 * ONE}})
+    assert n == checker.check_lower(checker.read_program(text), lower) == 0
+
+
 def test_damaged_documents() -> None:
     text, _, relations = CASES["doubled"]
     lower, _ = M.unit_minor(text, relations=relations)
