@@ -16,7 +16,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache
 from typing import Any
@@ -41,8 +41,8 @@ _HEADER = re.compile(
     r"#monomial order:       graded reverse lexicographical\n#length of basis:      (\d+) elements?[a-z ]*\n#---\n"
 )
 _POWER = re.compile(r"(\w+)\^(\d+)")
-_DYADIC = re.compile(r"(-?\d+) / 2(?:\^(\d+))?(?!\d)")
-_ALLOWED = re.compile(r"[\[\]\d,\-\s\"A-Za-z_]*")
+_DYADIC = re.compile(r"(?<![\d-])(-?\d++) / 2(?:\^(\d+))?(?!\d)")
+_ALLOWED = re.compile(r"[\[\]\d,\-\s\"A-Za-z_/^]*")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -166,8 +166,8 @@ def _divisors(monomial: Exponents) -> Iterator[Exponents]:
 class Parametrization:
     """Finitely many solutions: x_i = numerators_i(t) / denominator(t) at the roots t of `minimal`, which is squarefree.
 
-    `degree` is the dimension of the algebra, at least the number of solutions. `real` is the number of real solutions for which
-    msolve printed a box; None over F_p.
+    `degree` is the dimension of the algebra, at least the number of solutions. `boxes` are those that msolve printed around real
+    solutions, a pair of numbers for each variable; empty over F_p.
     """
 
     p: int
@@ -175,7 +175,7 @@ class Parametrization:
     minimal: Any
     denominator: Any
     numerators: tuple[Any, ...]
-    real: int | None
+    boxes: tuple[tuple[tuple[Fraction, Fraction], ...], ...] = ()
 
     @property
     def solutions(self) -> int:
@@ -195,7 +195,7 @@ def parametrization(run: Run, system: System) -> Parametrization | None:
     text = run.stdout
     if not text.endswith("]:\n"):
         raise _malformed(run, "it is truncated")
-    quoted = _DYADIC.sub("0", text[:-2]).replace("'", '"')
+    quoted = _DYADIC.sub(lambda match: f'"{match[0]}"', text[:-2].replace("'", '"'))
     try:
         if not _ALLOWED.fullmatch(quoted):
             raise ValueError("unexpected characters")
@@ -203,14 +203,7 @@ def parametrization(run: Run, system: System) -> Parametrization | None:
         if document == [-1]:
             empty = _polynomial([1], system.p)
             zeros = (empty * 0,) * n
-            return Parametrization(
-                p=system.p,
-                degree=0,
-                minimal=empty,
-                denominator=empty,
-                numerators=zeros,
-                real=None if system.p else 0,
-            )
+            return Parametrization(p=system.p, degree=0, minimal=empty, denominator=empty, numerators=zeros)
         if document[0] == 1 and document[1:] == [n, -1, []]:
             return None
         solved = _read_document(document, system)
@@ -235,7 +228,6 @@ def _read_document(document: Any, system: System) -> Parametrization:
     _require(added in (0, 1) and len(others) == len(names) - 1, "a coordinate is missing")
     w, u = _listed(minimal, system.p), _listed(denominator, system.p)
     _require(0 < w.degree() <= int(degree), "a degree that is too large")
-    _require(w.gcd(w.derivative()).degree() == 0 and w.gcd(u).degree() == 0, "multiple or infinite solutions")
     t = _polynomial([0, 1], system.p)
     written = {}
     for name, entry in zip(names, others, strict=False):
@@ -243,17 +235,30 @@ def _read_document(document: Any, system: System) -> Parametrization:
         written[name] = numerator / entry[1] if system.p == 0 else numerator
     if not added:
         written[names[-1]] = t * u
-    real = None
-    if system.p == 0:
-        ((_, listed),) = boxes
-        _require(all(len(box) == len(given) for box in listed), "an incomplete box")
-        real = len(listed)
-    else:
-        _require(not boxes, "boxes over a finite field")
     numerators = tuple(written[name] for name in given)
-    return Parametrization(
-        p=system.p, degree=int(degree), minimal=w, denominator=u, numerators=numerators, real=real
-    )
+    found = Parametrization(p=system.p, degree=int(degree), minimal=w, denominator=u, numerators=numerators)
+    if system.p:
+        _require(not boxes, "boxes over a finite field")
+        return found
+    ((_, listed),) = boxes
+    _require(all(len(box) == len(given) for box in listed), "an incomplete box")
+    return replace(found, boxes=tuple(tuple(map(_interval, box)) for box in listed))
+
+
+def _interval(ends: Any) -> tuple[Fraction, Fraction]:
+    """Read the ends of an interval, integers or texts such as 3 / 2^5."""
+    low, high = (_dyadic(end) for end in ends)
+    _require(low <= high, "an empty interval")
+    return low, high
+
+
+def _dyadic(end: Any) -> Fraction:
+    if not isinstance(end, str):
+        return Fraction(int(end))
+    match = _DYADIC.fullmatch(end)
+    _require(match is not None, "an end of an interval that is no dyadic number")
+    assert match is not None
+    return Fraction(int(match[1]), 2 ** int(match[2] or 1))
 
 
 def _require(condition: bool, otherwise: str) -> None:
@@ -274,12 +279,14 @@ def _polynomial(coefficients: Sequence[Any], p: int) -> Any:
 
 
 def satisfies(solved: Parametrization, system: System, p: int) -> bool:
-    """Return whether the parametrized points satisfy all equations, modulo `p` and the minimal polynomial.
+    """Return whether the parametrized points are different and satisfy all equations, modulo `p` and the minimal polynomial.
 
     False also if `p` divides a denominator or the leading coefficient.
     """
     w, u = _reduce(solved.minimal, p), _reduce(solved.denominator, p)
     if w is None or u is None or w.degree() != solved.minimal.degree() or w.gcd(u).degree() != 0:
+        return False
+    if w.degree() > 0 and w.gcd(w.derivative()).degree() != 0:
         return False
     if w.degree() == 0:
         return True

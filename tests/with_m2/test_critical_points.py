@@ -259,7 +259,7 @@ def test_an_undecided_answer_is_called_undecided(answered: Answers) -> None:
         "6 regular critical points by Chern classes alone; they were not counted"
     )
     nothing = replace(stopped, evidence=()).view()
-    assert nothing.answer == "nothing is decided about the regular critical points: stopped by its time limit"
+    assert "undecided (stopped by its time limit)" in nothing.answer
     assert not nothing.decided
 
 

@@ -6,10 +6,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from flint import arb, fmpq
 
 from m2bridge import critical_points
 from m2bridge.engine import Engine
+from m2bridge.questions.critical_points import real
 from m2bridge.questions.critical_points.counting import Count, Counter, generic_ed_degree
+from m2bridge.questions.critical_points.verified import verified_ball
 from tests.answering import Answers
 
 SMALL = "linear(widths=[2,1,2])"
@@ -100,4 +103,69 @@ def test_without_msolve_everything_works(engine: Engine, monkeypatch: pytest.Mon
     found = critical_points(SMALL, engine=engine)
     assert found.regular == 6
     assert by_msolve(found) == []
+    assert found.agreement is True
+
+
+# -- real points -----------------------------------------------------------------------------------------
+
+
+def test_the_real_points_of_both_engines_are_the_same(
+    msolve: Engine, engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The losses to 12 digits, and the index of every point; each of msolve's points is verified in ball arithmetic."""
+    by_macaulay2 = critical_points(SMALL, real=True, engine=engine)
+    monkeypatch.setattr(real, "MOST_POINTS", 1)
+    found = critical_points(SMALL, real=True, engine=engine)
+    assert (found.real, found.index) == (by_macaulay2.real, by_macaulay2.index)
+    assert {point.loss for point in found.real_points} == {point.loss for point in by_macaulay2.real_points}
+    bounds = [item for item in found.evidence if item.witness == "Krawczyk"]
+    assert [(item.value, item.relation) for item in bounds] == [(found.real, ">=")]
+    assert found.agreement is True
+
+
+@pytest.mark.parametrize(
+    ("change", "agreement"),
+    [
+        # the first box of the list is left out: the polynomial has one real root more
+        (r"sed 's/^\[\[\[[^]]*\], \[[^]]*\], \[[^]]*\]\], /[/'", False),
+        ("head -c -9", True),
+        ("kill -SEGV $$", True),
+    ],
+)
+def test_a_lost_real_point_is_caught(
+    msolve: Engine,
+    engine: Engine,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    change: str,
+    agreement: bool,
+) -> None:
+    """A lost box contradicts the isolation by FLINT; without an answer of msolve nothing is said about real points."""
+    monkeypatch.setattr(real, "MOST_POINTS", 1)
+    monkeypatch.setenv("M2BRIDGE_MSOLVE", damaged(tmp_path, msolve, change))
+    found = critical_points(SMALL, real=True, engine=engine)
+    assert found.agreement is agreement
+    if agreement:
+        assert found.real is None
+        assert any("not found" in remark for remark in found.remarks)
+
+
+def test_krawczyk_accepts_a_zero_and_nothing_else() -> None:
+    """The gradient (x^2 - 2, y) has one zero near (1.4142, 0), none near (1, 0)."""
+    gradient = [{(2, 0): fmpq(1), (0, 0): fmpq(-2)}, {(0, 1): fmpq(1)}]
+    hessian = {(0, 0): {(1, 0): fmpq(2)}, (0, 1): {}, (1, 1): {(0, 0): fmpq(1)}}
+    near = verified_ball(gradient, hessian, [arb("1.41421356"), arb(0)], arb("1e-6"))
+    assert near is not None
+    assert near[0].contains(arb(2).sqrt())
+    assert verified_ball(gradient, hessian, [arb(1), arb(0)], arb("1e-6")) is None
+
+
+@pytest.mark.slow
+def test_all_real_points_of_284(msolve: Engine) -> None:
+    """M(2, 2, 2): 284 by Chern classes of P^3 x P^3; the real ones are isolated, and each is verified."""
+    found = critical_points("lightning(d=2,dp=2)", real=True, timeout=3600)
+    assert found.regular == generic_ed_degree((3, 3), (1, 1)) == 284
+    assert found.real == len(found.real_points)
+    assert found.real is not None
+    assert found.real % 2 == 0
     assert found.agreement is True

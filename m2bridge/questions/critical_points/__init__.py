@@ -137,7 +137,9 @@ def critical_points(  # noqa: PLR0913 -- the options of the question
         strata = counting.strata_points(counter, model, count)
     accounted = counting.account(counter, source, count, strata, immersed=immersed)
     remarks = _remarks(loss, count, source, model)
-    points, indexed = real_points(counter, source, count, digits, remarks) if real else (None, False)
+    points, indexed = (
+        real_points(counter, source, count, digits, remarks, immersed=immersed) if real else (None, False)
+    )
     counted = histogram(context, source, given, draws, remarks) if draws else None
     return context.build_result(
         CriticalPoints, model=model.spec, options={"prime": p, **given.options(loss)},

@@ -18,6 +18,7 @@ from flint import Ordering, fmpq_mpoly_ctx, nmod_mpoly_ctx
 
 from m2bridge.families.symbolic import sparse
 from m2bridge.linear.modular import kernel_mod
+from m2bridge.linear.primes import LARGE_PRIME
 from m2bridge.msolve import Polynomial, System
 from m2bridge.questions.critical_points.charts import Chart, ExpandedMap
 from m2bridge.questions.critical_points.losses import Loss
@@ -123,20 +124,27 @@ def charted(source: ExpandedMap, chart: Chart, p: int) -> ChartedMap:
 
 
 def inverted_polynomials(found: ChartedMap, seed: int) -> list[Any] | None:
-    """The distinct factors of one nonzero maximal minor of the differential in the chart, over F_p.
+    """The distinct factors of one nonzero maximal minor of the differential in the chart.
 
     None if there is none, because the chart has idle directions, or if it is too long.
     """
     rows = found.tangent
-    rng = np.random.default_rng([seed, 24])
-    at = [int(x) for x in rng.integers(1, found.p, size=len(found.names))]
+    rng, p = np.random.default_rng([seed, 24]), found.p or LARGE_PRIME
+    at = [int(x) for x in rng.integers(1, p, size=len(found.names))]
     columns = sorted(range(len(found.phi)), key=lambda j: sum(len(row[j]) for row in rows))
-    numbers = np.array([[int(row[j](*at)) for j in columns] for row in rows], dtype=np.int64)
-    pivots = kernel_mod(numbers, found.p)[1] if rows else ()
+    numbers = np.array([[_residue(row[j](*at), p) for j in columns] for row in rows], dtype=np.int64)
+    pivots = kernel_mod(numbers, p)[1] if rows else ()
     if not rows or len(pivots) < len(rows):
         return None
     minor = _determinant([[row[columns[j]] for j in pivots] for row in rows], found.zero + 1)
     return None if minor is None else [factor for factor, _ in minor.factor()[1]]
+
+
+def _residue(value: Any, p: int) -> int:
+    """A coefficient of the ring modulo p."""
+    if isinstance(value, flint.fmpq):
+        return int(value.p) * pow(int(value.q), -1, p) % p
+    return int(value) % p
 
 
 def inverted_terms(found: ChartedMap, seed: int) -> list[Any]:
@@ -169,8 +177,13 @@ def _determinant(matrix: list[list[Any]], one: Any) -> Any:
     return matrix[-1][-1]
 
 
-def hessian_of(source: ExpandedMap, chart: Chart, loss: Loss) -> dict[tuple[int, int], dict[Any, flint.fmpq]]:
-    """The second derivatives of half the loss by the unknowns i <= j of a chart, as polynomials in them over QQ."""
+Terms = dict[tuple[int, ...], flint.fmpq]
+
+
+def second_derivatives(
+    source: ExpandedMap, chart: Chart, loss: Loss
+) -> tuple[list[Terms], dict[tuple[int, int], Terms]]:
+    """The first derivatives of half the loss by the unknowns of a chart, and the second by i <= j, as polynomials over QQ."""
     found = charted(source, chart, 0)
     normal = found.differential(loss)
     first = []
@@ -178,4 +191,5 @@ def hessian_of(source: ExpandedMap, chart: Chart, loss: Loss) -> dict[tuple[int,
         terms = (f.derivative(k) * d for f, d in zip(found.y, normal, strict=True))
         first.append(sum(terms, found.zero))
     n = range(len(first))
-    return {(i, j): first[i].derivative(j).to_dict() for i in n for j in n if i <= j}
+    second = {(i, j): first[i].derivative(j).to_dict() for i in n for j in n if i <= j}
+    return [f.to_dict() for f in first], second

@@ -24,9 +24,10 @@ from m2bridge.evidence import Evidence, Relation
 from m2bridge.families import Model
 from m2bridge.questions.critical_points.charts import Chart, ExpandedMap
 from m2bridge.questions.critical_points.counting import Count, Counter
-from m2bridge.questions.critical_points.equations import hessian_of
+from m2bridge.questions.critical_points.equations import charted, second_derivatives
 from m2bridge.questions.critical_points.losses import GivenLoss, Loss
 from m2bridge.questions.critical_points.result import RealCriticalPoint
+from m2bridge.questions.critical_points.verified import MOST_REAL_POINTS, real_places, term_sum
 from m2bridge.questions.kernel import Context
 from m2bridge.questions.over_q import fmpq as rational
 from m2bridge.questions.over_q import real_roots, sturm_count
@@ -116,7 +117,7 @@ Hessian = Mapping[tuple[int, int], Mapping[tuple[int, ...], fmpq]]
 
 def index_at(hessian: Hessian, place: Sequence[Any]) -> int | None:
     """The number of negative eigenvalues at a point of the chart; None when a sign is not decided at this precision."""
-    values = {key: _term_sum(terms, place) for key, terms in hessian.items()}
+    values = {key: term_sum(terms, place) for key, terms in hessian.items()}
     n = range(len(place))
     return negative_pivots([[values[min(i, j), max(i, j)] for j in n] for i in n])
 
@@ -139,17 +140,6 @@ def negative_pivots(matrix: list[list[Any]]) -> int | None:
     return negative
 
 
-def _term_sum(terms: Mapping[tuple[int, ...], fmpq], place: Sequence[Any]) -> Any:
-    total = arb(0)
-    for exponents, coefficient in terms.items():
-        term = arb(coefficient)
-        for x, power in zip(place, exponents, strict=True):
-            if power:
-                term *= x ** int(power)
-        total += term
-    return total
-
-
 # -- enclosures ------------------------------------------------------------------------------------------
 
 
@@ -159,7 +149,7 @@ def enclosed(
     """The real critical functions with coordinates, loss and index, to so many digits."""
     radius = arb(10) ** (-digits)
     before = flint.ctx.prec
-    hessian = None if values.places is None else hessian_of(source, chart, loss)
+    hessian = None if values.places is None else second_derivatives(source, chart, loss)[1]
     try:
         for bits in _PRECISIONS:
             flint.ctx.prec = bits
@@ -176,13 +166,20 @@ def _point(
     root: Any, values: Algebra, hessian: Hessian | None, loss: Loss, digits: int
 ) -> tuple[RealCriticalPoint, list[Any]]:
     functions = [arb_poly(f)(root) for f in values.functions]
+    place = [arb_poly(f)(root) for f in values.places or ()]
+    return described(functions, place, hessian, loss, digits)
+
+
+def described(
+    functions: Sequence[Any], place: Sequence[Any], hessian: Hessian | None, loss: Loss, digits: int
+) -> tuple[RealCriticalPoint, list[Any]]:
+    """The point with coordinates, loss and index, and the balls of coordinates and loss."""
     value = arb(0)
     for row, b, weight in zip(loss.matrix, loss.target, loss.weights, strict=True):
         residual = sum(
             (arb(rational(e)) * y for e, y in zip(row, functions, strict=True) if e), -arb(rational(b))
         )
         value += arb(rational(weight)) * residual * residual
-    place = [arb_poly(f)(root) for f in values.places or ()]
     index = None if hessian is None else index_at(hessian, place)
     kind = "degenerate" if index is None else {0: "minimum", len(place): "maximum"}.get(index, "saddle")
     coordinates = tuple(_interval(y, digits) for y in functions)
@@ -211,14 +208,47 @@ def kinds(points: Sequence[RealCriticalPoint]) -> dict[str, int]:
 # -- the answer ------------------------------------------------------------------------------------------
 
 
+def points_by_msolve(
+    counter: Counter, source: ExpandedMap, count: Count, digits: int, *, immersed: bool
+) -> tuple[tuple[RealCriticalPoint, ...] | None, str | None]:
+    """The real critical functions from verified boxes of msolve; None with a reason."""
+    answer, reason = real_places(counter, source, count, digits, immersed=immersed)
+    if answer is None:
+        return None, reason
+    chart, places = answer
+    y = [f.to_dict() for f in charted(source, chart, 0).y]
+    hessian = second_derivatives(source, chart, counter.loss)[1]
+    before = flint.ctx.prec
+    flint.ctx.prec = 8 * digits + 128
+    try:
+        points = [
+            described([term_sum(f, place) for f in y], place, hessian, counter.loss, digits)[0]
+            for place in places
+        ]
+    finally:
+        flint.ctx.prec = before
+    return tuple(points), None
+
+
 def real_points(
-    counter: Counter, source: ExpandedMap, count: Count, digits: int, remarks: list[str]
+    counter: Counter, source: ExpandedMap, count: Count, digits: int, remarks: list[str], *, immersed: bool
 ) -> tuple[tuple[RealCriticalPoint, ...] | None, bool]:
     """The real critical functions, and whether their weights in the chart are known, so that they have an index."""
     context, loss = counter.context, counter.loss
+    if (
+        count.points is not None
+        and MOST_POINTS < count.points <= MOST_REAL_POINTS
+        and context.msolve is not None
+    ):
+        context.report_progress("real critical points by msolve")
+        solved, reason = points_by_msolve(counter, source, count, digits, immersed=immersed)
+        if solved is None:
+            remarks.append(f"The real points were not found: {reason}.")
+        return solved, solved is not None
     if count.points is None or count.points > MOST_POINTS:
         remarks.append(
-            f"Real points were not computed; this requires finitely many regular ones, at most {MOST_POINTS}."
+            f"Real points were not computed; this requires finitely many regular ones, at most {MOST_POINTS} "
+            f"({MOST_REAL_POINTS} with msolve)."
         )
         return None, False
     context.report_progress("real critical points")
