@@ -67,7 +67,7 @@ def test_a_toml_and_a_json_file(tmp_path: Path) -> None:
         ("a.toml", CUBIC.replace('"s", "t"', '"s", "t+1"'), "is not a name", 2),
         ("a.toml", CUBIC.replace('["s", "t"]', "3"), "list of strings", 2),
         ("a.toml", 'variables = ["s"]\n', "'polynomials' is missing", 1),
-        ("a.json", '{"variables": ["s"],\n "polynomials": ["s",]}', "Expecting value", 2),
+        ("a.json", '{"variables": ["s"],\n "polynomials": [s]}', "Expecting value", 2),
         ("a.json", "[1]", "expected an object", None),
         ("a.json", "[" * 100_000, "nested too deeply", 1),
         ("a.toml", "variables = [\n", "at end of document", None),
