@@ -71,7 +71,7 @@ COMMANDS = {
         "engine",
         "Show which Macaulay2 and msolve are used, which others were found, and why they are not used.",
     ),
-    "engine": ("engine", "Install, list or remove a Macaulay2 in the data directory of the user."),
+    "engine": ("engine", "Install, list or remove Macaulay2 and msolve in the data directory of the user."),
     "describe": (
         "models",
         "Describe a model: parameters, coordinates, symmetries, and the dimension formula with its hypotheses.",
@@ -90,7 +90,10 @@ REPLACED = {
 }
 """Removed commands, and what to use instead."""
 
-REPLACED_OPTIONS = {"--estimate": "use --timeout; the results obtained before the limit are printed"}
+REPLACED_OPTIONS = {
+    "--estimate": "use --timeout; the results obtained before the limit are printed",
+    "--latex": "m2bridge cite prints LaTeX, and pandoc converts the Markdown of m2bridge explain",
+}
 """Removed options of commands, and what to use instead."""
 
 EXIT_CODES = """\

@@ -30,10 +30,7 @@ _COLOUR = {0: "green", 1: "red", 5: "yellow", 7: "red", 8: "yellow", 9: "yellow"
 
 def register(app: typer.Typer) -> None:  # noqa: C901, PLR0915 -- the commands of the group, defined side by side
     @app.command("explain")
-    def explain_command(
-        record: RecordArgument,
-        latex: Annotated[bool, typer.Option("--latex", help="Print LaTeX instead of Markdown.")] = False,
-    ) -> None:
+    def explain_command(record: RecordArgument) -> None:
         """Explain a record: the question, the answer, its evidence, and a Macaulay2 script that reproduces it.
 
         Exit code 7 if the record was altered.
@@ -44,7 +41,7 @@ def register(app: typer.Typer) -> None:  # noqa: C901, PLR0915 -- the commands o
 
         result = scripts_beside(record, _read(record))
         alteration = _alteration(record, result)
-        text = explain(result, form="latex" if latex else "markdown", wrong=alteration)
+        text = explain(result, wrong=alteration)
         _run_checker(record, result, "explained")
         typer.echo(text, nl=False)
         if alteration:

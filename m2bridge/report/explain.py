@@ -1,12 +1,11 @@
-"""Report: explain a record in Markdown or LaTeX: question, answer, evidence, certificate and Macaulay2 script."""
+"""Report: explain a record in Markdown: question, answer, evidence, certificate and Macaulay2 script."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Literal
+from typing import Any
 
 from m2bridge.boxes import WORDS
-from m2bridge.errors import InputError
 from m2bridge.evidence import RELATION_WORDS
 from m2bridge.papers.ledger import Ledger
 from m2bridge.questions.custom_template import TemplateValues
@@ -16,23 +15,20 @@ from m2bridge.report.templates import written
 from m2bridge.results import Result, altered
 from m2bridge.views import shorten
 
-Format = Literal["markdown", "latex"]
 _LONGEST_EXPLAINED_VALUE = 120
 """Characters of a spec or value in an explanation."""
 _DISAGREE = "**Independent witnesses disagree: do not use this answer.**"
 
 
-def explain(result: Result, *, form: Format = "markdown", wrong: str | None = None) -> str:
+def explain(result: Result, *, wrong: str | None = None) -> str:
     """Return the explanation of one record; `wrong` is the reason why the record must not be used."""
     if isinstance(result, Ledger):
-        if form == "latex":
-            raise InputError("a ledger is explained in Markdown only; omit --latex")
         return ledger_markdown(result)
     wrong = wrong or altered(result)
     final = result.final_script
     script = final.text.rstrip() if final is not None and final.text is not None else None
     return written(
-        "explain.md" if form == "markdown" else "explain.tex",
+        "explain.md",
         title=f"{result.ANALYSIS}: {shorten(_subject(result), _LONGEST_EXPLAINED_VALUE)}",
         sections=[("Answer", [wrong])] if wrong else list(_sections(result)),
         script=None if wrong else script,

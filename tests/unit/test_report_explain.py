@@ -45,21 +45,6 @@ def ledger(replay: ReplayEngine) -> Ledger:
     return verify([claim("lemma-a.3")], CheckContext(engine=replay), quick=True)
 
 
-def unescaped(latex: str) -> str:
-    """The plain text of an escaped line."""
-    for written, character in (
-        (r"\textbackslash{}", "\\"),
-        (r"\textasciicircum{}", "^"),
-        (r"\textasciitilde{}", "~"),
-        (r"\dots{}", "…"),
-        (r"$\ge$", "≥"),
-        (r"\textless{}", "<"),
-        (r"\textgreater{}", ">"),
-    ):
-        latex = latex.replace(written, character)
-    return re.sub(r"\\([&%$#_{}])", r"\1", latex)
-
-
 def test_markdown_has_the_question_the_number_and_every_ground(record: Dimension) -> None:
     text = explain(record)
     title = text.splitlines()[0]
@@ -81,32 +66,7 @@ def test_markdown_has_the_question_the_number_and_every_ground(record: Dimension
         assert f"{item.witness}, {item.method}" in evidence
 
 
-def test_latex_and_markdown_have_the_same_content(record: Dimension) -> None:
-    latex = explain(record, form="latex")
-    assert latex.startswith("\\documentclass")
-    assert latex.endswith("\\end{document}\n")
-    items = [unescaped(line) for line in re.findall(r"^\\item (.*)$", latex, re.MULTILINE)]
-    lines = re.findall("^- (.*)$", explain(record), re.MULTILINE)
-    assert items == [line.replace("**", "").replace("`", "") for line in lines]
-
-
-def assert_latex(text: str) -> None:
-    """Environments are balanced and no special character stands alone outside of verbatim."""
-    body = re.sub(r"\\begin\{verbatim\}.*?\\end\{verbatim\}", "", text, flags=re.DOTALL)
-    opened, closed = (sorted(re.findall(rf"\\{word}{{(\w+)}}", body)) for word in ("begin", "end"))
-    assert opened == closed
-    assert "itemize" in opened
-    commands = r"\\(documentclass|usepackage|begin|end|section|subsection|item|text\w+|dots)\b"
-    plain = re.sub(r"\$\\ge\$|\\[&%$#_{}]", "", body)
-    assert not re.search(r"[&%$#_^~]", plain)
-    assert not re.search(r"\\", re.sub(commands, "", plain))
-    assert plain.count("{") == plain.count("}")
-    assert body.isascii()
-
-
-@pytest.mark.parametrize(
-    "command", [["explain"], ["explain", "--latex"], ["cite"], ["report", "-o", "page.html"]]
-)
+@pytest.mark.parametrize("command", [["explain"], ["cite"], ["report", "-o", "page.html"]])
 def test_a_record_steers_no_terminal(
     command: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -123,17 +83,6 @@ def test_a_record_steers_no_terminal(
     seen = capsys.readouterr().out + "".join(page.read_text() for page in tmp_path.glob("*.html"))
     assert "\x1b" not in seen
     assert "x1b" in seen
-
-
-def test_latex_escapes_what_is_special(record: Dimension) -> None:
-    assert_latex(explain(record, form="latex"))
-    nasty = Evidence(
-        "a_b^c", 1, "x & y", r"100% of $z$ #1 {~} \input{/etc/passwd} ≥ …", certainty=Certainty.PROBABLE
-    )
-    latex = explain(replace(record, evidence=(nasty,)), form="latex")
-    assert_latex(latex)
-    assert r"a\_b\textasciicircum{}c is 1: x \& y, 100\% of \$z\$ \#1 \{\textasciitilde{}\} " in latex
-    assert r"\textbackslash{}input\{/etc/passwd\} $\ge$ \dots{} (probable)." in latex
 
 
 def test_long_values_are_cut_and_missing_ones_left_out(record: Dimension) -> None:
@@ -166,17 +115,16 @@ def test_a_ledger_is_explained_by_its_report(
     path = records.save(ledger, tmp_path)
     assert main(["explain", str(path)]) == 0
     assert capsys.readouterr().out == ledger_markdown(ledger)
-    assert main(["explain", str(path), "--latex"]) == 2
-    assert "a ledger is explained in Markdown" in capsys.readouterr().err
 
 
 def test_the_command_prints_the_explanation_of_the_record(
     record: Dimension, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = records.save(record, tmp_path)
-    for arguments, form in (((), "markdown"), (("--latex",), "latex")):
-        assert main(["explain", str(path), *arguments]) == 0
-        assert capsys.readouterr().out == explain(record, form=form)  # type: ignore[arg-type]
+    assert main(["explain", str(path)]) == 0
+    assert capsys.readouterr().out == explain(record)
+    assert main(["explain", str(path), "--latex"]) == 2
+    assert "m2bridge cite prints LaTeX" in capsys.readouterr().err
 
 
 def _without(name: str) -> Damage:

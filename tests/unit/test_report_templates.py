@@ -89,7 +89,3 @@ def test_the_command_explains_such_a_record(
     path = records.save(record, tmp_path)
     assert main(["explain", str(path)]) == 0
     assert capsys.readouterr().out == explain(record)
-    assert main(["explain", str(path), "--latex"]) == 0
-    latex = capsys.readouterr().out
-    assert "\\begin{itemize}\n\n" not in latex
-    assert latex.isascii()

@@ -59,9 +59,6 @@ def test_the_explanation_shows_the_script_that_is_printed(
     rendered = capsys.readouterr().out.split("\n", 3)[3]  # below the heading
     assert main(["explain", str(path)]) == 0
     assert printed_script(capsys.readouterr().out) == rendered
-    assert main(["explain", str(path), "--latex"]) == 0
-    latex = capsys.readouterr().out
-    assert latex.split("\\begin{verbatim}\n")[1].split("\n\\end{verbatim}")[0] + "\n" == rendered
     assert Script(name="", text=rendered).sha256 in {used.sha256 for used in located.scripts}
 
 
@@ -105,4 +102,3 @@ def test_only_a_script_that_ran_is_shown(question: str, context: Callable[[str],
     for item in result.evidence:
         if item.value is not None:
             assert f"{item.witness}, {item.method}" in explained
-    assert explain(result, form="latex").isascii()
