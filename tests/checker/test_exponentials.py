@@ -128,7 +128,7 @@ def test_a_false_dimension_with_units_of_dependent_exponentials() -> None:
 
 @pytest.mark.parametrize("order", [(5, 6), (6, 5)])
 def test_relations_name_independent_functions(order: tuple[int, int]) -> None:
-    """Of the arguments u, 2 u and 2 u the last is said to be the second, whose unit is that of u, squared, and not one of its own."""
+    """The last of the arguments u, 2 u and 2 u is related to the second, whose unit is the square of that of u."""
     text = program(
         "weight w []", "weight v []", "input x []", "multiply %0 %2", "exp %3", "scale 2 %3", "exp %5", "scale 2 %3", "exp %7",
         "scale -1 %8", "add %6 %9", "multiply %10 %1", "multiply %11 %4",
