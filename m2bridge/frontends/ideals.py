@@ -41,8 +41,8 @@ _RING_OPTION = re.compile(r"\b([A-Z]\w*)\s*=>")
 _IGNORED_RING_OPTIONS = ("MonomialOrder", "MonomialSize")
 """Options of a ring in Macaulay2 on which no invariant of an ideal depends."""
 _MINORS = re.compile(r"\bminors\s*\(\s*(?P<size>\d{1,3})\s*,\s*matrix\s*\{")
-_MOST_MINORS = 5000
-_LARGEST_MINOR = 5
+_MOST_READ_MINORS = 5000  # polynomials of minors(k, M) in an ideal that a user writes
+_LARGEST_MINOR = 5  # rows of one of these; they are expanded
 _LIST = re.compile(r"(?:ideal\s*\(|(?:ideal\s*)?\{)")
 
 
@@ -194,10 +194,10 @@ def _minors(rows: list[list[str]], size: int, source: str) -> Iterator[str]:
     if not rows or any(len(row) != columns for row in rows):
         _fail(source, "the rows of the matrix have different lengths")
     count = comb(len(rows), size) * comb(columns, size)
-    if not 1 <= size <= _LARGEST_MINOR or not 1 <= count <= _MOST_MINORS:
+    if not 1 <= size <= _LARGEST_MINOR or not 1 <= count <= _MOST_READ_MINORS:
         _fail(
             source,
-            f"{count} minors of size {size} are not read: at most {_MOST_MINORS}, of size 1 to {_LARGEST_MINOR}",
+            f"{count} minors of size {size} are not read: at most {_MOST_READ_MINORS}, of size 1 to {_LARGEST_MINOR}",
         )
     for chosen_rows in combinations(rows, size):
         for chosen in combinations(range(columns), size):
