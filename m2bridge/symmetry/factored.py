@@ -35,9 +35,10 @@ _STEPS = {
 class Tensor:
     """One step: operands (places of earlier tensors) with letters on their axes, and the letters of the result.
 
-    `operation` is weight, fixed (an input or a constant), einsum, add, scale, power, reciprocal, exp, softmax, or opaque. A
-    letter that an operand of `add` lacks is broadcast. For a weight, `entries` are the flat weights; `number` is the exponent of
-    a power or the factor of a scale; `along` are the letters that softmax sums over.
+    `operation` is weight, fixed (an input, a constant, or a weight that is used in overlapping boxes), einsum, add, scale, power,
+    reciprocal, exp, softmax, or opaque. A letter that an operand of `add` lacks is broadcast. For a weight, also a fixed one,
+    `entries` are the flat weights; `number` is the exponent of a power or the factor of a scale; `along` are the letters that
+    softmax sums over.
     For a weight, `axes` are for each factor its axis, and which factor of several it is, in words; `weight` is the name of the
     whole array, and `box` the box of its `factors`.
     """
@@ -263,7 +264,7 @@ class _Factoring:
         own = entries[tuple(slice(start, start + count) for start, count in box)].reshape(shape)
         others = [other for other in self.needed[place] if other != box]
         if any(_overlap(box, other) for other in others):
-            return Tensor("fixed", shape, result)
+            return Tensor("fixed", shape, result, entries=own)
         shown = f"{name}{self._ranges(place, box)}" if others else name
         return Tensor(
             "weight",

@@ -185,7 +185,7 @@ def _modulo(solutions: Sequence[Labels], known: Sequence[Labels]) -> list[Labels
     solved: dict[Node, dict[Node, Fraction]] = {}
     chosen = []
     for number, labels in enumerate([*known, *sorted(solutions, key=len)]):
-        rest = dict(labels)
+        rest = {node: c for node, c in labels.items() if c}
         for pivot, row in solved.items():
             if pivot in rest:
                 rest = _sum([rest, _scaled(row, -1 * rest[pivot])])  # type: ignore[arg-type]

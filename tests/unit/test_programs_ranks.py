@@ -237,7 +237,7 @@ def test_an_entry_of_the_input_is_one_monomial() -> None:
 
 
 def test_a_rank_stopped_by_a_limit_is_a_lower_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(row_space, "_MOST_ROWS", 8)
+    monkeypatch.setattr(row_space, "_ROWS_OF_A_BLOCK", 8)
     program = parse_spec("mlp(widths=[6,6,4],r=2)").program
     complete = generic_rank(program)
     looks = []
@@ -258,7 +258,7 @@ def test_a_rank_stopped_by_a_limit_is_a_lower_bound(monkeypatch: pytest.MonkeyPa
 
 
 def test_the_rank_reports_its_progress(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(row_space, "_MOST_ROWS", 8)
+    monkeypatch.setattr(row_space, "_ROWS_OF_A_BLOCK", 8)
     program = parse_spec("mlp(widths=[6,6,4],r=2)").program
     steps: list[str] = []
     generic_rank(program, upper=54, whole=True, report=steps.append)
