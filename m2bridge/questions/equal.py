@@ -60,10 +60,7 @@ def comparison(model: Model, a: Weights, b: Weights, seed: int) -> Comparison:
     if all((a[name] == b[name]).all() for name in model.parameters):
         return Comparison(True, sure, "exact", "the weights are equal")
     if not model.polynomial:
-        x = np.random.default_rng([seed, 73]).normal(size=(_COMPARED_INPUTS, *size))
-        floats = ({name: w.astype(np.float64) for name, w in weights.items()} for weights in (a, b))
-        first, second = (np.asarray(model.forward(weights, x)) for weights in floats)
-        gap = float(np.abs(first - second).max() / max(1.0, float(np.abs(first).max())))
+        gap = relative_distance(model, a, b, seed)
         method = f"outputs at {_COMPARED_INPUTS} random inputs, relative difference {gap:.1e}"
         return Comparison(gap < _FAR, Certainty.PROBABLE, "float64", method)
     if model.input_shape is not None and (example := _differing_input(model, a, b, seed)) is not None:
@@ -79,6 +76,25 @@ def comparison(model: Model, a: Weights, b: Weights, seed: int) -> Comparison:
     first, second = (model.forward(weights, inputs).values for weights in over_p)
     same = bool((first == second).all())
     return Comparison(same, Certainty.PROBABLE if same else sure, "modular", method)
+
+
+def comparison_up_to(model: Model, a: Weights, b: Weights, seed: int, tolerance: float) -> Comparison:
+    """Compare the functions of two weights in float64: they are the same if outputs differ by at most a relative tolerance."""
+    gap = relative_distance(model, a, b, seed)
+    method = f"outputs at {_COMPARED_INPUTS} random inputs, relative difference {gap:.1e}, tolerance {tolerance:.1e}"
+    return Comparison(gap <= tolerance, Certainty.NUMERIC, "float64", method)
+
+
+def relative_distance(model: Model, a: Weights, b: Weights, seed: int) -> float:
+    """Return the largest difference of outputs at random inputs, relative to the largest output (or to one)."""
+    size = () if model.input_shape is None else (_COMPARED_INPUTS, *model.input_shape)
+    x = np.random.default_rng([seed, 73]).normal(size=size)
+    floats = [{name: w.astype(np.float64) for name, w in weights.items()} for weights in (a, b)]
+    if model.input_shape is None:
+        first, second = (np.asarray(model.coordinates(weights)) for weights in floats)
+    else:
+        first, second = (np.asarray(model.forward(weights, x)) for weights in floats)
+    return float(np.abs(first - second).max() / max(1.0, float(np.abs(first).max())))
 
 
 def _same_polynomials(model: Model, a: Weights, b: Weights) -> bool | None:

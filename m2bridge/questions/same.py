@@ -10,13 +10,15 @@ from m2bridge.certainty import Certainty
 from m2bridge.errors import InputError
 from m2bridge.evidence import Evidence, Value
 from m2bridge.families import Model
-from m2bridge.questions.equal import comparison, same_certificate
+from m2bridge.questions.equal import comparison, comparison_up_to, relative_distance, same_certificate
 from m2bridge.questions.kernel import Context, Option, question
 from m2bridge.questions.normal_form import Move, normal_form
 from m2bridge.questions.point import AtOption, RationalizeOption, one_of, resolve, weights_or_path
 from m2bridge.results import Result, register_result
 from m2bridge.views import View, shorten
 
+_ROUNDING = 1e-9
+"""Relative differences of outputs below this one are those of rounding."""
 OtherOption = Annotated[
     Any, Option("Second weights, in the format of --at.", flag="--and", read=weights_or_path)
 ]
@@ -32,6 +34,8 @@ class Same(Result):
     first, second: the weights, exact.
     verdict: same, different, or undecided.
     example: for different functions an input and both outputs, exact, where one was found.
+    distance: the largest relative difference of outputs at random inputs in float64; None if the functions are equal and no
+        tolerance was given.
     carried: whether symmetries carry one to the other: True when both have one normal form; False when the normal forms differ
         and every known group was used up, so that no known symmetry does; None when this was not decided.
     first_moves, second_moves: the elements that bring each to the normal form; empty unless `carried`.
@@ -39,13 +43,14 @@ class Same(Result):
     """
 
     ANALYSIS: ClassVar[str] = "same"
-    VERSION: ClassVar[int] = 1
+    VERSION: ClassVar[int] = 2
     HEADLINE: ClassVar[tuple[str, ...]] = ("same_function",)
 
     first: Mapping[str, Any]
     second: Mapping[str, Any]
     verdict: Literal["same", "different", "undecided"]
     example: Mapping[str, Any] | None
+    distance: float | None
     carried: bool | None
     first_moves: tuple[Move, ...]
     second_moves: tuple[Move, ...]
@@ -62,6 +67,8 @@ class Same(Result):
                 f"{key} {shorten(str(value).replace(chr(39), ''), 80)}" for key, value in self.example.items()
             ]
             facts.append(("different at", ", ".join(shown)))
+        if self.distance is not None:
+            facts.append(("distance", f"relative difference of outputs {self.distance:.1e} in float64"))
         for which, moves in (("first", self.first_moves), ("second", self.second_moves)):
             facts += [(f"{which}, {m.group}", shorten(str(m.element).replace("'", ""), 100)) for m in moves]
         notes = {
@@ -69,6 +76,8 @@ class Same(Result):
             False: ("No declared symmetry of the model relates them.",),
             None: (),
         }[self.carried if self.verdict == "same" else None]
+        if self.verdict == "different" and self.distance is not None and self.distance < _ROUNDING:
+            notes = (f"The difference is that of rounding; --tolerance {_ROUNDING} compares up to rounding.",)
         to_prove = "a comparison of all coefficients (there are too many, or the network is not polynomial)"
         answer = words.get(self.verdict, self.verdict)
         return View(answer=answer, facts=tuple(facts), notes=notes, to_prove=to_prove)
@@ -88,6 +97,10 @@ def same(
     other: OtherOption = None,
     *,
     rationalize: RationalizeOption = None,
+    tolerance: Annotated[
+        float | None,
+        Option("Relative difference of outputs up to which two functions count as the same.", read=float),
+    ] = None,
 ) -> Same:
     """Decide whether two sets of weights define the same function, by comparing all coefficients over QQ if possible.
 
@@ -106,10 +119,17 @@ def same(
     """
     if at is None or other is None:
         raise InputError("same requires two sets of weights: --at and --and")
+    if tolerance is not None and not 0 <= tolerance < 1:
+        raise InputError(f"the tolerance is a number from 0 to 1, not {tolerance}", argument="tolerance")
     first, second = (resolve(model, one_of(given, None, rationalize), context.seed) for given in (at, other))
-    found = comparison(model, first.weights, second.weights, context.seed)
+    weights = (first.weights, second.weights)
+    if tolerance is None:
+        found = comparison(model, *weights, context.seed)
+    else:
+        found = comparison_up_to(model, *weights, context.seed, tolerance)
+    distance = None if found.same and tolerance is None else relative_distance(model, *weights, context.seed)
     forms, carried = [], None
-    if found.same and model.knowledge.symmetries:
+    if found.same and tolerance is None and model.knowledge.symmetries:
         forms = [normal_form(model, point.weights, context.seed) for point in (first, second)]
         equal = all((forms[0].weights[name] == forms[1].weights[name]).all() for name in model.parameters)
         carried = True if equal else None if forms[0].left or forms[1].left else False
@@ -130,12 +150,13 @@ def same(
     return context.build_result(
         Same,
         model=model.spec,
-        options={"rationalize": rationalize},
-        certainty=Certainty.PROVED if proved and found.same is not None else Certainty.PROBABLE,
+        options={"rationalize": rationalize, "tolerance": tolerance},
+        certainty=Certainty.PROVED if proved and found.same is not None else found.certainty,
         first=first.document(None),
         second=second.document(None),
         verdict="undecided" if found.same is None else "same" if found.same else "different",
         example=found.example,
+        distance=distance,
         carried=carried,
         first_moves=forms[0].moves if carried else (),
         second_moves=forms[1].moves if carried else (),

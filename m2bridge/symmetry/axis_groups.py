@@ -9,6 +9,7 @@ the proof. The number of unknowns does not depend on the widths.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -110,13 +111,12 @@ class AxisGroup:
         """List the vector fields of a basis of the Lie algebra, copy by copy."""
         for copy in range(self.copies):
             for matrix in self._matrices():
-                terms = [
-                    (int(i), c * action.label, (int(j),))
-                    for row, column, c in matrix
-                    for action in self.actions
-                    for i, j in zip(*action.pair(copy, row, column), strict=True)
-                ]
-                yield VectorField(tuple(sorted(terms)))
+                terms: Counter[tuple[int, int]] = Counter()
+                for row, column, c in matrix:
+                    for action in self.actions:
+                        for i, j in zip(*action.pair(copy, row, column), strict=True):
+                            terms[int(i), int(j)] += c * action.label
+                yield VectorField(tuple((i, c, (j,)) for (i, j), c in sorted(terms.items()) if c))
 
     def is_free_on(self, action: Action, point: Integers, p: int) -> bool:
         """Return whether the whole Lie algebra moves this one weight with full rank at a point modulo p."""

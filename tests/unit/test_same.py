@@ -126,3 +126,22 @@ def test_the_record_of_weights_that_a_symmetry_carries_over_is_read_again(tmp_pa
     found = same("lightning(d=2,dp=1)", at=weights, other=weights)
     assert found.agreement is True
     assert load(save(found, tmp_path)) == found
+
+
+def test_checkpoints_that_differ_by_rounding_are_the_same_up_to_a_tolerance() -> None:
+    """A hidden unit is scaled by 0.7 in float64 and undone: other fractions, and outputs that agree to 15 digits."""
+    rng = np.random.default_rng(3)
+    first = {"W1": rng.normal(size=(3, 2)), "W2": rng.normal(size=(2, 3))}
+    factors = np.array([3.0, 0.7, 1.0])
+    second = {"W1": first["W1"] * factors[:, None], "W2": first["W2"] / factors**2}
+    exact = same("mlp(widths=[2,3,2],r=2)", first, second)
+    assert (exact.verdict, exact.certainty.value) == ("different", "computed")
+    assert exact.distance is not None
+    assert 0 < exact.distance < 1e-12
+    assert "--tolerance" in " ".join(exact.view().notes)
+    near = same("mlp(widths=[2,3,2],r=2)", first, second, tolerance=1e-9)
+    assert (near.verdict, near.certainty.value) == ("same", "numeric")
+    far = same("mlp(widths=[2,3,2],r=2)", first, {**second, "W2": second["W2"] * 1.01}, tolerance=1e-9)
+    assert far.verdict == "different"
+    with pytest.raises(InputError):
+        same("mlp(widths=[2,3,2],r=2)", first, second, tolerance=-1.0)

@@ -13,8 +13,9 @@ from m2bridge.linear.modular import rank_mod
 from m2bridge.linear.primes import LARGE_PRIME
 from m2bridge.programs.points import integers
 from m2bridge.programs.program import Program
-from m2bridge.symmetry.fields import jacobian_at, product_mod
+from m2bridge.symmetry.fields import each_in_span, jacobian_at, product_mod
 from m2bridge.symmetry.finite import permutations
+from m2bridge.symmetry.search import Search
 from m2bridge.symmetry.structure import Structure, structural_rank, structure
 from tests.networks import NETWORKS
 
@@ -148,3 +149,15 @@ def test_symmetries_of_a_wide_network_are_few_groups() -> None:
     assert [(group.name, group.dim) for group in found.groups] == [("GL(1)^40", 40)]
     assert found.explains_fiber
     assert len([key for key, _ in found.view().facts if key in ("group", "field", "new field")]) == 1
+
+
+MISSED = {"mixed degrees", "learnable activation", "gaussian moments", "rope"}
+"""Networks with affine symmetries that depend on the number of an index: one power, mask or rotation for each."""
+
+
+@pytest.mark.parametrize("item", NETWORKS, ids=lambda item: item[0])
+def test_structure_misses_no_affine_symmetry_of_the_search(item) -> None:
+    program = from_callable(item[1], item[2], inputs=item[3] or None).program
+    searched = list(Search(program, p=P, all_affine=True).run(1).fields)
+    inside = each_in_span(searched, list(structure(program).fields()), P)
+    assert all(inside) == (item[0] not in MISSED)
