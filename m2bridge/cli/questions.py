@@ -139,6 +139,8 @@ def _write_supplement(result: Result, file: Path, limits: Limits) -> None:
 
 def script_text(result: Result) -> str:
     """Return the Macaulay2 script that computed the values of the answer, after a heading that describes it."""
+    from m2bridge.report.readable_script import readable
+
     final = result.final_script
     if final is None or final.text is None:
         raise InputError(f"{result.ANALYSIS} used no Macaulay2 script for this answer")
@@ -149,8 +151,9 @@ def script_text(result: Result) -> str:
         f"m2bridge {result.ANALYSIS} {shorten(result.model, 60)}, seed {result.seed}",
         f"Script {number} of {count}; --save DIRECTORY writes all. Run it with M2 --script FILE.",
         f"It emitted {shorten(emitted, 90)}",
+        "A line @m2b NAME VALUE of the output is a result; emit, announce and emitEnd print such lines.",
     ]
-    return "".join(f"-- {visible(line)}\n" for line in heading) + final.text
+    return "".join(f"-- {visible(line)}\n" for line in heading) + readable(final.text)
 
 
 def _answer(

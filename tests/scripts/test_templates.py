@@ -10,8 +10,10 @@ import pytest
 
 from m2bridge import protocol, scripts
 from m2bridge.cli import main
-from m2bridge.engine import Engine, find_engine
+from m2bridge.engine import Engine, EngineInfo, ProcessEngine, find_engine
+from m2bridge.report.readable_script import WIDTH, readable
 from m2bridge.scripts import Script, render
+from tests.marking import slow_except
 from tests.running import PATIENCE
 
 FILES = sorted(scripts.template_directory().glob("*.m2.j2"))
@@ -158,3 +160,37 @@ def test_jinja_syntax_is_only_in_comments_of_macaulay2(path: Path) -> None:
             for line in source.splitlines()
             if line.startswith("--%")
         )
+
+
+@pytest.mark.parametrize(
+    "name", slow_except({"boundary", "closure_unmixed", "ideal", "dimension"}, scripts.template_names())
+)
+def test_a_printed_script_computes_the_same(name: str, engine_info: EngineInfo) -> None:
+    """The layout for readers changes no result, on every Macaulay2."""
+    rendered = render(name, {})
+    printed = readable(rendered.text)
+    with ProcessEngine(engine_info) as fresh:
+        one, other = (
+            fresh.run(Script(name=name, text=text, preload=False)) for text in (rendered.text, printed)
+        )
+    assert tagged(one.stdout) == tagged(other.stdout)
+    assert tagged(one.stdout)[-1].startswith("@m2b-end")
+    code = [line for line in printed.split("\n") if len(line) > WIDTH]
+    assert len(code) <= (1 if name == "critical_points" else 0), code
+    assert "rendered" not in printed
+
+
+def test_long_lines_are_broken_inside_brackets_only() -> None:
+    values = ", ".join(str(number) for number in range(10**6, 10**6 + 40))
+    text = f'words = {{"a, b -- c", {values}}};   -- numbers\nshort = 1; -- stays\n'
+    lines = readable(text).split("\n")
+    assert lines[0] == "-- numbers"
+    assert lines[1].startswith('words = {"a, b -- c", 1000000,')
+    assert max(map(len, lines)) <= WIDTH
+    assert "".join(lines[1:-2]).replace(" ", "") == text.split("   --", maxsplit=1)[0].replace(" ", "")
+    assert lines[-2] == "short = 1; -- stays"
+
+
+def test_a_switch_that_is_used_otherwise_stays() -> None:
+    text = "rendered = true;\nif not rendered then f();\nif rendered then (\n    g());\n"
+    assert readable(text) == text
