@@ -2,7 +2,7 @@
 
 It raises an exception in that code, as Ctrl-C does, some time after the limit. Computations look at their clock and Macaulay2
 has limits of its own; the alarm is for what does neither: a loop over orbits, a library function, a question of another package.
-It needs the main thread and a SIGALRM that nobody else uses; elsewhere there is none.
+It needs the main thread and exclusive use of SIGALRM; otherwise there is no alarm.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 GRACE_SHARE, LEAST_GRACE, MOST_GRACE = 0.05, 1.0, 10.0
-"""The alarm is due this share of the limit after it, and again after as long, between so many seconds: a computation that looks
-at the clock stops first, and a partial answer can be written."""
+"""The alarm is due this share of the limit after the limit, and again after the same time, but between these numbers of seconds.
+A computation that checks the clock stops before, so that a partial answer can be written."""
 
 
 def _grace(seconds: float | None) -> float:
@@ -30,7 +30,7 @@ class _Handler:
         self.raised: BaseException | None = None
 
     def set(self, seconds: float) -> float:
-        """Call after so many seconds, and again every `grace` seconds; return how many were left before."""
+        """Call after this many seconds, and again every `grace` seconds; return how many were left before."""
         return signal.setitimer(signal.ITIMER_REAL, seconds, self.grace if seconds else 0.0)[0]
 
     def __call__(self, *_: object) -> None:

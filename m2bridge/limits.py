@@ -97,7 +97,7 @@ class LimitReached(BaseException):
 
 
 OVERTIME_SHARE, MOST_OVERTIME = 0.05, 1.0
-"""Scripts that begin when the time is over have this share of the limit together, and at most so many seconds."""
+"""Scripts that begin when the time is over have this share of the limit together, and at most this many seconds."""
 
 
 @dataclass(slots=True)

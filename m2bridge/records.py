@@ -57,8 +57,7 @@ def digest_of(document: Mapping[str, Any]) -> str:
 def change_of(document: Mapping[str, Any]) -> str | None:
     """Return a warning if the digest of a document does not match its content, None otherwise.
 
-    The digest detects accidental changes only: whoever alters a record can also replace the digest. Only certificates prove an
-    answer.
+    The digest detects only accidental changes: anybody can also replace the digest. Only certificates prove an answer.
     """
     if not isinstance(document, Mapping) or document.get("digest", "") in ("", digest_of(document)):
         return None

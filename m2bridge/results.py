@@ -177,7 +177,7 @@ class Result:
         return "undecided" if silent or not self.view().decided else self.certainty.value
 
     def view(self) -> View:
-        """What a person reads of it; subclasses say it in their own words."""
+        """Return the text for the user; subclasses override it."""
         settled = settle(self.evidence)
         facts = [(name, str(item.value)) for name, item in settled.items() if item.value is not None]
         return View(

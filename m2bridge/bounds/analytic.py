@@ -1,6 +1,6 @@
 """Upper bounds of analytic programs, through pieces of a polynomial one that share no weights.
 
-Put a new input in the place of every analytic instruction, and let its argument be an output: the values of the old program are
+Put a new input in place of every analytic instruction, and let its argument be an output: the values of the old program are
 computed from those of the new one, so that the old image is no larger than the new one. The same may be done at any instruction.
 Done where no weight is on both sides, it leaves pieces whose dimensions add up to a bound.
 """
@@ -26,7 +26,7 @@ MOST_WEIGHTS_OF_A_PIECE = 700
 
 
 def relaxed(program: Program, indices: Collection[int]) -> Program:
-    """Put new inputs in the place of instructions, and add the old values (for analytic steps the arguments) to the outputs.
+    """Put new inputs in place of instructions, and add the old values (for analytic steps the arguments) to the outputs.
 
     >>> from m2bridge.programs import parse_program
     >>> text = "m2bridge program 1\\n%0 = weight w [2]\\n%1 = input x [2]\\n%2 = multiply %0 %1\\n%3 = exp %2\\noutput y %3\\n"
@@ -131,7 +131,7 @@ def relaxed_bound(
     for number, part in enumerate(different):
         bounds[part] = _piece_bound(part, p=p, seed=seed, work=work.share(1 / (len(different) - number)))
     count = f"{len(parts)} pieces that share no weights, " if len(parts) > 1 else ""
-    method = f"{count}new inputs in the place of analytic steps: weights minus verified vector fields"
+    method = f"{count}new inputs in place of analytic steps: weights minus verified vector fields"
     return UpperBound(value=sum(bounds[part] for part in parts), method=method, argument=None)
 
 

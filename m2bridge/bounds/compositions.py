@@ -18,7 +18,7 @@ from m2bridge.programs.program import Instruction, Program, arranged, indices_ne
 class Side:
     """One side of a composition: a program, possibly without weights.
 
-    `flat` are its flat weights within the whole program, `indices` its instructions there; the input in the place of the other
+    `flat` are its flat weights within the whole program, `indices` its instructions there; the input in place of the other
     side has None.
     """
 
@@ -59,7 +59,7 @@ def compositions(program: Program) -> list[Composition]:
 
 
 def side_of(program: Program, outputs: Sequence[int], cut: int | None) -> Side:
-    """Restrict a program to what these outputs use, with an input in the place of the instruction `cut`."""
+    """Restrict a program to what these outputs use, with an input in place of the instruction `cut`."""
     items = {k: program.instructions[k] for k in sorted(indices_needed(program.instructions, outputs, cut))}
     if cut is not None and cut in items:
         name = "cut"

@@ -48,7 +48,7 @@ class LowerBounds:
 
 
 def lower_bounds(context: RankContext, model: Model, *, p: int, upper: int) -> LowerBounds:
-    """Return the rank of the network's Jacobian at a random point modulo p, with units in the place of exponentials.
+    """Return the rank of the network's Jacobian at a random point modulo p, with units in place of exponentials.
 
     Where the user's limit comes after the first rank, that is the answer. Where it comes before, the rank of the rows so far is
     added to the evidence as a lower bound, and the limit is raised.

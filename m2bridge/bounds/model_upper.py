@@ -44,9 +44,9 @@ from m2bridge.symmetry.structure import structural_rank, structure
 
 MOST_SYMMETRY_ENTRIES = 10_000_000  # entries of the matrix of all generators at a point
 MOST_FIELD_TERMS = 200_000
-"""A certificate lists vector fields with at most so many terms."""
+"""A certificate lists vector fields with at most this many terms."""
 _MOST_EXPANDED, _MOST_MONOMIALS = 100, 20_000
-"""So many coordinates are expanded, with at most so many monomials: a second or so."""
+"""This many coordinates are expanded, with at most this many monomials: a second or so."""
 
 
 def proved_bound(witness: str, method: str, value: int, **detail: Any) -> Evidence:

@@ -27,7 +27,7 @@ from m2bridge.programs.work import WorkBudget, of_cut
 from m2bridge.symmetry.fields import VectorField, jacobian_at, product_mod
 
 Fields = Mapping[VectorField, frozenset[int]]
-"""Verified fields, each with the instructions that were looked at to verify it; none if that was the whole program."""
+"""Verified fields, each with the instructions that were used to verify it; none if that was the whole program."""
 Attempt = tuple[int, Callable[[], UpperBound | None]]
 """The least value that an argument can give, and the function that computes its bound."""
 

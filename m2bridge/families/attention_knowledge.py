@@ -294,7 +294,7 @@ def _head_mixing(network: AttentionNetwork, i: int, heads: int) -> Symmetry:
 
 
 def _score_scaling(network: AttentionNetwork, i: int, heads: int, citation: str) -> Symmetry:
-    """Scalings of the scores against V, one in each head."""
+    """Return the scalings of the scores against V, one in each head."""
     A, K, V, scaled = (network.weight_name(letter, i) for letter in ("A", "K", "V", network.letters[0]))
     power = 2 * network.power if network.tied else network.power
     name = f"(s {K if network.tied else A}, {V} / s{f'^{power}' if power > 1 else ''})"
@@ -317,7 +317,7 @@ def _scaling_citation(network: AttentionNetwork) -> str:
 
 
 def _between(network: AttentionNetwork, i: int) -> Symmetry:
-    """X -> C X after layer i, undone in layer i + 1 (Equation 9)."""
+    """Return the symmetry X -> C X after layer i, inverted in layer i + 1 (Equation 9)."""
 
     def behind_heads(layer: int, *labels: Label) -> tuple[Label, ...]:
         return (0, *labels) if network.head_count(layer) > 1 else labels

@@ -2,7 +2,7 @@
 
 The action is linear on the Segre coordinates (g moves all linear forms, h mixes the columns of A, k the rows of V), so it
 maps the variety to itself, and whether a point is singular depends on its orbit alone. Pairs (A, V^T) are representations of
-the quiver * -> * <- *, so orbits are told apart by the ranks of A, of V and of [A | V^T], and one orbit lies in the closure
+the quiver * -> * <- *, so orbits are distinguished by the ranks of A, of V and of [A | V^T], and one orbit lies in the closure
 of another exactly when these three ranks are not larger (Abeasis and Del Fra 1985 for type A with any orientation).
 All pairs with A = 0 or V = 0 map to the zero function: they are one orbit here.
 """

@@ -16,7 +16,7 @@ from m2bridge.programs.run import Lettered
 if TYPE_CHECKING:
     from m2bridge.families.base import Model, Weights
 
-_BLOCK_BYTES = 1 << 22  # a block of the Jacobian that stays near the processor
+_BLOCK_BYTES = 1 << 22  # bytes of a block of the Jacobian; it fits into the cache
 
 
 def _coordinate_table(model: Model, weights: Weights, *, derivative: bool) -> tuple[GivenArrays, Array]:
@@ -35,7 +35,7 @@ def coordinates(model: Model, weights: Weights) -> Any:
 
 
 def random_image_points(model: Model, rng: np.random.Generator, count: int, p: int) -> np.ndarray:
-    """Functions of random weights over F_p, one a row."""
+    """Return the functions of random weights over F_p, one per row."""
     weights = {name: Mod(value, p) for name, value in model.draw_weights(rng, p, count).items()}
     return np.asarray(model.coordinates(weights).values)
 

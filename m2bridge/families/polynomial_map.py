@@ -1,4 +1,4 @@
-"""A user's own polynomial or rational map: from SymPy (:func:`from_sympy`), from text (:func:`from_text`), from one line
+"""A user-defined polynomial or rational map: from SymPy (:func:`from_sympy`), from text (:func:`from_text`), from one line
 ``map:s,t->s^2;s*t`` or from a file (:func:`read_map`)."""
 
 from __future__ import annotations

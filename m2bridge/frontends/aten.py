@@ -2,7 +2,7 @@
 
 The arrays are recorded ones and constant NumPy arrays; this module needs no PyTorch. Operations in :data:`MOVING` and
 :data:`PLACING` only move entries: PyTorch itself moves the numbers of their positions. What is in :data:`REFUSED` is neither
-polynomial nor built from exp and division; the text says what to do instead.
+polynomial nor built from exp and division; the message names an alternative.
 """
 
 from __future__ import annotations

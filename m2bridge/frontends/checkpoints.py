@@ -60,7 +60,7 @@ class Checkpoint:
 def read(file: CheckpointFile | Path, parameters: Mapping[str, Shape]) -> Checkpoint:
     """Read the weights in a file, as nested lists of Fractions or, from JSON, without conversion.
 
-    Dots in names become underscores; what is no weight of the model, such as buffers and frozen parameters, is left out.
+    Dots in names become underscores; other entries, such as buffers and frozen parameters, are ignored.
     """
     given = file if isinstance(file, CheckpointFile) else CheckpointFile(file)
     path = given.path

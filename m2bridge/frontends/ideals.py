@@ -151,7 +151,7 @@ def _names(text: str, source: str, line: int) -> list[str]:
 
 
 def _bodies(text: str, source: str) -> Iterator[tuple[int, str]]:
-    """The polynomials with their places: inside ``ideal(...)``, ``ideal {...}`` or ``{...}``, else one a line."""
+    """Return the polynomials with their positions, inside ``ideal(...)``, ``ideal {...}`` or ``{...}``, or one per line."""
     if match := _SINGULAR_IDEAL.search(text):
         yield from split_at_commas(match[1], match.start(1))
     elif match := _MINORS.search(text):

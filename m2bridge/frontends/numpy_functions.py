@@ -50,7 +50,7 @@ from m2bridge.programs.arithmetics import object_array
 
 Rule = Callable[..., Any]
 MOST_UNROLLED_ENTRIES = 4096
-"""So many entries are recorded one by one, for functions of NumPy without a rule."""
+"""This many entries are recorded one by one, for functions of NumPy without a rule."""
 
 
 def call_function(recorder: Recorder, function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:

@@ -60,7 +60,7 @@ def parse_polynomial(
 ) -> dict[Exponents, Coefficient]:
     """Parse a sparse polynomial; exponents are in the order of `variables`, the names that it may use.
 
-    A ParseError has the fields `source`, `line` and `column`: where the text begins, as it is told, and how far it was read.
+    A ParseError has the fields `source`, `line` and `column`: the source of the text, and the position of the error.
     """
     parser = PolynomialParser(text, variables, (source, line, column), limits or ParseLimits())
     result = parser.expression()

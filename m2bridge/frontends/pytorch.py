@@ -96,7 +96,7 @@ def _quiet_float64(torch: Any) -> Iterator[None]:
 
 
 def pytorch() -> Any:
-    """Import torch, or raise an error that says how to install it."""
+    """Import torch, or raise an error with the command that installs it."""
     try:
         import torch
     except ImportError:
@@ -113,7 +113,7 @@ def _shapes(given: Any) -> list[Shape]:
 
 
 def _check(torch: Any, module: Any) -> None:
-    """Refuse what has no values to compute with."""
+    """Raise InputError for an object that is not a module with real parameters on the CPU."""
     if not isinstance(module, torch.nn.Module):
         what = f"the class {module.__name__}; make one: {module.__name__}(...)" if isinstance(module, type) else (
             f"the {type(module).__name__} {str(module)[:40]!r}"

@@ -30,7 +30,7 @@ _ROWS_OF_A_BLOCK = 512  # rows that are eliminated at once
 _FEW_ROWS = 16
 """Blocks of at most this many rows are eliminated row by row."""
 _FEW_COLUMNS = 64
-"""The pivots of a few rows are sought in so many columns first."""
+"""The pivots of a few rows are sought in this many columns first."""
 
 Indices = NDArray[np.int64]
 
@@ -65,7 +65,7 @@ class RowSpace:
 
     @property
     def block_rows(self) -> int:
-        """So many rows at once are eliminated fastest: a sum of as many products needs no reduction."""
+        """This many rows at once are eliminated fastest: a sum of as many products needs no reduction."""
         return min(self.field.terms, _ROWS_OF_A_BLOCK)
 
     @property

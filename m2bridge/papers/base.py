@@ -112,7 +112,7 @@ class CheckContext:
     """The evidence of these answers."""
 
     def once(self, question: Callable[..., _R], model: Model, **options: Any) -> _R:
-        """The question's answer for a model with this context's engine, seed and limits, computed once a run.
+        """The question's answer for a model with this context's engine, seed and limits, computed once per run.
 
         Raises
         ------

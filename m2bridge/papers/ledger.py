@@ -60,7 +60,7 @@ def verify(
     Parameters
     ----------
     progress
-        Told what is being checked; `finished` is called with each entry as it is known.
+        Called with the claim and size before each check; `finished` is called with each entry.
     """
     start = time.perf_counter()
     recorded = baseline()

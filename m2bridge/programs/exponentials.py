@@ -1,7 +1,7 @@
 """Exponentials modulo a prime: units in their place, and the independence under which ranks with them are lower bounds.
 
 Modulo p there is no exponential function. A program with exponentials is therefore evaluated with a *unit*, a random number that
-is not zero, in the place of each exponential, and is differentiated by d(e^u) = e^u du. By Ax's theorem the rank of the Jacobian
+is not zero, in place of each exponential, and is differentiated by d(e^u) = e^u du. By Ax's theorem the rank of the Jacobian
 at such a point is a lower bound of the generic rank over the real numbers, provided that
 
 * the arguments that depend on weights alone are linearly independent over QQ, together with 1 and the weights, and
@@ -94,7 +94,7 @@ def columns_of(program: Program) -> Columns:
 
 
 class Units:
-    """Units in the place of exponentials, drawn from a seed: a certificate names the seed.
+    """Units in place of exponentials, drawn from a seed: a certificate names the seed.
 
     With N the common denominator of all relations, the exponential of an independent function is t^N for a drawn number t, and
     that of a dependent one the product of the t^(N c). `groups` is the number of weight points that are evaluated together.
@@ -302,7 +302,7 @@ class _Test:
     def _completed(
         self, new: Mapping[int, Relation | None], ours: Integers, others: Integers
     ) -> dict[int, Relation] | str:
-        """Return relations with what is left over, a number or a multiple of one weight; a sentence where there is none."""
+        """Return relations completed by their remainder, a number or a multiple of one weight; a sentence if this fails."""
         start, completed = self.columns.sample_start, dict[int, Relation]()
         for column, relation in new.items():
             if relation is None:

@@ -19,7 +19,7 @@ from m2bridge.programs.program import Program
 from m2bridge.programs.run import Lettered, evaluate
 
 MOST_CHARACTERS = 10_000_000
-"""With more numbers than this in the characters of one instruction, no grading is looked for."""
+"""With more numbers than this in the characters of one instruction, gradings are not searched."""
 
 
 @dataclass(frozen=True, slots=True)

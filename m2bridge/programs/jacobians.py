@@ -190,7 +190,7 @@ def jacobian_block(
 ) -> Array:
     """Return the Jacobian by chosen flat weights, one row for each sample and output entry.
 
-    With `entries`, only these flat output entries of each sample are looked at. With `layer`, only the first `outputs` rows of V
+    With `entries`, only these flat output entries of each sample are used. With `layer`, only the first `outputs` rows of V
     are, and their entries in V are the first columns.
     """
     values = evaluate(program, arithmetic, given)

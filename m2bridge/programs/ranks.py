@@ -38,9 +38,9 @@ _DRAWS = 20  # points that are tried where a denominator is zero
 _STEP = 1_000_003
 """From the seed of a point to the next one, where a denominator was zero."""
 _FEW_OUTPUTS = 16
-"""So many output entries of each input are looked at first, chosen at random: an input with many outputs may say little."""
+"""This many output entries of each input are used first, chosen at random: outputs of one input may be dependent."""
 _MANY_OUTPUTS = 256
-"""So many output entries of a fresh sample are looked at to see whether the rank is stable."""
+"""This many output entries of a fresh sample are used to test whether the rank is stable."""
 _FRESH_SAMPLES = 2  # inputs that a stable rank must not grow with
 _LEAST_SHARE_FOR_ESTIMATE = 0.1  # of the work, before the time left is estimated
 
@@ -57,11 +57,11 @@ class GenericRank:
     columns: flat weights of the minor (without those of the last layer, if that was eliminated).
     rows: (sample, flat output) pairs; with `layer`, (row of V, token), tokens counted through the samples.
     layer, token_pivots: the last layer that was eliminated, and independent columns of Z.
-    samples, outputs: how many inputs, and output entries of each (or rows of V), were looked at.
+    samples, outputs: the number of inputs, and of output entries of each (or rows of V), that were used.
     settled: whether the rank met the upper bound or did not grow with more samples.
     stopped: the limit that ended the elimination; the rank is that of the rows before.
-    exponentials: why units may stand in the place of exponentials; None for a rational program.
-    heuristic: why the rank is no bound: the arguments of exponentials were not seen to be independent. None if it is one.
+    exponentials: the test that allows units in place of exponentials; None for a rational program.
+    heuristic: why the rank is not a proved bound (dependent arguments of exponentials); None if it is one.
     """
 
     rank: int

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 _IDLE_STEPS = 12
-"""A start that gains nothing for so many steps is left where it is."""
+"""A start that gains nothing for this many steps is stopped."""
 
 Batched = Callable[[np.ndarray], np.ndarray]
 
@@ -19,7 +19,7 @@ def descended(
 
     Parameters
     ----------
-    residuals, jacobian: of an array with one row a start; the axes of the Jacobian are (start, unknown, value).
+    residuals, jacobian: of an array with one row per start; the axes of the Jacobian are (start, unknown, value).
     floor: a sum of squares that counts as zero.
     all_of_them: go on until every start has arrived or is stuck; otherwise the first that arrives ends the search.
     """

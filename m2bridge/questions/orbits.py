@@ -12,7 +12,7 @@ from m2bridge.questions import over_q
 
 
 def orbit_of(A: np.ndarray, V: np.ndarray) -> Orbit:
-    """Return the orbit of a pair of integer or rational matrices, by exact ranks; these are kept when the function is zero."""
+    """Return the orbit of a pair of integer or rational matrices, by exact ranks; also for the zero function."""
     r, s = over_q.rank(A), over_q.rank(V)
     return Orbit(r, s, r + s - over_q.rank(np.hstack([A, V.T])) if r * s else 0)
 

@@ -75,7 +75,7 @@ def echelon(matrix: Any) -> tuple[list[int], np.ndarray]:
 
 
 def solve(matrix: Any, right: Any) -> np.ndarray | None:
-    """X with matrix @ X = right for a matrix of full column rank; None when there is none."""
+    """Solve matrix @ X = right for a matrix of full column rank; None if there is no solution."""
     columns = np.shape(matrix)[1]
     pivots, reduced = echelon(np.concatenate([np.asarray(matrix, object), np.asarray(right, object)], axis=1))
     return reduced[:columns, columns:] if pivots == list(range(columns)) else None

@@ -40,7 +40,7 @@ _MOST_SHOWN_SIGNS = 6  # changes of signs that are printed
 class FoundField:
     """A verified vector field: ``[i, c, [[j, e], ...]]`` moves flat weight i by c times the monomial.
 
-    `name` is None where it is none that people know; `new` says that it is no combination of the model's known
+    `name` is None if the symmetry has no standard name; `new` is True if it is not a combination of the model's known
     symmetries, `grouped` that it is one of the groups by structure.
     """
 

@@ -33,7 +33,7 @@ from m2bridge.symmetry.finite import FiniteSymmetry, slices_permuted, symmetric_
 MOST_EXCHANGED_WEIGHTS = 24
 """Weights up to which answers of other weights are looked for; polynomials are expanded to verify them."""
 MOST_EXCHANGES = 2000
-"""So many exchanges of arrays are tried, those of few pairs first; with answers of other weights a tenth of it."""
+"""This many exchanges of arrays are tried, those of few pairs first; with answers of other weights a tenth of it."""
 MOST_COMPARED_NUMBERS = 4_000_000
 """Numbers in the outputs and weights of all exchanges that are tried at once."""
 _LARGEST_BALANCED = 1000
@@ -258,7 +258,7 @@ class _SmallMap:
         return self._verified(order, rest, (balanced[:-1].T, balanced[-1]))
 
     def _coordinates(self, points: Sequence[Integers]) -> Integers:
-        """The coordinates at flat weights, one point a row."""
+        """The coordinates at flat weights, one point per row."""
         given = self.model.unflatten(Mod(np.stack(points), self.p))
         return np.asarray(self.model.coordinates(given).values).reshape(len(points), -1)
 

@@ -89,7 +89,7 @@ def jacobian_at(
 ) -> Integers:
     """The Jacobian by all flat weights at pairs of flat weights and flat inputs: (samples, rows, weights), in 0..p-1.
 
-    One row of `weights` serves for all inputs. With `entries`, only these flat outputs of each sample are looked at.
+    One row of `weights` serves for all inputs. With `entries`, only these flat outputs of each sample are used.
     """
     arithmetic = PrimeFieldArithmetic(field_of(p))
     several = weights if len(weights) == len(inputs) else np.repeat(weights, len(inputs), axis=0)
@@ -99,7 +99,7 @@ def jacobian_at(
 
 
 def outputs_at(program: Program, p: int, weights: Integers, inputs: Integers | None = None) -> Integers:
-    """The flat outputs at flat weights (and flat inputs), one point a row, in 0..p-1."""
+    """The flat outputs at flat weights (and flat inputs), one point per row, in 0..p-1."""
     arithmetic = PrimeFieldArithmetic(field_of(p))
     given = arrays_at(program, weights, weights[:, :0] if inputs is None else inputs, arithmetic)
     values = evaluate(program, arithmetic, given)
@@ -109,7 +109,7 @@ def outputs_at(program: Program, p: int, weights: Integers, inputs: Integers | N
 def arrays_at(
     program: Program, weights: Integers, inputs: Integers, arithmetic: PrimeFieldArithmetic
 ) -> dict[str, Lettered]:
-    """Flat weights and inputs, one point a row, as the arrays of a program with an axis N over the points."""
+    """Flat weights and inputs, one point per row, as the arrays of a program with an axis N over the points."""
     found, points = {}, np.concatenate([weights, inputs], axis=1)
     for name, shape, part in flat_parts(program.parameters | program.input_shapes):
         array = np.ascontiguousarray(points[:, part]).reshape(len(points), *shape)
@@ -118,7 +118,7 @@ def arrays_at(
 
 
 def flat_values(item: Lettered, count: int, arithmetic: PrimeFieldArithmetic) -> Integers:
-    """The entries of an array at `count` points, one point a row, in 0..p-1."""
+    """The entries of an array at `count` points, one point per row, in 0..p-1."""
     array = arithmetic.field.canonical(np.asarray(aligned(item, "N", len(item.core))))
     return np.broadcast_to(array.reshape(len(array), prod(item.core)), (count, prod(item.core)))
 

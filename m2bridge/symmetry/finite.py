@@ -130,7 +130,7 @@ def signs(program: Program) -> list[FiniteSymmetry]:
 def finite_group(
     program: Program, more: Sequence[SignedPermutation] = (), *, most: int
 ) -> tuple[SignedPermutation, ...]:
-    """Elements of the group that permutations of slices, signs and more generate: the identity first, at most so many."""
+    """Elements of the group that permutations of slices, signs and more generate: the identity first, at most this many."""
     size = program.parameter_count
     masks = [np.array([mask >> k & 1 for k in range(size)]) for mask in _sign_changes(program)]
     signs = [SignedPermutation(tuple(range(size)), tuple((1 - 2 * mask).tolist())) for mask in masks]
@@ -158,7 +158,7 @@ def permuting_elements(
     *,
     most: int,
 ) -> tuple[SignedPermutation, ...]:
-    """Elements of the group that permutations along axes, and more generators, generate: the identity first, at most so many."""
+    """Elements of the group that permutations along axes, and more generators, generate: identity first, at most this many."""
     size, plus = program.parameter_count, (1,) * program.parameter_count
     tables = [(n, [axis.entries for axis in axes]) for n, axes in permuted]
     orders = [order for n, own in tables for order in slices_permuted(program, n, own)]

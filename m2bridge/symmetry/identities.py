@@ -48,7 +48,7 @@ class Verifier:
         self.program, self.p = program, p
         self.arithmetic = PrimeFieldArithmetic(field_of(p))
         self.carried: dict[VectorField, frozenset[int]] = {}
-        """For fields that were verified without looking at the whole program, the instructions that were looked at."""
+        """Return the instructions that were used to verify a field, for fields that do not need the whole program."""
         self._expansions: dict[tuple[frozenset[str], frozenset[int], frozenset[int], bool], _Expansion] = {}
         self.owners = [(name, k) for name, shape in program.parameters.items() for k in range(prod(shape))]
         """For each flat weight its array and its place there."""
@@ -62,7 +62,7 @@ class Verifier:
         self.values = evaluate(program, self.arithmetic, given) if program.polynomial else []
 
     def is_symmetry(self, field: VectorField) -> bool | None:
-        """True and False are proved; None says that the expansion is out of reach."""
+        """True and False are proved; None means that the expansion is infeasible."""
         if not self.program.polynomial:
             return None
         moves = self._moves(field)

@@ -1,4 +1,4 @@
-"""Vector fields that people know: those that a model or a user names, those worth a try, and names of those that were found."""
+"""Vector fields with standard names: those declared by a model or a user, candidates, and names of those that were found."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ MOST_UNKNOWNS = 2600
 """A graded part with more unknowns is left out: its kernel takes more than a few seconds."""
 MOST_CANDIDATES = 4_000_000  # monomials times weights of one search
 MOST_ROWS = 24
-"""So many output entries are looked at for each sample."""
+"""This many output entries are used for each sample."""
 _FRESH = 12  # samples beyond those that determine the fields
 
 Unknowns = list[tuple[int, Monomial]]
@@ -78,7 +78,7 @@ class Search:
 
     Attributes
     ----------
-    fields: verified fields that are independent at a generic point, each with the instructions that were looked at to verify it;
+    fields: verified fields that are independent at a generic point, each with the instructions that were used to verify it;
         none where that was the whole program.
     rank: their rank at a point modulo p, a proved lower bound of the dimension of generic orbits.
     corank: number of weights minus the rank of the Jacobian at random points, which no symmetry can exceed (probable).

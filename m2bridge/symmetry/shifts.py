@@ -19,7 +19,7 @@ from m2bridge.symmetry.factored import FactoredProgram, Letters, Tensor
 from m2bridge.symmetry.fields import Monomial, VectorField
 
 _MOST_FACTORS = 2
-"""A later bias moves by a product of at most so many weights."""
+"""A later bias moves by a product of at most this many weights."""
 _SUMMED = 1_000_000
 """Letters from here on are summed over."""
 

@@ -24,7 +24,7 @@ from m2bridge.symmetry.shifts import Shift, shifts
 from m2bridge.symmetry.tori import tori
 
 _MOST_FIELD_ENTRIES = 50_000_000
-"""A matrix of vector fields at a point has at most so many entries; fields beyond that are not counted."""
+"""A matrix of vector fields at a point has at most this many entries; fields beyond that are not counted."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)

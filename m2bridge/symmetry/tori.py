@@ -14,7 +14,7 @@ from m2bridge.symmetry.axis_groups import Action, AxisGroup, Labels, Node, entri
 from m2bridge.symmetry.factored import FactoredProgram, Letters, Tensor
 
 _MOST_SCALED_INDICES = 3
-"""A torus has one scaling for each tuple of at most so many indices."""
+"""A torus has one scaling for each tuple of at most this many indices."""
 
 
 def index_spaces(program: FactoredProgram) -> DisjointSets:

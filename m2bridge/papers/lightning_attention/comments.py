@@ -135,7 +135,7 @@ def _ranks(orbit: Any) -> dict[str, int]:
 
 
 def fibers(model: Model, answer: Fiber) -> dict[str, Any]:
-    """Theorem 3.2 or 3.7 beside the components and orbits that Macaulay2 found."""
+    """Compare Theorem 3.2 or 3.7 with the components and orbits computed by Macaulay2."""
     layer, network = model.knowledge.layer, model.knowledge.attention
     if layer is not None:
         return {"theorem": _theorem_32(layer, _weights(answer), answer)}

@@ -220,7 +220,7 @@ def _deep(*cases: tuple[str, str, int]) -> tuple[Size, ...]:
     return sizes("d m1 m2 t", *(((2, 2, 2), *case) for case in cases))
 
 
-# every size satisfies the hypotheses of its claim: elsewhere the theorem says nothing, and there is nothing to check
+# every size satisfies the hypotheses of its claim; the theorem does not apply to other sizes
 _GENERIC = _deep(("generic", "generic", 3), ("symmetric", "generic", 3))
 _SKEW = _deep(("skew", "generic", 3))
 _TWO = _deep(("generic", "generic", 2), ("symmetric", "generic", 2), ("generic", "symmetric", 2))

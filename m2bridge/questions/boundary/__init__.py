@@ -36,7 +36,7 @@ TEMPLATE = "boundary"
 _MOST_BOUNDARY_COORDINATES = 400  # beyond, fibers take hours in Macaulay2
 _IDEAL_COORDINATES = 60  # coordinates up to which ideals of the parts are computed
 _MOST_CLOSURE_COORDINATES = 12
-"""Up to so many, the closure's own equations take Macaulay2 a moment."""
+"""Up to this many coordinates the equations of the closure take Macaulay2 a moment."""
 _SHARE_FOR_FIBERS = 0.25
 """Of the time left, for the fibers of all points at once; those that are not finished are asked again one by one."""
 CRITERION: dict[str, Any] = {

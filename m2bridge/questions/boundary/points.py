@@ -25,7 +25,7 @@ _HOW = 'write a list of coordinates, or an object such as {"A": [[1,0],[0,1]], "
 
 
 def as_point(model: Attention, value: Any, source: str = "the point") -> Coordinates:
-    """Segre coordinates of a point: a list of them or of all those of Sym3, the weights A and V (or Q, K and V), or a text.
+    """Return the Segre coordinates of a point: from Segre or all coordinates, the weights A and V (or Q, K, V), or a text.
 
     A text is a file, JSON, or a list such as ``1,0,-1/2,0,0,0``. Numbers are integers, Fractions, or texts like "1/3".
     """

@@ -251,7 +251,7 @@ def _conclude_from_numbers(
             conclusion = _settle_unmixedness(setting, size, count, equations, values)
     if (
         size.drops
-    ):  # what holds over F_p then says nothing about QQ, and the torus over QQ is not all of that over F_p
+    ):  # statements over F_p then do not hold over QQ, and the torus over QQ is not all of that over F_p
         conclusion = replace(conclusion, completeness=UpToDegree())
     report = numbers.report + conclusion.report
     if numbers.same_dim:  # an upper bound of the closure's degree, because the dimensions agree
@@ -301,7 +301,7 @@ def _settle_unmixedness(
 
 
 def _unmixed(setting: Setting, size: ImageSize, equations: Equations) -> tuple[bool, str]:
-    """Run the general test of unmixedness; where it does not show it, the sentence says why."""
+    """Run the general test of unmixedness; if it fails, also return the reason."""
     verdict, reason = None, f"the general test was not attempted: {size.span.dim} coordinates > {_SMALL_SPAN}"
     if size.span.dim <= _SMALL_SPAN:
         setting.context.report_progress("unmixedness")

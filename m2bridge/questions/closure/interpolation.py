@@ -78,9 +78,9 @@ def _weight_hashes(grading: Matrix) -> Matrix:
 class DegreePart:
     """One degree of the polynomial ring, decomposed into weight spaces.
 
-    `monomials` are sorted by weight, `starts` says where each weight begins, `weights` are their hashes, ascending. For each
-    weight there is the number of its orbit's `representative`, and its `carrier`: a permutation s of the variables, i to s[i],
-    that carries the representative's monomials to its own.
+    `monomials` are sorted by weight, `starts` are the positions where weights begin, `weights` are their hashes, ascending.
+    For each weight, `representative` is the number of the representative of its orbit, and `carrier` a permutation s of the
+    variables, i to s[i], that maps the monomials of the representative to those of the weight.
     """
 
     monomials: Matrix

@@ -26,7 +26,7 @@ HILBERT_DEGREES = 6
 _SHARE_FOR_COMPARISON = 0.9
 """The kernel is the last step; the rest of the time is for the certificate."""
 _RATIONAL_SPAN = 6
-"""The kernel over QQ is computed for a comparison up to so many coordinates, over F_p beyond."""
+"""The kernel over QQ is computed for a comparison up to this many coordinates, over F_p beyond."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,7 +22,7 @@ from m2bridge.questions.closure.stages import EMPTY, LimitStop, Report, Setting
 _SHARE_FOR_DEGREE = 0.25
 """Share of the time left. Completeness may rest on the count, and what comes after it needs time too."""
 _SECTION_DRAWS = 3
-"""Random sections that are tried before the degree is given up."""
+"""Number of random sections that are tried."""
 _SMALLEST_SECTION_PRIME = 1000
 """Over a smaller field a random section is often special."""
 
@@ -109,7 +109,7 @@ def _dimension_evidence(setting: Setting, ranks: Mapping[int, int], best: int) -
 class DegreeCount:
     """The degree of the image, counted on the parametrization; None if it was not counted, for the reason in `report`.
 
-    `distinct`: how many points of the section were told apart, which a proof over QQ needs.
+    `distinct`: the number of points of the section separated by a linear form; a proof over QQ requires it.
     """
 
     degree: int | None = None

@@ -82,7 +82,7 @@ def critical_points(  # noqa: PLR0913 -- the options of the question
     digits: Annotated[int, Option("Number of decimals of the coordinates of real points.", least=1)] = 12,
     draws: Annotated[int, Option("Count the real points for this number of random data sets.", least=0)] = 0,
 ) -> CriticalPoints:
-    """The critical points of a quadratic loss on the neuromanifold.
+    """Count the critical points of a quadratic loss on the neuromanifold.
 
     The loss is a metric with a random target, or the squared error of samples: `data` is a pair of arrays (X, Y). Counts are
     over F_p.

@@ -127,7 +127,7 @@ class ExpandedMap:
         return rank_mod(random_image_points(self.model, rng, count, self.p), self.p)
 
     def idle(self, *, scaled: bool) -> Matrix:
-        """Directions of the weights at the point that leave the function as it is, or (scaled) up to its scale; one a row."""
+        """Directions of the weights at the point that leave the function as it is, or (scaled) up to its scale; one per row."""
         value, jacobian = self.point
         table = np.concatenate([jacobian, -value[:, None]], axis=1) if scaled else jacobian
         return kernel_mod(table, self.p)[0][:, : jacobian.shape[1]]

@@ -118,7 +118,7 @@ class GivenLoss:
         return metric_loss(model, self.metric, self.kernel, seed, small=self.small, target=self.target)
 
     def options(self, loss: Loss) -> dict[str, Any]:
-        """What determines the loss beside the seed, for the record; samples by a hash of their numbers."""
+        """Return the options that determine the loss beside the seed; samples are represented by a hash."""
         if self.samples is not None:
             return {"samples": self.samples, "noise": self.noise}
         if self.data is not None:
@@ -129,7 +129,7 @@ class GivenLoss:
 
     @property
     def description(self) -> str:
-        """The loss in words."""
+        """Return a description of the loss."""
         if self.data is not None:
             return "the squared error of the given samples"
         if self.samples is not None:
@@ -141,17 +141,17 @@ class GivenLoss:
 
 
 def read_target(text: str) -> tuple[Fraction, ...]:
-    """Numbers with commas between them: 1/2,3,-0.25."""
+    """Parse numbers separated by commas: 1/2,3,-0.25."""
     try:
         return tuple(exact_number(part.strip(), "--target") for part in text.split(","))
     except InputError:
         raise InputError(
-            f"--target {text!r}: write numbers with commas between them, such as 1/2,3,-0.25"
+            f"--target {text!r}: write numbers separated by commas, such as 1/2,3,-0.25"
         ) from None
 
 
 def read_samples(text: str) -> tuple[np.ndarray, np.ndarray]:
-    """Two files, ``X.npz,Y.npz`` (or ``.npy``), or one ``.npz`` with arrays X and Y."""
+    """Read two files, ``X.npz,Y.npz`` (or ``.npy``), or one ``.npz`` with arrays X and Y."""
     paths = [Path(part) for part in text.replace(",", " ").split()]
     files = [_arrays(path) for path in paths]
     if len(files) == 1 and {"X", "Y"} <= set(files[0]):

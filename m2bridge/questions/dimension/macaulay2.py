@@ -32,7 +32,7 @@ MOST_JACOBIAN_WEIGHTS = 60  # weights up to which the symbolic Jacobian is forme
 MOST_JACOBIAN_WORK = 20_000_000
 """Multiplications for a whole Jacobian: inputs times weights times those of the network."""
 MOST_INTERPRETED = 1_000_000
-"""Multiplications of a user's own network, which Macaulay2 interprets entry by entry."""
+"""Multiplications of a user-defined network, which Macaulay2 interprets entry by entry."""
 MOST_EXPONENTS = 500_000
 """Exponents of all terms of a polynomial map, which a script lists."""
 MOST_LISTED_NUMBERS = 64

@@ -41,9 +41,9 @@ class ComputedFiber:
 
     Attributes
     ----------
-    fiber_dim, degree, components: of the whole fiber; None where only a part of it was seen.
+    fiber_dim, degree, components: of the whole fiber; None if only a part of it was computed.
     dim_at_point: dimension of the largest component through the point.
-    least_dim: dimension of a part of the fiber that was seen, a lower bound.
+    least_dim: dimension of a part of the fiber, a lower bound.
     component_count: number of components over the algebraic closure.
     orbits_full: whether every orbit in the fiber has the fiber's dimension; then orbits are components and the other way round.
     orbits: number of all orbits over the algebraic closure.

@@ -1,7 +1,7 @@
 """The known symmetries of a model: how they move a point, a slice of the scalings, and the finite ones.
 
-Known are the groups that a family names, the permutations that are read off its program, and, for a user's own model, the linear
-fields and the finite group that were searched and verified.
+The known symmetries are the groups declared by a family, permutations found in its program, and, for a user-defined model, the
+linear fields and the finite group that were found and verified.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ _MOST_PERMUTATIONS = 24  # elements, all of those of four neurons
 _LARGEST_FORM_COEFFICIENT = 30_000
 """Coefficients of a slice's forms are below this: one of `n` orbits lies on a form's zeros with probability at most n / 30000."""
 _MOST_ELEMENTS = 200
-"""So many elements of their finite group are used."""
+"""This many elements of their finite group are used."""
 
 
-# -- those of a user's own model ------------------------------------------------------------------------------------------------
+# -- symmetries of a user-defined model ------------------------------------------------------------------------------------------
 
 
 def search_of(context: Context, model: Model) -> Search:
@@ -43,7 +43,7 @@ def search_of(context: Context, model: Model) -> Search:
 
 
 def found_symmetries(context: Context, model: Model, written: Program) -> FoundSymmetries:
-    """Linear symmetries of a user's own model; finite ones are read off the program as it was written, or tried in a map."""
+    """Return linear symmetries of a user-defined model, and finite ones found in its program, or tried for a map."""
     context.report_progress("linear symmetries")
     search = search_of(context, model)
     finished = False

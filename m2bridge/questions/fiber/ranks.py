@@ -59,7 +59,7 @@ def jacobian(model: Model, weights: Mapping[str, Any], inputs: Any) -> Any:
 
 
 def rank_bound_rows(model: Model, weights: Mapping[str, Mod], p: int) -> np.ndarray:
-    """Differentials at the point of the equations of bounded ranks, one row an equation.
+    """Return the differentials at the point of the equations of bounded ranks, one row per equation.
 
     {rk A <= a} has the tangent space {B : u^T B w = 0 for u^T A = 0, A w = 0} where rk A = a, and everything where rk A < a.
     """

@@ -28,7 +28,7 @@ _DRAWN_POINTS = 6
 """Random points that a script may try for one that is not special."""
 _MOST_MOVES = 4  # see the next
 _MOST_WEIGHTS_AND_MOVES = 16
-"""Whether all orbits have one dimension is asked for at most so many moves, or for so many weights and moves together."""
+"""Whether all orbits have one dimension is asked for at most this many moves, or for this many weights and moves together."""
 
 
 # -- how large the equations are -------------------------------------------------------------------------------------------------

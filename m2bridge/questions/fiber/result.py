@@ -61,7 +61,7 @@ class Fiber(Result):
     known_symmetry_dim: dimension of the orbit of the known symmetries through the point.
     orbits: number of orbits of the known connected symmetries in the fiber, over the algebraic closure; None unless all of them,
         small ones included, are counted.
-    generic_fiber_dim: dimension of the fiber through almost every point; `image_dim` that of the image. They say nothing about
+    generic_fiber_dim: dimension of the fiber through almost every point; `image_dim` that of the image. They do not describe
         the fiber at this point but that it is at least as large.
     verdict: ``identifiable-up-to-symmetry`` when the fiber is one orbit of the known symmetries (scalings, changes of basis,
         permutations of neurons or heads); ``finite-up-to-symmetry`` when it is a finite union of orbits and not known to be

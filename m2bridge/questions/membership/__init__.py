@@ -46,7 +46,7 @@ TEMPLATE = "membership"
 _SHARE_FOR_POINTS = 1 / 3
 """Of the time left, for the fiber and for its real components; the closure gets what is left then."""
 _MOST_COORDINATES_AGAIN = 12
-"""Equations are looked for up to so many coordinates where it is known already that the point is not in the closure: 11 s for
+"""Equations are looked for up to this many coordinates where it is known already that the point is not in the closure: 11 s for
 lightning(d=2,dp=2), which has 12."""
 _CLEAR = 1e-6
 """What an equation's value, beside the sum of its terms' sizes, must exceed before floats can tell the point from the closure."""
@@ -383,7 +383,7 @@ class _Search:
             )
 
     def _from_closure(self, *, closed: bool) -> None:
-        """Equations of the closure at the point; where the image is `closed` and the fiber empty, they say it a second time."""
+        """Equations of the closure at the point; if the image is `closed` and the fiber empty, they are a second witness."""
         if closed and self.complex is False:
             self.closure = False
             method = "the fiber is empty and the image closed: a map of products of projective spaces without base points"
@@ -439,7 +439,7 @@ class _Search:
         self.reasons.append(f"not in the closure: {shorten(failing.text(), 80)} is {value} at the point")
 
     def _numeric(self) -> None:
-        """A witness in float64. Points of the real image's closure are approached too, so a small distance alone says little."""
+        """Add a witness in float64. The distance is also small at limits of the image, so it is only evidence against."""
         quantity = "approached by real weights"
         distance = least_distance(self.model, self.point, np.random.default_rng([self.context.seed, 52]))
         if not np.isfinite(distance):

@@ -18,7 +18,7 @@ from m2bridge.questions.singular_locus.result import Component, Stratum
 from m2bridge.questions.singular_locus.strata import CurvesAt
 
 _CLOSURE_COORDINATES = 18
-"""Up to so many coordinates the equations of the closures of strata are computed."""
+"""Up to this many coordinates the equations of the closures of strata are computed."""
 
 
 def maximal_singular(

@@ -26,7 +26,7 @@ _SHARE_FOR_CLOSURE = 0.5
 _SHARE_FOR_KERNEL = 0.25
 """Of the time left, for the kernel over QQ, on which the certainty rests."""
 _MOST_KERNEL_COORDINATES = 12
-"""The kernel over QQ is computed up to so many coordinates: the closure over QQ of lightning(d=2,dp=2), which has 12, takes
+"""The kernel over QQ is computed up to this many coordinates: the closure over QQ of lightning(d=2,dp=2), which has 12, takes
 11 s with everything."""
 _LOW_DEGREES = ((60, 4), (90, 3), (200, 2))
 """(most coordinates, degree): equations are sought up to the degree where their number stays moderate."""

@@ -238,7 +238,7 @@ def _agreed(exact: Values | None, runs: Mapping[int, Values]) -> int | None:
 def _say_sizes(
     context: Context, exact: Values | None, runs: Mapping[int, Values], certainty: Certainty
 ) -> None:
-    """What was found over each field. A prime of bad reduction speaks of its own field only, once two others agree."""
+    """Collect the results over each field. If two other primes agree, a prime of bad reduction is used for its field only."""
     quantity = "singular components"
     if exact is not None:
         own = Evidence(quantity, _sizes(exact), "macaulay2", f"{_METHOD}, over QQ")

@@ -33,7 +33,7 @@ from m2bridge.questions.singular_locus.tangents import (
 _MOST_CERTIFIED = 100
 """Coordinates beyond which all independent curves of every stratum take long to find, to write down and to check."""
 _QUICK = 30
-"""Up to so many coordinates curves take a moment; they are sought even where the time is over."""
+"""Up to this many coordinates curves take a moment; they are sought even where the time is over."""
 FINITE_MAP = "a finite map is a closed immersion near a fiber that is one reduced point (docs/decisions/0018)"
 
 

@@ -98,7 +98,7 @@ class _Span:
 
 
 def first_order_images(model: Model, weights: Weights) -> list[list[Fraction]]:
-    """The derivatives over QQ of the image point by each weight, one row a weight."""
+    """The derivatives over QQ of the image point by each weight, one row per weight."""
     flat = [Fraction(x) for x in _flat(model, weights)]
     numbers = [x.numerator if x.denominator == 1 else x for x in flat]  # integers are ten times as quick
     exact = model.unflatten(np.array(numbers, dtype=object))
