@@ -20,6 +20,7 @@ one only right of the earlier pivot, so that pivots stay first non-zero entries,
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +32,7 @@ _FEW_ROWS = 16
 """Blocks of at most this many rows are eliminated row by row."""
 _FEW_COLUMNS = 64
 """The pivots of a few rows are sought in this many columns first."""
+_MOST_RUNS = 64
 
 Indices = NDArray[np.int64]
 
@@ -86,7 +88,8 @@ class RowSpace:
         """Add rows, given as balanced residues; return by how much the rank grew. An exception leaves the space as it was."""
         known = self._echelon
         start, self.added = self.added, self.added + len(block)
-        reduced = np.take(block, known.others, axis=1)
+        reduced = np.empty((len(block), len(known.others)))
+        _copy_columns(block, known.others, reduced)
         self.field.subtract_product(reduced, np.take(block, known.pivots, axis=1), known.rest)
         rows, columns, echelon = _reduced_rows(reduced, self.field)
         if len(rows):
@@ -98,8 +101,8 @@ class RowSpace:
         known, old = self._echelon, self.rank
         kept = np.setdiff1d(np.arange(len(known.others)), columns)
         rest = np.empty((old + len(rows), len(kept)))
-        np.take(known.rest, kept, axis=1, out=rest[:old], mode="clip")  # any other mode copies `out`
-        np.take(echelon, kept, axis=1, out=rest[old:], mode="clip")
+        _copy_columns(known.rest, kept, rest[:old])
+        _copy_columns(echelon, kept, rest[old:])
         self.field.subtract_product(rest[:old], np.take(known.rest, columns, axis=1), rest[old:])
         return _Echelon(
             np.concatenate([known.rows, rows]),
@@ -116,6 +119,16 @@ class RowSpace:
         pivots = self._echelon.pivots[order]
         form[np.arange(self.rank), pivots] = 1.0
         return pivots.tolist(), form
+
+
+def _copy_columns(source: FloatArray, columns: Indices, target: FloatArray) -> None:
+    """Copy some columns of an array. Few runs of consecutive columns are copied run by run, which is faster."""
+    starts = np.flatnonzero(np.diff(columns, prepend=-2) != 1)
+    if len(starts) > _MOST_RUNS:
+        np.take(source, columns, axis=1, out=target, mode="clip")  # any other mode copies `out`
+        return
+    for start, stop in pairwise([*starts.tolist(), len(columns)]):
+        target[:, start:stop] = source[:, columns[start] : columns[start] + stop - start]
 
 
 def _reduced_rows(block: FloatArray, field: Field) -> tuple[Indices, Indices, FloatArray]:
