@@ -95,8 +95,9 @@ def _run(question: Question[Any, Any], arguments: dict[str, Any], *, started: fl
     """Answer a question and print the answer; the command began at `started`, and loading it counts."""
     from m2bridge.families import Model
 
-    subject = _subject(question, arguments)
+    # options first: a missing file is an error before a network is recorded
     options = {name: _value(own, arguments[name]) for name, own in question.options.items()}
+    subject = _subject(question, arguments)
     limits = common.parse_limits(arguments["timeout"], arguments["memory"])
     options |= {"seed": arguments["seed"], "limits": limits, "clock": Clock.of(limits, started)}
     if arguments.get("prime") is not None:

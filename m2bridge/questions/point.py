@@ -32,8 +32,13 @@ from m2bridge.questions.kernel import Option
 
 
 def weights_or_path(text: str) -> Any:
-    """What is written behind ``--at``: the weights themselves as a JSON object, or the path of a file."""
-    return checkpoints.read_json(text, "the object") if text.lstrip().startswith("{") else Path(text)
+    """Read what is written behind ``--at``: the weights as a JSON object, or the path of a file that exists."""
+    if text.lstrip().startswith("{"):
+        return checkpoints.read_json(text, "the object")
+    path = Path(text)
+    if not path.exists():
+        raise InputError(f"{path} cannot be read: there is no such file", argument="at")
+    return path
 
 
 AtOption = Annotated[

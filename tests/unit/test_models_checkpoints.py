@@ -153,3 +153,12 @@ def test_weights_may_be_typed_as_a_json_object(capsys):
 def test_a_number_out_of_all_proportion_is_refused_at_once(command, capsys):
     assert main(command) == 2
     assert "1e99999999" in capsys.readouterr().err
+
+
+def test_a_missing_checkpoint_is_reported_before_the_network_is_recorded(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "net.py"
+    file.write_text("raise SystemError('the file was executed')")
+    assert main(["dimension", f"python:{file}:f", "--at", str(tmp_path / "missing.npz"), "--no-engine"]) == 2
+    assert "missing.npz cannot be read: there is no such file" in capsys.readouterr().err
