@@ -1,80 +1,146 @@
-"""A causal transformer of two blocks in PyTorch: its dimension with m2bridge, beside eight lines of torch.func, in one run.
+"""PyTorch modules: their dimensions with m2bridge, beside torch.func with singular values in float64, in one run.
 
-Run in an environment with the extra ``torch``: ``python benchmarks/pytorch.py [WIDTH HIDDEN]``. Prints answers and seconds.
+Run in an environment with the extra ``torch``:
+
+    python benchmarks/pytorch.py modules      # small modules as people write them; every rank is compared
+    python benchmarks/pytorch.py large [N]    # larger modules, up to N weights (default 6000)
+    python benchmarks/pytorch.py sweep [N]    # one transformer block, from 1,000 to N weights (default 20000)
+
+Each measurement has a process of its own: processor seconds without imports, wall seconds, and the peak of memory.
 """
 
 from __future__ import annotations
 
+import importlib
+import json
+import resource
+import subprocess
 import sys
 import time
+from typing import Any
 
 import torch
-from torch import Tensor, nn
+from pytorch_modules import LARGE, MODULES, REFUSED, Case, block_of
+from torch import nn
 from torch.func import functional_call, jacrev, vmap
-from torch.nn import functional
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from m2bridge import dimension, from_torch
+from m2bridge.errors import M2BridgeError
 
-TOKENS = 4
-
-
-class Block(nn.Module):
-    """Causal attention with a skip, then a perceptron with squares and a skip."""
-
-    def __init__(self, d: int, hidden: int, heads: int = 2) -> None:
-        super().__init__()
-        self.qkv, self.out = nn.Linear(d, 3 * d, bias=False), nn.Linear(d, d, bias=False)
-        self.up, self.down, self.heads = nn.Linear(d, hidden), nn.Linear(hidden, d), heads
-
-    def forward(self, x: Tensor) -> Tensor:
-        t, d = x.shape
-        q, k, v = self.qkv(x).reshape(t, 3, self.heads, d // self.heads).permute(1, 2, 0, 3)
-        mixed = functional.scaled_dot_product_attention(q[None], k[None], v[None], is_causal=True)[0]
-        x = x + self.out(mixed.permute(1, 0, 2).reshape(t, d))
-        return x + self.down(self.up(x) ** 2)
+MOST_FLOAT64_WEIGHTS = 11_000
+"""Beyond this float64 takes more than 5 GB."""
+EXTRA_ROWS = 40
+SWEEP = (1000, 2000, 3000, 5000, 7000, 10_000, 14_000, 20_000)
 
 
-def by_torch_func(module: nn.Module, d: int) -> tuple[int, float]:
-    """The rank of the Jacobian at random float64 weights and inputs, and the gap in its singular values."""
-    module = module.double()
+def case(name: str) -> Case:
+    return block_of(int(name)) if name.isdigit() else {**MODULES, **REFUSED, **LARGE}[name]
+
+
+def by_torch_func(module: nn.Module, shapes: Any) -> dict[str, Any]:
+    """Return the rank of the Jacobian at random float64 weights and inputs, and the gap in its singular values."""
+    module = module.double().eval()
     weights = {name: torch.randn_like(w) / w.shape[-1] ** 0.5 for name, w in module.named_parameters()}
     count = sum(w.numel() for w in weights.values())
-    samples = torch.randn(count // (TOKENS * d) + 10, TOKENS, d, dtype=torch.double)
+    outputs = module(*[torch.zeros(shape, dtype=torch.double) for shape in shapes]).numel()
+    samples = [torch.randn(count // outputs + EXTRA_ROWS, *shape, dtype=torch.double) for shape in shapes]
+
+    def output(w: Any, *x: Any) -> Any:
+        return functional_call(module, w, x).flatten()
+
+    batched = vmap(jacrev(output), (None, *(0 for _ in shapes))) if shapes else jacrev(output)
     with sdpa_kernel(SDPBackend.MATH):  # the kernel that vmap knows
-        rows = vmap(jacrev(lambda w, x: functional_call(module, w, x)), (None, 0))(weights, samples)
-    jacobian = torch.cat([part.flatten(0, 2).flatten(1) for part in rows.values()], dim=1)
+        rows = batched(weights, *samples)
+    axes = 2 if shapes else 1
+    parts = [part.flatten(0, axes - 1).flatten(1) for part in rows.values()]
+    jacobian = torch.cat(parts, dim=1)
     values = torch.linalg.svdvals(jacobian)
     rank = int((values > values[0] * max(jacobian.shape) * 2.2e-16).sum())
-    return rank, float(values[rank - 1] / values[rank]) if rank < len(values) else float("inf")
+    gap = float(values[rank - 1] / values[rank]) if rank < len(values) else None
+    return {"rank": rank, "gap": gap, "weights": count}
+
+
+def by_m2bridge(module: nn.Module, shapes: Any) -> dict[str, Any]:
+    try:
+        network = from_torch(module, list(shapes))
+    except M2BridgeError as error:
+        return {"refused": str(error)}
+    found = dimension(network, engine=False, timeout="2h", memory="8G")
+    return {
+        "weights": network.parameter_count,
+        "rank": found.image_dim,
+        "bounds": [found.lower_bound, found.upper_bound],
+        "certainty": found.certainty.value,
+    }
+
+
+def measure(name: str, method: str) -> dict[str, Any]:
+    """Run one method in this process."""
+    make, shapes = case(name)
+    torch.manual_seed(0)
+    importlib.import_module("torch.export._trace")  # 1.5 s that PyTorch takes once in a process
+    cpu, wall = time.process_time(), time.perf_counter()
+    module = make()
+    found = by_torch_func(module, shapes) if method == "torch" else by_m2bridge(module, shapes)
+    used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    seconds = {"cpu": time.process_time() - cpu, "wall": time.perf_counter() - wall}
+    return {**found, **seconds, "megabytes": round(used)}
+
+
+def measured(name: str, method: str) -> dict[str, Any]:
+    """Run one method in a process of its own."""
+    command = [sys.executable, __file__, "one", name, method]
+    run = subprocess.run(command, capture_output=True, text=True, check=False)
+    if run.returncode:
+        return {"failed": (run.stderr.strip().splitlines() or ["?"])[-1][:200]}
+    return dict(json.loads(run.stdout.strip().splitlines()[-1]))
+
+
+def seconds(found: dict[str, Any]) -> str:
+    return f"{found['cpu']:.1f} ({found['wall']:.1f}) | {found['megabytes']} MB"
+
+
+def row(name: str, *, with_float64: bool = True) -> bool:
+    """Print one line of the table; return whether the ranks agree."""
+    ours = measured(name, "m2bridge")
+    theirs = measured(name, "torch") if with_float64 else {}
+    if message := ours.get("refused") or ours.get("failed"):
+        print(f"| {name} | | {message} | | | | | |", flush=True)
+        return "refused" in ours
+    low, high = ours["bounds"]
+    answer = f"{low}" if low == high else f"{low} to {high}"
+    other = (
+        f"{theirs['rank']} | {seconds(theirs)}" if "rank" in theirs else f"{theirs.get('failed', '')} | | "
+    )
+    print(
+        f"| {name} | {ours['weights']} | {answer}, {ours['certainty']} | {seconds(ours)} | {other} |",
+        flush=True,
+    )
+    return "rank" not in theirs or theirs["rank"] == ours["rank"]
 
 
 def main() -> None:
-    d, hidden = (int(text) for text in sys.argv[1:3]) if len(sys.argv) > 2 else (12, 16)
-    torch.manual_seed(0)
-    module = nn.Sequential(Block(d, hidden), Block(d, hidden))
-    print(
-        f"{sum(p.numel() for p in module.parameters())} parameters, width {d}, hidden {hidden}, {TOKENS} tokens"
-    )
-    start = time.perf_counter()
-    rank, gap = by_torch_func(module, d)
-    theirs = time.perf_counter() - start
-    print(f"torch.func: rank {rank} in float64, gap {gap:.1e}; {theirs:.1f} s")
-    start = time.perf_counter()
-    network = from_torch(module.float(), (TOKENS, d))
-    traced = time.perf_counter() - start
-    print(
-        f"m2bridge: traced and compared, {len(network.recorded.instructions)} instructions; {traced:.1f} s",
-        flush=True,
-    )
-    start = time.perf_counter()
-    found = dimension(network, engine=False)
-    ours = time.perf_counter() - start
-    print(
-        f"m2bridge: dimension {found.lower_bound} to {found.upper_bound}, {found.certainty.value}, "
-        f"symmetries {found.symmetry_dim}; {ours:.1f} s"
-    )
-    print(found.statement)
+    mode, *rest = sys.argv[1:] or ["modules"]
+    if mode == "one":
+        print(json.dumps(measure(*rest)))
+        return
+    print("| module | weights | m2bridge | s (wall) | memory | torch.func, SVD | s (wall) | memory |")
+    print("|---|--:|---|--:|--:|--:|--:|--:|")
+    most = int(rest[0]) if rest else {"large": 6000, "sweep": 20_000}.get(mode, 0)
+    names = {
+        "modules": [*MODULES, *REFUSED],
+        "large": list(LARGE),
+        "sweep": [str(n) for n in SWEEP if n <= most],
+    }[mode]
+    agree = True
+    for name in names:
+        make, _ = case(name)
+        count = sum(p.numel() for p in make().parameters())
+        if mode == "large" and count > most:
+            continue
+        agree &= row(name, with_float64=count <= MOST_FLOAT64_WEIGHTS)
+    print("\nAll ranks agree." if agree else "\nRANKS DISAGREE.")
 
 
 if __name__ == "__main__":

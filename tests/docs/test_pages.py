@@ -16,7 +16,7 @@ PAGES = [
     *sorted((ROOT / "docs").glob("*.md")),
     *sorted((ROOT / "docs/tutorials").glob("*.md")),
 ]
-NEEDS = {"pytorch.md": "torch"}
+NEEDS = {"pytorch.md": "torch", "small-gpt.md": "torch"}
 
 
 @pytest.mark.docs
