@@ -10,11 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import islice
 
 import numpy as np
 
 from m2bridge.linear.modular import rank_mod
+from m2bridge.programs.instructions import flat_parts
 from m2bridge.programs.points import WEIGHTS, Integers, integers
+from m2bridge.programs.probe import Probe
 from m2bridge.programs.program import Program
 from m2bridge.symmetry.axis_groups import AxisGroup
 from m2bridge.symmetry.factored import factored
@@ -23,6 +26,9 @@ from m2bridge.symmetry.matrix_groups import matrix_groups
 from m2bridge.symmetry.shifts import Shift, shifts
 from m2bridge.symmetry.tori import tori
 
+_PROBE_PRIME = 8388593  # the largest prime below 2^23
+_MOST_PROBED_ENTRIES = 20_000_000
+"""The fields of a family that are tried at a point have at most so many entries."""
 _MOST_FIELD_ENTRIES = 50_000_000
 """A matrix of vector fields at a point has at most this many entries; fields beyond that are not counted."""
 
@@ -77,7 +83,43 @@ def structure(program: Program) -> Structure:
     steps = factored(program)
     matrices = matrix_groups(steps)
     groups = (*(group for group, _ in matrices), *tori(steps, [labels for _, labels in matrices]))
-    return Structure(program.parameter_count, groups, tuple(shifts(steps)), steps.unused)
+    found = Structure(program.parameter_count, groups, tuple(shifts(steps)), steps.unused)
+    return _without_contradictions(program, found)
+
+
+def _without_contradictions(program: Program, found: Structure) -> Structure:
+    """Drop what changes the outputs at a random point: a second computation, of derivatives, that the search did not use.
+
+    Nothing is dropped unless the search has a mistake. One random combination of the fields of each family is tried; it is zero
+    for a family that is no symmetry with probability of about the degree of the network divided by p.
+    """
+    probe = Probe(program, _PROBE_PRIME, 0)
+    rng = np.random.default_rng([0, _PROBE_PRIME, 13])
+
+    def is_constant(fields: Iterator[VectorField]) -> bool:
+        return not probe.moved([_combination(program, probe, fields, rng)]).any()
+
+    groups = tuple(group for group in found.groups if is_constant(_some_fields(group, program)))
+    moved = tuple(shift for shift in found.shifts if is_constant(_some_fields(shift, program)))
+    unused = (VectorField(((i, 1, ()),)) for i in found.unused)
+    return Structure(found.parameters, groups, moved, found.unused if is_constant(unused) else ())
+
+
+def _some_fields(family: AxisGroup | Shift, program: Program) -> Iterator[VectorField]:
+    """Return the fields of a family, or the first of them if there are very many."""
+    return islice(family.fields(), max(1, _MOST_PROBED_ENTRIES // program.parameter_count))
+
+
+def _combination(
+    program: Program, probe: Probe, fields: Iterator[VectorField], rng: np.random.Generator
+) -> dict[str, Integers]:
+    """Return a random combination of fields at the point of a probe, as a direction of each weight."""
+    flat = np.concatenate([probe.weights[name].reshape(-1) for name in program.parameters])
+    total = np.zeros_like(flat)
+    for field in fields:
+        total = (total + int(rng.integers(1, probe.p)) * field.at(flat, probe.p)) % probe.p
+    parts = flat_parts(program.parameters)
+    return {name: total[part].reshape(shape) for name, shape, part in parts}
 
 
 def structural_rank(program: Program, *, p: int, seed: int) -> int:

@@ -154,7 +154,7 @@ def test_a_division_in_python_is_a_rational_map() -> None:
     model = from_callable(lambda w: np.stack([w[0] / w[1], w[1] / w[2], w[2] / w[0]]), {"w": (3,)})
     assert symbolic_fractions(model) == parse_spec("map:a,b,c->a/b;b/c;c/a").fractions
     found = dimension(model, engine=False)
-    assert (found.image_dim, found.certainty) == (2, Certainty.COMPUTED)  # it has no certificate
+    assert (found.image_dim, found.certainty) == (2, Certainty.PROVED)
 
 
 def test_degrees_bound_numerators_and_denominators() -> None:
