@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal
 
+import numpy as np
+
 from m2bridge.certainty import Certainty
 from m2bridge.errors import InputError
 from m2bridge.evidence import Evidence, Value
@@ -15,6 +17,7 @@ from m2bridge.questions.kernel import Context, Option, question
 from m2bridge.questions.normal_form import Move, normal_form
 from m2bridge.questions.point import AtOption, RationalizeOption, one_of, resolve, weights_or_path
 from m2bridge.results import Result, register_result
+from m2bridge.symmetry.alignment import alignment
 from m2bridge.views import View, shorten
 
 _ROUNDING = 1e-9
@@ -38,6 +41,8 @@ class Same(Result):
         tolerance was given.
     carried: whether symmetries carry one to the other: True when both have one normal form; False when the normal forms differ
         and every known group was used up, so that no known symmetry does; None when this was not decided.
+    relation: symmetries by structure that carry the first weights to the second ones in float64, up to rounding or the
+        tolerance; None if none were found, or exact normal forms were compared.
     first_moves, second_moves: the elements that bring each to the normal form; empty unless `carried`.
     certificate: the pair as a certificate of equal functions, or None.
     """
@@ -52,6 +57,7 @@ class Same(Result):
     example: Mapping[str, Any] | None
     distance: float | None
     carried: bool | None
+    relation: tuple[str, ...] | None
     first_moves: tuple[Move, ...]
     second_moves: tuple[Move, ...]
     certificate: Mapping[str, Value] | None
@@ -71,6 +77,7 @@ class Same(Result):
             facts.append(("distance", f"relative difference of outputs {self.distance:.1e} in float64"))
         for which, moves in (("first", self.first_moves), ("second", self.second_moves)):
             facts += [(f"{which}, {m.group}", shorten(str(m.element).replace("'", ""), 100)) for m in moves]
+        facts += [("symmetry", text) for text in self.relation or ()]
         notes = {
             True: ("Symmetries relate them: these elements map both to one normal form.",),
             False: ("No declared symmetry of the model relates them.",),
@@ -133,6 +140,10 @@ def same(
         forms = [normal_form(model, point.weights, context.seed) for point in (first, second)]
         equal = all((forms[0].weights[name] == forms[1].weights[name]).all() for name in model.parameters)
         carried = True if equal else None if forms[0].left or forms[1].left else False
+    relation = None
+    if found.same and not forms:
+        start, end = (point.vector.astype(np.float64) for point in (first, second))
+        relation = alignment(model.program, start, end, max(_ROUNDING, tolerance or 0.0))
     context.add_evidence(found.evidence)
     if carried:
         context.add_evidence(
@@ -158,6 +169,7 @@ def same(
         example=found.example,
         distance=distance,
         carried=carried,
+        relation=None if relation is None else tuple(relation),
         first_moves=forms[0].moves if carried else (),
         second_moves=forms[1].moves if carried else (),
         certificate=same_certificate(model, first.vector, second.vector) if found.proved_same else None,

@@ -7,7 +7,7 @@ each group moves some weight alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
@@ -19,7 +19,7 @@ from m2bridge.programs.instructions import flat_parts
 from m2bridge.programs.points import WEIGHTS, Integers, integers
 from m2bridge.programs.probe import Probe
 from m2bridge.programs.program import Program
-from m2bridge.symmetry.axis_groups import AxisGroup
+from m2bridge.symmetry.axis_groups import Action, AxisGroup
 from m2bridge.symmetry.factored import factored
 from m2bridge.symmetry.fields import VectorField
 from m2bridge.symmetry.matrix_groups import matrix_groups
@@ -57,18 +57,31 @@ class Structure:
 
         A family that moves some weight alone, with full rank, is independent of the others and is counted first.
         """
-        left, count = list(self.families), len(self.unused)
+        ordered = [
+            family for family, _ in self.in_order(lambda group, action: group.is_free_on(action, point, p))
+        ]
+        count = len(self.unused) + sum(family.dim for family in ordered)
+        return count + _dense_rank([family for family in self.families if family not in ordered], point, p)
+
+    def in_order(
+        self, is_free: Callable[[AxisGroup, Action], bool]
+    ) -> list[tuple[AxisGroup | Shift, Action | None]]:
+        """List families, each with an action on a weight that no later family moves and on which it is free.
+
+        Shifts have None: they are free on the weight that they shift. Families for which there is no such weight are left out.
+        """
+        left, found = list(self.families), list[tuple[AxisGroup | Shift, Action | None]]()
         while left:
             users = np.zeros(self.parameters, dtype=np.int64)
             for family in left:
                 for entries in _blocks(family):
                     users[entries] += 1
-            free = [family for family in left if _moves_alone(family, users, point, p)]
-            if not free:
+            step = next((pair for family in left for pair in _alone(family, users, is_free)), None)
+            if step is None:
                 break
-            count += free[0].dim
-            left.remove(free[0])
-        return count + _dense_rank(left, point, p)
+            found.append(step)
+            left.remove(step[0])
+        return found
 
 
 @lru_cache(maxsize=32)
@@ -134,12 +147,17 @@ def _blocks(family: AxisGroup | Shift) -> list[np.ndarray]:
     return family.entries()
 
 
-def _moves_alone(family: AxisGroup | Shift, users: np.ndarray, point: Integers, p: int) -> bool:
-    """Return whether a family moves some weight with full rank that nothing else moves."""
+def _alone(
+    family: AxisGroup | Shift, users: np.ndarray, is_free: Callable[[AxisGroup, Action], bool]
+) -> Iterator[tuple[AxisGroup | Shift, Action | None]]:
+    """List the actions of a family on weights that nothing else moves and on which it is free."""
     if isinstance(family, Shift):
-        return bool((users[family.entries()[0]] == 1).all())
-    alone = [action for action in family.actions if (users[action.entries] == 1).all()]
-    return any(family.is_free_on(action, point, p) for action in alone)
+        if (users[family.entries()[0]] == 1).all():
+            yield family, None
+        return
+    for action in family.actions:
+        if (users[action.entries] == 1).all() and is_free(family, action):
+            yield family, action
 
 
 def _dense_rank(families: list[AxisGroup | Shift], point: Integers, p: int) -> int:

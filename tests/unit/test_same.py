@@ -141,6 +141,8 @@ def test_checkpoints_that_differ_by_rounding_are_the_same_up_to_a_tolerance() ->
     assert "--tolerance" in " ".join(exact.view().notes)
     near = same("mlp(widths=[2,3,2],r=2)", first, second, tolerance=1e-9)
     assert (near.verdict, near.certainty.value) == ("same", "numeric")
+    assert near.relation is not None
+    assert [text.split(":")[0] for text in near.relation] == ["3 scalings"]
     far = same("mlp(widths=[2,3,2],r=2)", first, {**second, "W2": second["W2"] * 1.01}, tolerance=1e-9)
     assert far.verdict == "different"
     with pytest.raises(InputError):
