@@ -14,14 +14,16 @@ import typer
 from m2bridge.cli import HELP, build_app
 from m2bridge.questions import QUESTIONS
 
-_WIDTH = 80  # columns of the help texts in data/help
+_HELP_WIDTH = 80  # columns of the help texts in data/help
 
 
 def help_of(name: str) -> str:
     """Return what the command of a question prints with ``--help``, for a terminal of 80 columns."""
     command = typer.main.get_command(build_app([name]))
     with contextlib.redirect_stdout(io.StringIO()) as printed:
-        command.main([name, "--help"], prog_name="m2bridge", standalone_mode=False, terminal_width=_WIDTH)
+        command.main(
+            [name, "--help"], prog_name="m2bridge", standalone_mode=False, terminal_width=_HELP_WIDTH
+        )
     return printed.getvalue()
 
 

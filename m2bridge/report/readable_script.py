@@ -9,7 +9,7 @@ import re
 import textwrap
 from collections.abc import Iterator
 
-WIDTH = 120
+WIDTH = 120  # columns of a printed script
 _SWITCH = re.compile(r"rendered = (?:true|false);|if not rendered then .*;")
 
 
