@@ -32,7 +32,7 @@ _FEW_ROWS = 16
 """Blocks of at most this many rows are eliminated row by row."""
 _FEW_COLUMNS = 64
 """The pivots of a few rows are sought in this many columns first."""
-_MOST_RUNS = 64
+_MOST_RUNS = 64  # runs of consecutive columns that are copied one by one
 
 Indices = NDArray[np.int64]
 
