@@ -1983,7 +1983,9 @@ class Certified:
         elif self.spec is not None and families() is None:
             sentences.append(f"That it is {printable(self.spec)} is not checked without checker_families.py.")
         elif self.spec is not None:
-            sentences.append(f"The spec {printable(self.spec)} is not known to me: nothing is said about it.")
+            sentences.append(
+                f"The spec {printable(self.spec)} is not supported by this checker: nothing is verified about it."
+            )
         return sentences
 
 
@@ -2058,20 +2060,20 @@ def verify(text: str) -> tuple[int, list[str]]:
     try:
         return check_document(read_json(text))
     except Unknown as reason:
-        return 8, [f"Not known to me: {printable(reason)}."]
+        return 8, [f"Not supported by this checker: {printable(reason)}."]
     except Rejected as reason:
         return 7, [f"Rejected: {printable(reason)}."]
     except (MemoryError, RecursionError):
-        return 8, ["Not known to me: this needs more memory than there is."]
+        return 8, ["Not supported by this checker: the verification needs more memory than is available."]
     except Exception as error:
         name = type(error).__name__
-        return 1, [f"Error of the checker ({name}): this says nothing about the document."]
+        return 1, [f"Error of the checker ({name}): the document was neither verified nor rejected."]
 
 
 def verify_data(data: bytes) -> tuple[int, list[str]]:
     """Return the outcome for the bytes of a document."""
     if len(data) > MOST_BYTES:
-        return 8, [f"Not known to me: the file is larger than {MOST_BYTES} bytes."]
+        return 8, [f"Not supported by this checker: the file is larger than {MOST_BYTES} bytes."]
     try:
         return verify(data.decode("utf-8"))
     except UnicodeDecodeError:
@@ -2091,7 +2093,9 @@ def verify_file(path: str, seconds: int = MOST_SECONDS) -> tuple[int, list[str]]
     lines = done.stdout.decode("ascii").splitlines()
     if done.returncode in (0, 1, 5, 7, 8, 9) and lines:
         return done.returncode, lines
-    return 1, [f"Error of the checker (exit code {done.returncode}): this says nothing about the document."]
+    return 1, [
+        f"Error of the checker (exit code {done.returncode}): the document was neither verified nor rejected."
+    ]
 
 
 def read_bytes(path: str) -> bytes:

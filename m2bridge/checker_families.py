@@ -713,7 +713,7 @@ def compare_fields(
         if record.get("field", "QQ") != "QQ":
             follows.pop("span_dim", None)  # modulo a prime there may be other equations
         for name in sorted(set(record) & set(follows)):
-            wrong = f"the record says {name} = {printable(record[name])}, the certificate shows {printable(follows[name])}"
+            wrong = f"the record states {name} = {printable(record[name])}, the certificate shows {printable(follows[name])}"
             need(identical(record[name], follows[name]), wrong)
         covered |= set(follows)
         for name, parts in in_part.items():

@@ -34,7 +34,7 @@ def weight_function(text: str, shapes: Mapping[str, Shape]) -> Program:
         tree = ast.parse(text.strip(), mode="eval").body
     except SyntaxError as error:
         raise InputError(
-            f"the function {text!r} is not written in Python: {error.msg}", argument="function"
+            f"the function {text!r} is not valid Python: {error.msg}", argument="function"
         ) from None
     return record_call(lambda weights, _: _value(tree, weights, text), shapes, name="function").program
 
@@ -45,7 +45,9 @@ def _value(node: ast.expr, weights: Mapping[str, Any], text: str) -> Any:
         case ast.Name(id=name) if name in weights:
             return weights[name]
         case ast.Name(id=name):
-            raise InputError(f"{name!r} is not a weight; there are {', '.join(weights)}", argument="function")
+            raise InputError(
+                f"{name!r} is not a weight; available: {', '.join(weights)}", argument="function"
+            )
         case ast.Constant(value=int() as number) if not isinstance(number, bool):
             return number
         case ast.UnaryOp(op=ast.USub(), operand=operand):
@@ -57,7 +59,7 @@ def _value(node: ast.expr, weights: Mapping[str, Any], text: str) -> Any:
         case ast.Subscript(value=value, slice=index):
             return _value(value, weights, text)[_index(index, text)]
     raise InputError(
-        f"the function {text!r} has more than + - * @ **, .T, indices and whole numbers", argument="function"
+        f"the function {text!r} uses more than + - * @ **, .T, indices and integers", argument="function"
     )
 
 
@@ -72,6 +74,4 @@ def _index(node: ast.expr, text: str) -> Any:
             return number
         case ast.UnaryOp(op=ast.USub(), operand=operand):
             return -int(_index(operand, text))
-    raise InputError(
-        f"an index of the function {text!r} is not a whole number or a slice", argument="function"
-    )
+    raise InputError(f"an index of the function {text!r} is not an integer or a slice", argument="function")

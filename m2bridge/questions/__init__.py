@@ -133,7 +133,7 @@ QUESTIONS = {
     ),
     "identifiable": (
         "identifiable",
-        "Which functions of the weights the network's function determines, and up to what.",
+        "Which functions of the weights are determined by the function of the network, and up to what.",
     ),
     "symmetries": (
         "symmetries",

@@ -116,7 +116,7 @@ class Identifiable(Result):
 
 
 @question(
-    asks="Which functions of the weights the network's function determines, and up to what.",
+    asks="Which functions of the weights are determined by the function of the network, and up to what.",
     quantities={"explains_fiber": "whether the symmetries found explain the generic fiber"},
     example="m2bridge identifiable 'lightning(d=3,dp=3,a=2,t=3)' --function 'K.T @ Q'",
     needs_engine=False,
@@ -191,7 +191,7 @@ def _functions(program: Program, function: str | Callable[..., Any] | None) -> M
             raise InputError("the function of the weights must return one array", argument="function")
         return {getattr(function, "__name__", "function"): recorded}
     if function is not None:
-        raise InputError("the function is a text or a Python function", argument="function")
+        raise InputError("the function must be a string or a Python function", argument="function")
     return {name: weight_function(name, shapes) for name in shapes} | neighbouring_products(program)
 
 

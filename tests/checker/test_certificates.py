@@ -339,7 +339,7 @@ def test_maps_are_compared_with_their_polynomials() -> None:
     )
     code, said = outcome(M.document(text, "map:s,t->(s+t)^3", n, lower, {"kind": "parameters"}))
     assert code == 0
-    assert "is not known to me" in said
+    assert "is not supported by this checker" in said
 
 
 # -- statements beyond dimension --------------------------------------------------------------------------

@@ -107,7 +107,7 @@ def test_an_altered_record_is_not_explained(
     assert main(["explain", str(records.save(answer, tmp_path / "good"))]) == 0
     wrong = replace(answer, image_dim=answer.image_dim + 1)
     assert main(["explain", str(records.save(wrong, tmp_path / "wrong"))]) == 7
-    assert "is not explained: Rejected: the record says image_dim" in " ".join(
+    assert "is not explained: Rejected: the record states image_dim" in " ".join(
         capsys.readouterr().err.split()
     )
     assert main(["explain", str(records.save(replace(wrong, certificate=None), tmp_path / "bare"))]) == 7

@@ -147,7 +147,7 @@ class CriticalPoints(Result):
             facts.append(("real counts", ", ".join(f"{n}: {k} times" for n, k in self.histogram.items())))
         to_prove = "the same ideals over QQ (a count modulo another prime is further evidence, but no proof)"
         if not counted:
-            to_prove = limit_advice(self.limit, "no count is known to this question")
+            to_prove = limit_advice(self.limit, "no method for a count is available")
         return View(
             answer=self._answer(told), decided=counted or bool(told), facts=tuple(facts), tables=_real_table(self.real_points),
             notes=tuple(f"- {remark}" for remark in self.remarks), details=(self.accounted,), to_prove=to_prove,
