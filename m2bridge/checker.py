@@ -1196,6 +1196,10 @@ def outputs_move(run: Evaluation, variables: Numbers, vector_field: Field, last:
             if (moved := slopes[j]) is not None:
                 terms.append(run.derivative(k, side, value, moved, False))
         slope = reduce(lambda x, y: list(map(ring.add, x, y)), terms) if terms else []
+        if gate.operation == "reciprocal" and slope:
+            slope = (
+                reciprocal_slopes(ring, slopes[gate.operands[0]], value(gate.operands[0]), value(k)) or slope
+            )
         slopes.append(slope if any(t != zero for t in slope) else None)
         if slopes[k] is not None and k <= last and gate.operands:
             linear = multiples(ring, slope, value(k))
@@ -1203,6 +1207,14 @@ def outputs_move(run: Evaluation, variables: Numbers, vector_field: Field, last:
                 values[k] = ring.variables(len(slope))
                 slopes[k] = [ring.multiply(ring.number(c), values[k][j]) for c, j in linear]
     return any(slopes[k] is not None for k in circuit.outputs)
+
+
+def reciprocal_slopes(ring: Polynomials, slopes: Any, values: Numbers, inverses: Numbers) -> Numbers | None:
+    """Return the slopes of 1/v if v' = c v for every entry v, with numbers c: they are -c/v [6]; None otherwise."""
+    linear = multiples(ring, slopes, values)
+    if linear is None or any(c != 0 and j != i for i, (c, j) in enumerate(linear)):
+        return None
+    return [ring.multiply(ring.number(-c), inverse) for (c, _), inverse in zip(linear, inverses, strict=True)]
 
 
 def multiples(ring: Polynomials, slopes: Numbers, values: Numbers) -> list[tuple[Any, int]] | None:
