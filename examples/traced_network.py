@@ -1,6 +1,6 @@
-"""A network written the way people write them becomes a model, and meets the family it belongs to.
+"""Record a network written as a Python function, and compare it with the built-in family that it belongs to.
 
-Run with ``python examples/traced_network.py``. The function below knows nothing of m2bridge: it is plain
+Run with ``python examples/traced_network.py``. The function below does not use m2bridge: it is plain
 array code. Recording it gives exact values and Jacobians over F_p, the polynomial coordinates, and a
 definition for Macaulay2.
 """
@@ -51,7 +51,7 @@ def main() -> None:
     print("coordinates:", model.coordinate_count, "such as", model.coordinate_names[1])
     found = image_dim(model)
     formula = Lightning(d=3, dp=1, a=2).knowledge.formula
-    print("image dimension:", found, "; Equation 7 of arXiv:2408.17221 says", formula.value)
+    print("image dimension:", found, "; Equation 7 of arXiv:2408.17221:", formula.value)
     assert found == formula.value
 
     rng = np.random.default_rng(1)

@@ -1,6 +1,6 @@
 """Two layers of lightning attention
 
-Deep lightning attention, whose generic fibers the paper describes. The computed dimension stands beside the paper's formula, which is never used as evidence.
+Deep lightning attention, whose generic fibers the paper describes. The computed dimension is compared with the formula of the paper, which is never used as evidence.
 """
 
 # %% Two layers of width three, attention matrices of rank two, three tokens.

@@ -1,6 +1,6 @@
-"""Which weights compute the same function?
+"""Which weights define the same function?
 
-The fiber of one layer of attention through random integer weights: one orbit of the symmetries, as Theorem 3.2 of the paper says.
+The fiber of one layer of attention through random integer weights: one orbit of the symmetries, in agreement with Theorem 3.2 of the paper.
 """
 
 # %% The fiber is decomposed by Macaulay2, and compared with an argument and with the rank of the differential.

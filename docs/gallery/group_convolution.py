@@ -14,7 +14,7 @@ def layers(w, v, x):
 
 
 model = m2bridge.from_callable(layers, {"w": (3,), "v": (3,)}, inputs={"x": (3,)})
-# %% One scaling between the layers costs a dimension.
+# %% The scaling between the layers reduces the dimension by one.
 answer = m2bridge.dimension(model, engine=False)
 answer
 assert answer.image_dim == 5

@@ -1,6 +1,6 @@
 """A quadratic perceptron
 
-Three hidden neurons with the activation x^2, two inputs, two outputs. The network reaches every pair of binary quadrics up to closure: its image is dense.
+Three hidden neurons with the activation x^2, two inputs, two outputs. The image is dense in the space of pairs of binary quadrics.
 """
 
 # %% The dimension is that of the whole space of pairs of quadrics.
@@ -8,5 +8,5 @@ model = m2bridge.parse_spec("mlp(widths=[2,3,2],r=2)")
 answer = m2bridge.dimension(model)
 answer
 assert answer.image_dim == 6
-# %% What leaves the function unchanged: scalings of each neuron, and their permutations.
+# %% The symmetries: scalings of each neuron, and their permutations.
 m2bridge.symmetries(model)

@@ -1,6 +1,6 @@
 """Pearson's mixture
 
-The first five moments of a mixture of two Gaussians, as a map of the mixing weight, two means and two variances. Pearson (1894) found that five moments leave finitely many mixtures; a sixth one chooses between them.
+The first five moments of a mixture of two Gaussians, as a map of the mixing weight, two means and two variances. Pearson (1894) found that five moments determine the mixture up to finitely many choices, and that a sixth moment selects one of them.
 """
 
 # %% Moments by Stein's recursion.

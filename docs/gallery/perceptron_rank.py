@@ -1,6 +1,6 @@
 """A bottleneck of two neurons
 
-With two hidden neurons and three inputs, a network of squares computes a quadratic form of rank at most two. Its closure is the determinant of a symmetric matrix.
+With two hidden neurons and three inputs, a network of squares computes a quadratic form of rank at most two. The closure of the image is defined by the determinant of a symmetric matrix.
 """
 
 # %% Five of six dimensions.

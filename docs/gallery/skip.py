@@ -1,6 +1,6 @@
 """A skip connection
 
-One head of attention with a skip connection: the identity is added, and the image moves without changing its dimension.
+One head of attention with a skip connection: the identity is added to the output, which translates the image and does not change its dimension.
 """
 
 

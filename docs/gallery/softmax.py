@@ -1,6 +1,6 @@
 """Softmax attention
 
-Softmax is not polynomial: it has a dimension, but no ideal. The lower bound is a minor of the Jacobian, shown to be non-zero by ball arithmetic.
+Softmax is not polynomial: it has a dimension, but no ideal. The lower bound is a rank modulo a prime, with random units in place of the exponentials.
 """
 
 # %% Two layers of softmax attention.

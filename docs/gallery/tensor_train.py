@@ -13,7 +13,7 @@ def train(A, B, C, D):
 
 shapes = {"A": (2, 2), "B": (2, 2, 2), "C": (2, 2, 2), "D": (2, 2)}
 model = m2bridge.from_callable(train, shapes)
-# %% A change of basis at each of the three bonds leaves the tensor unchanged; only the middle one costs a dimension here.
+# %% A change of basis at each of the three bonds leaves the tensor unchanged; only the middle one reduces the dimension here.
 answer = m2bridge.dimension(model, engine=False)
 answer
 assert answer.image_dim == 12
