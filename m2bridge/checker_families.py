@@ -800,15 +800,22 @@ def about_points(record: dict[str, Any], own: Certified) -> tuple[dict[str, Any]
 
 
 def about_strata(record: dict[str, Any], own: Certified) -> list[str]:
-    """List the strata of a record that have the certificate's point as their representative (A, V); its verdict is theirs."""
+    """List the strata of a record whose representative is the certificate's point; its verdict is theirs.
+
+    One layer of attention is represented by (A, V), another network by its weights.
+    """
     network = own.network.network if own.network else None
-    if network is None or network.heads != [1]:
+    numbers = read_numbers(own.claims[0], "weights")
+    if network is None or not network.heads:
+        rows = arrays(own.circuit, numbers)
+    elif network.heads != [1]:
         raise Rejected("strata are known for one layer of attention with one head")
-    ring = Polynomials()
-    weights = arrays(own.circuit, [ring.number(x) for x in read_numbers(own.claims[0], "weights")])
-    pair = zip("AV", head(network, ring, weights, 1, 0), strict=True)
-    rows = {name: [[f.get((), 0) for f in row] for row in matrix or []] for name, matrix in pair}
-    flat = {name: [str(x) for row in matrix for x in row] for name, matrix in rows.items()}
+    else:
+        ring = Polynomials()
+        weights = arrays(own.circuit, [ring.number(x) for x in numbers])
+        pair = zip("AV", head(network, ring, weights, 1, 0), strict=True)
+        rows = {name: [[f.get((), 0) for f in row] for row in matrix or []] for name, matrix in pair}
+    flat = {name: texts(matrix) for name, matrix in rows.items()}
     strata = [s if type(s) is dict else {} for s in read_list(record.get("strata"), "strata")]
     # up to version 3 records of singular loci have rows of integers, since then all entries as text
     found = [k for k, s in enumerate(strata) if s.get("representative") in (rows, flat)]

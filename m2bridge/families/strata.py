@@ -86,8 +86,12 @@ class Strata(Protocol):
 def strata_of(model: Model, seed: int) -> Strata:
     """Return the strata of a model: orbits of its group, ranks of its matrices, or special weights drawn from `seed`."""
     from m2bridge.families.attention_strata import LayerStrata
+    from m2bridge.families.linear_strata import LinearStrata
+    from m2bridge.families.perceptron import Linear
     from m2bridge.families.weight_strata import WeightStrata
 
     if model.knowledge.layer is not None:
         return LayerStrata(model.knowledge.layer)
+    if (widths := model.knowledge.matrix_product) is not None:
+        return LinearStrata(Linear(widths=widths))
     return WeightStrata(model, seed)

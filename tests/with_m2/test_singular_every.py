@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from m2bridge import from_callable, records, scripts
+from m2bridge.cli import main
 from m2bridge.engine import Engine, find_engine
 from m2bridge.errors import NotPolynomialError
 from m2bridge.families import parse_spec
@@ -25,9 +26,12 @@ KNOWN = [
     # Generic determinantal varieties: Sing{rk <= r} = {rk <= r-1} (Bruns, Vetter, Determinantal Rings, Theorem 2.6). Rank <= 1 is
     # the cone over the Segre variety, of dimension m+n-1 and degree C(m+n-2, m-1) (Harris, Algebraic Geometry, Example 18.15).
     ("linear(widths=[2,1,2])", [(0, 1)]),
-    pytest.param("linear(widths=[3,2,3])", [(5, 6)], marks=pytest.mark.slow),
-    pytest.param("linear(widths=[3,1,3])", [(0, 1)], marks=pytest.mark.slow),
-    pytest.param("linear(widths=[4,2,3])", [(6, 10)], marks=pytest.mark.slow),
+    ("linear(widths=[3,2,3])", [(5, 6)]),
+    ("linear(widths=[3,2,2,3])", [(5, 6)]),
+    ("linear(widths=[3,1,3])", [(0, 1)]),
+    ("linear(widths=[4,2,3])", [(6, 10)]),
+    # all matrices: smooth, also where the rank drops
+    ("linear(widths=[3,4,2])", []),
     # The secant variety of the Veronese surface, symmetric 3 x 3 matrices of rank <= 2, is singular along the surface, whose cone
     # has dimension 3 and degree 4 (Harris, Exercise 11.28 and Example 18.13).
     ("mlp(widths=[3,2,1],r=2)", [(3, 4)]),
@@ -128,15 +132,58 @@ def test_the_convolution_is_singular_along_a_line_of_its_middle_coefficient(answ
     assert verdicts["w1 = 0"] == verdicts["all weights 0"] == "singular"
 
 
+def test_matrices_of_each_rank_are_the_strata_of_a_linear_network(answered: Answers) -> None:
+    result = answered(singular_locus, "linear(widths=[3,2,3])")
+    assert result.exhaustive
+    # matrices of rank k have dimension k(m + n - k); those of rank 1 are dense in the singular locus
+    assert [(s.ranks["product"], s.image_dim, s.verdict) for s in result.strata] == [
+        (0, 0, "singular"), (1, 5, "singular"), (2, 8, "smooth"),
+    ]  # fmt: skip
+    assert [s.components for s in result.strata] == [(1,), (1,), ()]
+    assert {s.certainty.value for s in result.strata} == {"proved"}
+    assert [s.closure_contains for s in result.strata] == [(), (0,), (0, 1)]
+    assert (result.certainty.value, result.agreement) == ("computed", True)
+
+
+@pytest.mark.parametrize(
+    ("spec", "components"),
+    [
+        # rank <= 2 of 6 x 6 has dimension 2(12 - 2); the degree is the product of C(6+i, 2) / C(2+i, 2) for i = 0, ..., 3,
+        # 15/1 * 21/3 * 28/6 * 36/10 (Harris, Example 19.10)
+        ("linear(widths=[6,3,6])", [(20, 1764)]),
+        ("linear(widths=[5,5,4])", []),
+    ],
+)
+def test_ranks_decide_in_many_coordinates_without_equations(
+    answered: Answers, spec: str, components: list[tuple[int, int]]
+) -> None:
+    result = answered(singular_locus, spec)
+    assert result.completeness is None
+    assert [(c.dim, c.degree) for c in result.components or ()] == components
+    assert (result.undecided, result.limit) == ((), None)
+
+
+def test_the_checker_verifies_the_strata_of_a_linear_network(answered: Answers, tmp_path: Path) -> None:
+    path = records.save(answered(singular_locus, "linear(widths=[3,2,3])"), tmp_path)
+    assert (
+        main(["check", str(path)]) == 9
+    )  # the dimension and the verdicts, not the degree of the singular locus
+    document = json.loads(path.read_text())
+    document["strata"][1]["verdict"] = "smooth"
+    path.write_text(json.dumps(document))
+    assert main(["check", str(path)]) == 7
+
+
 @pytest.mark.slow
 def test_strata_of_the_weights_show_which_ranks_map_into_the_singular_locus(answered: Answers) -> None:
-    result = answered(singular_locus, "linear(widths=[3,2,3])")
+    # W2 (W1 x)^2, three binary quadrics in a plane: 3 x 3 matrices of rank at most two, see KNOWN
+    result = answered(singular_locus, "mlp(widths=[2,2,3],r=2)")
     places = {place.name: place for place in result.strata}
-    assert places["rk W1 = 1"].verdict == places["rk W2 = 1"].verdict == "singular"
-    assert places["rk W1 = 1"].components == (1,)
-    # the image of {rk W1 = 1} is dense in the singular locus: both have dimension 5
-    assert places["rk W1 = 1"].image_dim == result.singular_dim == 5
-    assert places["a zero row of W2"].verdict == places["random weights"].verdict == "smooth"
+    assert places["rk W2 = 1"].verdict == "singular"
+    assert places["rk W2 = 1"].components == (1,)
+    # the image of {rk W2 = 1} is dense in the singular locus: both have dimension 5
+    assert places["rk W2 = 1"].image_dim == result.singular_dim == 5
+    assert places["random weights"].verdict == "smooth"
     assert result.certainty.value == "computed"
 
 
@@ -232,9 +279,9 @@ def test_without_equations_curves_show_singular_points_and_the_rest_is_undecided
     engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(WeightStrata, "closure_coordinates", 8)
-    result = singular_locus("linear(widths=[3,2,3])", engine=engine)
+    result = singular_locus("mlp(widths=[2,2,3],r=2)", engine=engine)
     verdicts = {place.name: (place.verdict, place.tangent_upper) for place in result.strata}
-    # every matrix is a sum of matrices of rank <= 2 and these lie on lines through 0: the tangent space at 0 is everything
+    # the closure is that of the 3 x 3 matrices of rank <= 2, see KNOWN: the tangent space at 0 is everything
     assert verdicts["all weights 0"] == ("singular", None)
     assert verdicts["random weights"] == ("undecided", None)
     assert result.components is result.span_dim is None

@@ -171,9 +171,7 @@ def _say_closure(context: Context, strata: Strata, span: InSpan) -> None:
     if degree is not None:
         more: dict[str, Any] = {"certainty": Certainty.THEOREM, "detail": {"theorem": degree.argument}}
         context.add_evidence(
-            Evidence(
-                "degree", degree.value, "orbits", "intersection number on the source of a finite map", **more
-            )
+            Evidence("degree", degree.value, "orbits", "degree of the dense stratum's closure", **more)
         )
 
 

@@ -120,7 +120,7 @@ def say_sizes(
                 "singular_degree",
                 value,
                 "orbits",
-                "intersection number on the source of a finite map",
+                "degree of the largest singular strata's closures",
                 **more,
             )
         )

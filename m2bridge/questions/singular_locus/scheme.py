@@ -192,7 +192,7 @@ def _runs(context: Context, strata: Strata, span: InSpan, p: int) -> Runs:
 def _runs_at_strata(context: Context, strata: Strata, span: InSpan, p: int) -> Runs:
     """Run the template with the closures of the strata, over the field of the equations: the minors are few."""
     field = span.found.characteristic
-    send = {**span.request(seed=context.seed), **_closures(strata, span), "p": field}
+    send = {**span.request(seed=context.seed), **_closures(strata, span), "p": field, "wantNumbers": True}
     values, _ = context.run_template(TEMPLATE, send, share=_SHARE_FOR_COMPONENTS)
     if "singular_components" not in values:
         return None, {}

@@ -151,6 +151,10 @@ def _bounds(
         method = f"coordinates minus the rank of the Jacobian of the equations ({equations.extent})"
         more: dict[str, Any] = {**here, "certainty": bounds.sure, "prime": equations.characteristic or None}
         context.add_evidence(Evidence(quantity, bounds.upper, "interpolation", method, relation="<=", **more))
+    if bounds.upper is None and strata.model.coordinate_count == size.lower_bound:
+        bounds = replace(bounds, upper=size.lower_bound, sure=Certainty.PROVED)
+        method = "number of coordinates"
+        context.add_evidence(Evidence(quantity, bounds.upper, "coordinates", method, relation="<=", **here))
     if strata.exhaustive and at.image_dim == size.upper_bound != bounds.upper:
         # a reduced variety is smooth on a dense open set, and a stratum of its dimension is dense
         bounds = replace(bounds, upper=at.image_dim, sure=Certainty.PROVED)

@@ -52,10 +52,17 @@ def spanning_lines(
     lines: list[Line] = []
     span = _Span(model.coordinate_count)
     most = model.coordinate_count if enough is None else min(enough + 1, model.coordinate_count)
+    bases = []
+    units = np.eye(model.parameter_count, dtype=int)
     for weights in fiber:
+        if len(lines) >= most:
+            return lines
         base, first_order = _flat(model, weights), first_order_images(model, weights)
-        units = np.eye(model.parameter_count, dtype=int)
         lines += [(base, unit, v) for unit, v in zip(units, first_order, strict=True) if span.add(v)]
+        bases.append((base, first_order))
+    for base, first_order in bases:
+        if len(lines) >= most:
+            return lines
         kernel = over_q.kernel(np.array(first_order, dtype=object).T)
         idle = 0
         while len(kernel) and len(lines) < most and idle < _IDLE_CURVES:
