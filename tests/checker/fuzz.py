@@ -47,6 +47,13 @@ QUARTIC = {
 """The resultant of two binary quadrics: the closure of the image of lightning(d=2,dp=1)."""
 
 
+DOUBLED = (
+    "weight w [2]", "weight v [2]", "input x [2]", "multiply %0 %2", "exp %3", "scale 2 %3", "exp %5", "multiply %1 %6",
+    "add %4 %7",
+)  # fmt: skip
+"""e^(w x) + v e^(2 w x), entry by entry: the second exponential is the square of the first."""
+
+
 FURTHER = (
     "attention(d=[2,2],a=[1],t=2,r=2,causal=true,tied=true)", "attention(d=[2,2],a=[1],t=2,heads=2,skip=true,causal=true)",
     "transformer(d=1,a=1,t=2,hidden=1,r=2,layers=1,positions=true)",
@@ -102,6 +109,13 @@ def pool() -> tuple[tuple[str, str], ...]:
     text = M.attention_text([2, 2], [1], 2, softmax=True)
     groups = M.attention_groups([2, 2], [1], softmax=True)
     add("softmax", text, "softmax(d=[2,2],a=[1],t=2)", M.symmetries(text, groups), M.unit_minor(text))
+    text = (
+        "m2bridge program 1\n"
+        + "".join(f"%{k} = {line}\n" for k, line in enumerate(DOUBLED))
+        + "output y %8\n"
+    )
+    lower = M.unit_minor(text, relations={9: {7: Fraction(2)}, 10: {8: Fraction(2)}})
+    add("relations", text, None, {"kind": "parameters"}, lower)
     found["wide"] = M.wide_attention(3, 2, 2)[0]
     text = M.segre_text(2, 1)
     spec = "lightning(d=2,dp=1,a=2,t=2,parametrization=attention)"

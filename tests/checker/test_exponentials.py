@@ -128,7 +128,7 @@ def test_a_false_dimension_with_units_of_dependent_exponentials() -> None:
 
 @pytest.mark.parametrize("order", [(5, 6), (6, 5)])
 def test_relations_name_independent_functions(order: tuple[int, int]) -> None:
-    """The last of the arguments u, 2 u and 2 u is related to the second, whose unit is the square of that of u."""
+    """Of the arguments u, 2 u and 2 u the last is said to be the second, whose unit is that of u, squared."""
     text = program(
         "weight w []", "weight v []", "input x []", "multiply %0 %2", "exp %3", "scale 2 %3", "exp %5", "scale 2 %3", "exp %7",
         "scale -1 %8", "add %6 %9", "multiply %10 %1", "multiply %11 %4",
@@ -140,6 +140,13 @@ def test_relations_name_independent_functions(order: tuple[int, int]) -> None:
         checker.check_lower(checker.read_program(text), lower)
     lower, n = M.unit_minor(text, relations={5: {4: 2 * ONE}, 6: {4: 2 * ONE}})
     assert n == checker.check_lower(checker.read_program(text), lower) == 0
+
+
+def test_relations_hold_for_all_values_of_exponentials() -> None:
+    """Said of e^(e^(w x)): its argument e^(w x) is 1. This holds where all units are 1."""
+    lower, _ = M.unit_minor(NESTED, relations={7: {0: ONE}, 8: {0: ONE}})
+    with pytest.raises(checker.Rejected, match="does not hold"):
+        checker.check_lower(checker.read_program(NESTED), lower)
 
 
 def test_damaged_documents() -> None:

@@ -121,6 +121,25 @@ def test_lemma_5_diagonal_matrices_do_not_generate_gl() -> None:
         checker.check_upper(scaled, gl)
 
 
+def test_lemma_5_brackets_separate_the_matrices_of_a_sum() -> None:
+    """(2 u1 u3 - u2^2) (2 v1 v3 - v2^2), v dual to u, is kept by the sums of all E_(i,i+1) and of all E_(i+1,i), and by diag(1,
+    2, 3), which generate a copy of gl(2); not by gl(3).
+    """
+    forms = []
+    for k in (0, 1):
+        forms += [f"gather [2] 0,1 %{k}", f"gather [2] 2,1 %{k}"]
+    lines = ("weight u [3]", "weight v [3]", *forms, "multiply %2 %3", "multiply %4 %5", "constant [2] 2 -1")
+    circuit = read(*lines, "einsum a,a-> %6 %8", "einsum a,a-> %7 %8", "multiply %9 %10")
+    generating, _ = checker.group_fields(circuit, {"group": "gl", "size": 3, "axes": {"u": [1], "v": [-1]}})
+    checker.check_fields(circuit, generating[1:])
+    linear = [
+        (i, sign * (i % 3 + 1), ((i, 1),)) for i, sign in zip(range(6), (1, 1, 1, -1, -1, -1), strict=True)
+    ]
+    checker.check_field(circuit, linear)
+    with pytest.raises(checker.Rejected, match="changes the function"):
+        checker.check_fields(circuit, generating)
+
+
 def test_lemma_6_only_a_line_of_softmax_adds_up_to_one() -> None:
     """The same number added to all scores changes exponentials, and not their quotients."""
     scores = ("weight w [1]", "input x [3]", "add %0 %1")
