@@ -197,6 +197,21 @@ def test_lemma_9_tokens_of_a_last_layer_are_independent() -> None:
         checker.check_lower(circuit, lower | {"inputs": {"entries": [1, 2, 2, 4]}})
 
 
+def test_lemma_9_rows_of_the_minor_are_outputs_of_their_own_row() -> None:
+    """V w x with two rows of V and two tokens has dimension 2: the outputs of one row are proportional."""
+    circuit = read(
+        "weight w []", "weight V [2,1]", "input x [1,2]", "multiply %0 %2", "einsum ab,bc->ac %1 %3"
+    )
+    lower = {
+        "kind": "last layer", "prime": M.SMALL, "weights": {"entries": [2, 3, 5]}, "samples": 1, "inputs": {"entries": [7, 11]},
+        "layer": "V", "tokens": [0], "rows": [], "columns": [],
+    }  # fmt: skip
+    assert checker.check_lower(circuit, lower) == 2
+    for row in (0, 1):
+        with pytest.raises(checker.Rejected, match="the minor is zero"):
+            checker.check_lower(circuit, lower | {"rows": [[row, 1]], "columns": [0]})
+
+
 def test_lemma_10_only_symmetries_of_the_whole_are_subtracted() -> None:
     """W2 W1 has GL(1) between its layers; with W2 (W1 x)^2 this scales the function."""
     gl = {"group": "gl", "size": 1, "axes": {"W1": [1, 0], "W2": [0, -1]}}
@@ -299,6 +314,19 @@ def test_lemma_16_an_equation_that_is_missing_is_noticed() -> None:
     document = certificate("closure")
     document["statement"]["equations"] = []
     refused(document, "more polynomials of degree at most 4 may vanish")
+
+
+def test_lemma_16_blocks_are_those_of_a_grading() -> None:
+    """The curve (a, a + a^2): its equation mixes the blocks of a grading for which the second coordinate is not homogeneous."""
+    text = program("weight a [1]", "power 2 %0", "add %0 %1", "concatenate 0 %0 %2")
+    refused(
+        M.closure_certificate(text, [], 2, prime=M.SMALL, gradings=[[1]]), "not homogeneous for a grading"
+    )
+    refused(
+        M.closure_certificate(text, [], 2, prime=M.SMALL), "more polynomials of degree at most 2 may vanish"
+    )
+    equation = {(0, 1): 1, (1, 0): -1, (2, 0): -1}
+    assert checker.verify(json.dumps(M.closure_certificate(text, [equation], 2, prime=M.SMALL)))[0] == 0
 
 
 def test_lemma_17_composite_numbers_are_no_primes() -> None:
