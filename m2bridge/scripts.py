@@ -83,10 +83,14 @@ def template_texts(directory: Path) -> dict[str, str]:
     return {path.name: path.read_text(encoding="utf-8") for path in sorted(paths)}
 
 
+def is_library(name: str) -> bool:
+    """Return whether a file of the directory of templates belongs to the library; its tests do not."""
+    return name.endswith(".m2") and not name.endswith(LIBRARY_TESTS)
+
+
 def library_names() -> tuple[str, ...]:
-    """Return the file names of the library: functions of Macaulay2 that templates load, without their tests."""
-    names = (name for name in template_texts(template_directory()) if not name.endswith(SUFFIX))
-    return tuple(name for name in names if not name.endswith(LIBRARY_TESTS))
+    """Return the file names of the library: functions of Macaulay2 that templates load."""
+    return tuple(filter(is_library, template_texts(template_directory())))
 
 
 def insert_libraries(text: str) -> str:

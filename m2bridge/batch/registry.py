@@ -19,7 +19,7 @@ from m2bridge.errors import InputError, M2BridgeError, suggestion
 from m2bridge.families.base import Model
 from m2bridge.questions import find, plugins, questions, source_of
 from m2bridge.questions.kernel import MODEL, Question
-from m2bridge.scripts import SUFFIX, declared_text, library_names, template_directory, template_texts
+from m2bridge.scripts import SUFFIX, declared_text, is_library, template_directory, template_texts
 
 _INCLUDE = re.compile(r'^--%\s*include\s+"([A-Za-z0-9_.]+)"', re.MULTILINE)
 _ALWAYS = ("_params", "_emit")
@@ -134,7 +134,8 @@ def _templates_sha256(templates: tuple[str | Path, ...]) -> str:
     """Return a hash of templates and of all templates that they include, directly or indirectly."""
     declared = {path.name: declared_text(path) for path in templates if isinstance(path, Path)}
     texts = {**template_texts(template_directory()), **declared}
-    digest = hashlib.sha256("".join(texts[name] for name in library_names()).encode())
+    library = (texts[name] for name in sorted(texts) if is_library(name))
+    digest = hashlib.sha256("".join(library).encode())
     queue = sorted({t.name.removesuffix(SUFFIX) if isinstance(t, Path) else t for t in templates})
     seen: set[str] = set()
     while queue:

@@ -89,11 +89,14 @@ def test_the_key_depends_on_what_determines_the_answer() -> None:
     assert job.key("1.26") != key
 
 
-def test_a_changed_template_changes_the_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("changed", ["singular_strata.m2.j2", "images.m2"])
+def test_a_changed_template_changes_the_key(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changed: str
+) -> None:
     (job,) = plan_of('[[job]]\nanalysis="singular-locus"\nspec="lightning(d=2,dp=1)"\n').jobs
-    for path in registry.template_directory().glob("*.m2.j2"):
+    for path in registry.template_directory().glob("*.m2*"):
         (tmp_path / path.name).write_text(path.read_text())
-    with (tmp_path / "singular_strata.m2.j2").open("a") as file:
+    with (tmp_path / changed).open("a") as file:
         file.write("-- changed\n")
     monkeypatch.setattr(registry, "template_directory", lambda: tmp_path)
     registry._templates_sha256.cache_clear()

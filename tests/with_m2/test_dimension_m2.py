@@ -238,7 +238,7 @@ def test_a_mistake_in_a_partial_is_a_conflict(
 ) -> None:  # fmt: skip
     directory = tmp_path / "m2_templates"
     directory.mkdir()
-    for path in scripts.template_directory().glob("*.j2"):
+    for path in scripts.template_directory().glob("*.m2*"):
         text = path.read_text(encoding="utf-8")
         if path.name == f"{partial}.m2.j2":
             assert right in text

@@ -1,0 +1,32 @@
+-- Tests of jets.m2. Run them with M2 --script jets-tests.m2; they end with the word complete.
+load "./jets.m2";
+
+KK = ZZ/101;
+A = matrixOf(KK, {1, 2, 3, 4}, {2, 2});
+B = matrixOf(KK, {0, 1, 1, 5}, {2, 2});
+x = jet(A, {B, null});
+constant = jet(A, {null, null});
+agree = (M, N) -> matrix M == matrix N;
+assert(entriesOf A == {1_KK, 2_KK, 3_KK, 4_KK} and entriesOf {1, 2} == {1, 2});
+assert(agree(withEntries(A, entriesOf B), B) and withEntries({0, 0}, {1, 2}) == {1, 2});
+
+-- the product rule; null stands for 0
+square = x * x;
+assert(agree(square#0, A * A) and agree(square#1#0, A * B + B * A) and square#1#1 === null);
+assert(agree((x * constant)#1#0, B * A) and agree((constant * x)#1#0, A * B));
+assert(agree((bilinearly((M, N) -> M * N, x, x))#0, square#0));
+assert(agree((x + constant)#1#0, B) and agree((x - x)#1#0, B - B));
+assert(agree((transpose x)#1#0, transpose B) and agree((linearly(M -> 3 * M, x))#1#0, 3 * B));
+assert(entriesOf (x^{1})#1#0 == {1_KK, 5_KK} and entriesOf (x_{1})#0 == {2_KK, 4_KK});
+
+-- powers of entries, and of lists
+cube = entrywisePower(x, 3);
+assert(entriesOf cube#0 == {1_KK, 8_KK, 27_KK, 64_KK});
+assert(entriesOf cube#1#0 == {0_KK, 12_KK, 27_KK, 3 * 16 * 5_KK});
+assert((entrywisePower(jet({2_KK}, {{5_KK}}), 2))#1#0 == {20_KK});
+
+-- the chain rule for polynomials
+S = KK[s,t];
+y = polynomialsAt(matrix {{s*t, s^2 + t}}, jet(matrixOf(KK, {2, 3}, {1, 2}), {matrixOf(KK, {1, 10}, {1, 2})}));
+assert(entriesOf y#0 == {6_KK, 7_KK} and entriesOf y#1#0 == {23_KK, 14_KK});
+print "complete";
