@@ -17,6 +17,7 @@ import numpy as np
 from m2bridge.programs.instructions import flat_parts
 from m2bridge.programs.program import Instruction, Program, Shape
 from m2bridge.symmetry.axis_factors import AxisFactors
+from m2bridge.symmetry.concatenations import without_concatenations
 
 Box = tuple[tuple[int, int], ...]
 """For each factor of the axes of an instruction: first index and number of indices."""
@@ -85,7 +86,7 @@ def factored(program: Program) -> FactoredProgram:
     >>> [(t.operation, t.shape, t.entries.tolist()) for t in factored(parse_program(text)).tensors]
     [('weight', (2,), [2, 3])]
     """
-    return _Factoring(program).result()
+    return _Factoring(without_concatenations(program)).result()
 
 
 class _Factoring:
