@@ -1,9 +1,9 @@
-"""Print the parts of the image and their licences: Python packages, Macaulay2 and msolve with their libraries, packages of Debian.
+"""Print the parts of the image and their licences: Python packages, engines with their libraries, packages of Debian.
 
     python licenses.py engine_parts.json > /opt/m2bridge/LICENSES.txt
 
-Python packages declare their licence. The libraries in the wheels of Macaulay2 and msolve declare none: engine_parts.json names them, and the
-build fails for a library that is not there. The texts are in the image, in the files that are printed.
+Python packages declare their licence. The libraries in the wheels of the engines declare none: engine_parts.json names them, and
+the build fails for a library that is not there. The texts are in the image, in the files that are printed.
 """
 
 from __future__ import annotations
