@@ -1,4 +1,4 @@
-"""The corrections of the ledger, run as they are printed: each script shows what its correction says, in every Macaulay2.
+"""The scripts of the corrections of the ledger show the stated values, in every Macaulay2.
 
 What a script should print is derived beside it, by hand.
 """

@@ -1,4 +1,4 @@
-"""Altered records of the questions that need no Macaulay2: check, cite, explain and report do not vouch for them.
+"""Altered records of the questions that need no Macaulay2: check, cite, explain and report reject them.
 
 The other questions: with_m2/test_altered_records.py.
 """

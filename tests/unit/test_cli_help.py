@@ -1,4 +1,4 @@
-"""The help of every command says all that its source says."""
+"""The help of every command contains all help texts of its source."""
 
 from __future__ import annotations
 

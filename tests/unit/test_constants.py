@@ -1,4 +1,4 @@
-"""Constants: one name, one meaning, and a sentence that says what is counted."""
+"""Constants: one name, one meaning, and a sentence that documents it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Settings of a template of one's own: JSON, and what is said when it is not."""
+"""Settings of a user-written template: JSON values, and errors for other texts."""
 
 from __future__ import annotations
 

@@ -226,7 +226,7 @@ def test_the_zero_function_of_wider_layers_has_infinitely_many_orbits(dp):
 )
 @pytest.mark.parametrize("seed", range(3))
 def test_one_orbit_has_the_dimension_of_the_kernel(spec, seed):
-    """An argument that says "one orbit" against the rank of the differential: the orbit is open, so they are equal."""
+    """Compare an argument for one orbit with the rank of the differential: the orbit is open, so they are equal."""
     point = random_point(parse_spec(spec), seed)
     found, dims = all_orbits(point), dimensions_of(point, seed)
     assert found is not None
@@ -299,7 +299,7 @@ def test_random_maps_at_special_points(seed):
 
 @pytest.mark.parametrize(("d", "dp", "t"), [(2, 1, 9), (3, 1, 21), (3, 2, 17), (4, 1, 40)])
 def test_enough_inputs_when_there_are_more_tokens_than_entries(d, dp, t):
-    """The kernel at many tokens is that for t = d: inputs are added until they say nothing new."""
+    """The kernel at many tokens is that for t = d: inputs are added until the rank is stable."""
     model = parse_spec(f"lightning(d={d},dp={dp},a={d},t={t})")
     small = parse_spec(f"lightning(d={d},dp={dp},a={d},t={d})")
     weights = random_point(model, 0).mod(LARGE_PRIME)

@@ -1,4 +1,4 @@
-"""The pair that Theorem 3.7 as printed does not tell apart, as an exact polynomial identity."""
+"""The pair of weights that contradicts Theorem 3.7 as printed, as an exact polynomial identity."""
 
 from __future__ import annotations
 

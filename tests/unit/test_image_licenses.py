@@ -1,4 +1,4 @@
-"""The list of licences in the image: a library that nobody described ends the build."""
+"""The list of licences in the image: a library without a description ends the build."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Samples for a loss: what is read, and what is said when a file or a number is no use."""
+"""Samples for a loss: formats, and errors for invalid files and numbers."""
 
 from __future__ import annotations
 

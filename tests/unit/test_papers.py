@@ -504,7 +504,7 @@ def test_a_partial_answer_gives_no_verdict(context: CheckContext) -> None:
 
 
 def test_a_point_whose_weights_are_undecided_is_no_disagreement(context: CheckContext) -> None:
-    """A limit within `membership` leaves its answer open, and says nothing against ranks and e2."""
+    """A limit within `membership` leaves its answer open, and does not contradict ranks and e2."""
 
     class Undecided(CheckContext):
         def once(self, *_: Any, **__: Any) -> Any:

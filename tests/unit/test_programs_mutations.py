@@ -135,7 +135,7 @@ def test_a_damaged_rule_is_noticed_or_harmless(spec: str, damage: Any, monkeypat
 
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_every_damage_is_noticed_somewhere(damage: Any, monkeypatch: Patch) -> None:
-    """Otherwise the test above would say nothing."""
+    """This shows that the test above can fail."""
     damage(monkeypatch)
     assert any(dimension(spec, engine=False, certify=False).agreement is False for spec in SPECS)
 

@@ -128,7 +128,7 @@ def test_a_last_layer_is_detected_only_if_it_is_one() -> None:
 
 
 def quiet_outputs(W: Any, x: Any) -> Any:
-    """A hundred outputs that say one number: a single input shows one weight at most."""
+    """A hundred dependent outputs: the Jacobian at a single input has rank one."""
     return np.ones((100, 1), dtype=int) @ (W[None] @ x**2)
 
 
@@ -170,7 +170,7 @@ def test_inputs_with_many_dependent_outputs(name: str) -> None:
     ],
 )
 def test_more_tokens_than_entries_of_a_token(spec: str, dim: int | None) -> None:
-    """An input of t > d tokens has d t numbers, but attention at d tokens says what it says."""
+    """An input of t > d tokens has d t numbers, but the rank is that of attention at d tokens."""
     model = parse_spec(spec)
     found = dimension(model, engine=False, certify=False)
     short: Model = parse_spec(spec.replace("t=140", "t=3").replace("t=40", "t=3").replace("t=20", "t=3"))

@@ -1,4 +1,4 @@
-"""A run's output becomes checked values or an error of its own type; a cut-off run never says more than it knew."""
+"""Output of runs: values are checked, each failure has an error class, and truncated output gives only complete values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``import m2bridge`` offers what it says it offers, and nothing by accident."""
+"""The public names of m2bridge are exactly the documented ones."""
 
 from __future__ import annotations
 

@@ -188,7 +188,7 @@ def test_a_box_escapes_all_that_it_shows() -> None:
 
 
 def test_an_answer_refuted_by_its_evidence_is_damaged(answer: Dimension, tmp_path: Path) -> None:
-    """A record whose headline was edited is named, and neither told nor cited as proved."""
+    """A record whose headline was edited is listed as altered, and is neither shown nor cited as proved."""
     path = records.save(answer, tmp_path)
     document = json.loads(path.read_text())
     document["image_dim"] += 1

@@ -1,4 +1,4 @@
-"""Sweeps of one's own: names in lists, own networks by name, frames of a store."""
+"""Sweeps: names in lists, user-defined networks by name, frames of a store."""
 
 from __future__ import annotations
 

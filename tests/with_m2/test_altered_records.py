@@ -1,4 +1,4 @@
-"""Altered records of the questions that use Macaulay2: check, cite, explain and report do not vouch for them."""
+"""Altered records of the questions that use Macaulay2: check, cite, explain and report reject them."""
 
 from __future__ import annotations
 

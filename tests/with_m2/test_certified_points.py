@@ -15,7 +15,7 @@ from m2bridge.questions.singular_point import singular_point
 
 
 def checked(result: Any, expected: int = 0) -> str:
-    """Return what the checker says; it exits with 9 where the certificate covers a part of the first line only."""
+    """Return the sentences of the checker; it exits with 9 if the certificate covers a part of the first line only."""
     code, said = checker.verify(records.dumps(records.to_document(result)))
     assert code == expected, said
     assert records.from_document(records.to_document(result)) == result
@@ -122,7 +122,7 @@ def test_points_inside_and_outside_are_verified(engine: Engine, spec: str, point
 
 
 def test_outputs_at_given_inputs_have_no_certificate(engine: Engine) -> None:
-    """Such a record is about values, not coordinates: the checker says that there is nothing to check."""
+    """Such a record is about values, not coordinates: the checker reports that there is no certificate."""
     pairs = {"inputs": [[1, 0], [0, 1]], "outputs": [[1, 2], [2, 4]]}
     code, said = checker.verify(
         records.dumps(records.to_document(membership("linear(widths=[2,1,2])", point=pairs, engine=engine)))

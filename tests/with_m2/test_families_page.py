@@ -1,4 +1,4 @@
-"""The tutorial on families, as a reader follows it: every block is run in order, and prints what the page says."""
+"""The tutorial on families, every block is run in order, and its output is that of the page."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ class StoppedEngine(Engine):
 
 
 def statements(result: Result) -> list[Any]:
-    """What an answer says, without how long it took."""
+    """Return an answer without its times."""
     evidence = [
         (e.quantity, str(e.value), e.relation, e.witness, e.method, e.certainty) for e in result.evidence
     ]

@@ -26,7 +26,7 @@ def test_how_many_mixtures_have_the_same_moments(name, points, engine):
 
 @pytest.mark.parametrize("name", ["five_moments", "six_moments"])
 def test_the_exchange_of_the_two_parts_is_found(name):
-    """Nothing in the file says that the weight w becomes 1 - w."""
+    """The symmetry that maps the weight w to 1 - w is not declared in the file."""
     found = symmetries(model_from_code(f"python:{FILE}:{name}"), engine=False)
     exchange = ("means axis 0", "variances axis 0", "weight -> 1 - weight")
     assert [(item.group, item.acts_on, item.verified) for item in found.finite] == [("S_2", exchange, True)]

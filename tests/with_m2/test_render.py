@@ -1,4 +1,4 @@
-"""``--script`` prints the text whose values are those of the answer, below lines that say what it is."""
+"""``--script`` prints the text whose values are those of the answer, below lines that describe it."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ QUICK = ("closure", "dimension")
 
 
 def param(arguments: tuple[str, ...], options: tuple[str, ...]) -> Any:
-    """Each question is asked twice: those with long scripts are for `make test-m2`."""
+    """Each question is run twice; those with long scripts are run by `make test-m2`."""
     marks = () if arguments[0] in QUICK else (pytest.mark.slow,)
     return pytest.param(arguments, options, marks=marks, id=" ".join([*arguments, *options]))
 
