@@ -87,19 +87,7 @@ def _facts(document: dict[str, Any]) -> Iterator[tuple[str, str]]:
         yield "parameter dimension", f"{document['parameter_dim']}{free}"
     if document["input_shape"] is not None:
         yield "network", f"{_shape(document['input_shape'])} -> {_shape(document['output_shape'])}"
-    if document["polynomial"]:
-        yield "ambient dimension", value_text(document["ambient_dim"])
-        count, names = document["coordinate_count"], document["coordinates"]
-        first = "" if names is None else f": {'; '.join(names[:3])}{'; ...' if count > 3 else ''}"
-        yield "target coordinates", f"{count}{first}"
-        span = document["span_dim"]
-        if span is None:
-            yield "span dimension", "not computed (too many coordinates)"
-        else:
-            yield "span dimension", f"{span} (rank at random points over F_p)"
-        yield "gradings", value_text(document["grading_rank"])
-    else:
-        yield "target", "not polynomial: values at finitely many inputs; there is no ideal"
+    yield from _target_facts(document)
     for item in document["symmetries"]:
         yield "symmetry", f"{item['group']}: {item['name']} [{item['citation']}]"
     formulas = {"dimension formula": document["formula"], "dimension at most": document["dimension_bound"]}
@@ -114,6 +102,25 @@ def _facts(document: dict[str, Any]) -> Iterator[tuple[str, str]]:
                 yield "  hypothesis", f"{hypothesis['statement']}: {verdict}"
     if document["formula"] is None:
         yield "dimension formula", "none"
+
+
+def _target_facts(document: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield the facts about the space of the image."""
+    if document["polynomial"] and document["coordinate_count"] is None:
+        yield "target coordinates", "not computed (too many monomials)"
+    elif document["polynomial"]:
+        yield "ambient dimension", value_text(document["ambient_dim"])
+        count, names = document["coordinate_count"], document["coordinates"]
+        first = "" if names is None else f": {'; '.join(names[:3])}{'; ...' if count > 3 else ''}"
+        yield "target coordinates", f"{count}{first}"
+        span = document["span_dim"]
+        if span is None:
+            yield "span dimension", "not computed (too many coordinates)"
+        else:
+            yield "span dimension", f"{span} (rank at random points over F_p)"
+        yield "gradings", value_text(document["grading_rank"])
+    else:
+        yield "target", "not polynomial: values at finitely many inputs; there is no ideal"
 
 
 def _shape(shape: list[int]) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from m2bridge.errors import InputError, SpecError, suggestion
+from m2bridge.errors import InputError, OutOfReachError, SpecError, suggestion
 from m2bridge.families.attention_options import (
     DeepLightning,
     Lightning,
@@ -261,9 +261,14 @@ def describe(model: Model) -> dict[str, Any]:
 
 
 def _target(model: Model) -> dict[str, Any]:
+    """Describe the space of the image; all values are None where there is none, or where its coordinates are out of reach."""
+    nothing = dict.fromkeys(("ambient_dim", "coordinate_count", "coordinates", "span_dim", "grading_rank"))
     if not model.polynomial:
-        return dict.fromkeys(("ambient_dim", "coordinate_count", "coordinates", "span_dim", "grading_rank"))
-    small = model.coordinate_count <= MOST_SPAN_COORDINATES
+        return nothing
+    try:
+        small = model.coordinate_count <= MOST_SPAN_COORDINATES
+    except OutOfReachError:
+        return nothing
     grading = target_grading(model) if small else None
     return {
         "ambient_dim": model.ambient_dim,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 import typer
@@ -10,7 +11,7 @@ from typer.testing import CliRunner
 
 from m2bridge.cli.models import register
 from m2bridge.errors import SpecError
-from m2bridge.families import FAMILIES
+from m2bridge.families import FAMILIES, from_callable
 
 
 @pytest.fixture
@@ -48,3 +49,14 @@ def test_describe_names_the_failing_hypothesis(app: typer.Typer) -> None:
 def test_errors_propagate(app: typer.Typer) -> None:
     run = CliRunner().invoke(app, ["describe", "lightnig:d=2"])
     assert isinstance(run.exception, SpecError)
+
+
+def test_describe_a_network_with_too_many_monomials(app: typer.Typer, tmp_path: Path) -> None:
+    network = from_callable(
+        lambda x, W, V: V @ (W @ x) ** 8, {"W": (30, 30), "V": (30, 30)}, inputs={"x": (30,)}
+    )
+    network.save(tmp_path / "wide.toml")
+    result = CliRunner().invoke(app, ["describe", f"file:{tmp_path / 'wide.toml'}"])
+    assert result.exit_code == 0
+    assert "1800: " in result.output
+    assert "not computed (too many monomials)" in result.output
