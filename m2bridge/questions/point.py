@@ -37,7 +37,7 @@ def weights_or_path(text: str) -> Any:
         return checkpoints.read_json(text, "the object")
     path = Path(text)
     if not path.exists():
-        raise InputError(f"{path} cannot be read: there is no such file", argument="at")
+        raise InputError(f"{path} cannot be read: no such file", argument="at")
     return path
 
 

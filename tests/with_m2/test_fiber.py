@@ -122,7 +122,7 @@ def test_a_prime_that_divides_an_entry_is_replaced_with_a_note(command, capsys, 
     ("arguments", "message"),
     [
         ((LAYER, "--stratum", "rank_a=7,rank_v=1"), "rank_a is at most 2"),
-        ((LAYER, "--stratum", "rank_a=1,rank_v=1", "--at", "weights.json"), "name different points"),
+        ((LAYER, "--stratum", "rank_a=1,rank_v=1", "--at", "{}"), "name different points"),
         ((LAYER, "--at", "nowhere.json"), "cannot be read"),
         ((LAYER, "--prime", "32004"), "--prime 32004"),
         (("lightning(d=2,dp=0)",), "dp"),

@@ -214,7 +214,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
         ("0.1e,2", "exact number"),
         ("nothing.json", "no such file"),
         ([float("nan"), 2], "exact number"),
-        ('{"inputs": [1]}', "no point"),
+        ('{"inputs": [1]}', "is not a point"),
     ],
 )
 def test_points_that_are_refused(answered: Answers, point: Any, message: str) -> None:
