@@ -35,7 +35,7 @@ __all__ = ["CriticalPoints", "StratumPoints", "critical_points"]
 Metric = Literal["generic", "bombieri", "euclidean"]
 _MOST_LOSS_COORDINATES = 150
 """Coordinates of a map whose critical points are counted."""
-_SHARE_FOR_FIRST_COUNT = 0.4
+_SHARE_FOR_FIRST_COUNT = 0.6
 """Of the time left, for the count by Macaulay2 where msolve can count too."""
 LEAST_PRIME = 1009
 """Over smaller fields random data are too often special."""
