@@ -18,13 +18,14 @@ import time
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
-from math import comb, lcm
+from math import comb, inf, lcm
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from m2bridge.bounds.equations import flattening_bound
+from m2bridge.bounds.program_upper import coordinate_count
 from m2bridge.bounds.upper_bound import Argument, ModelBound
 from m2bridge.bounds.virtual_weights import virtual_dim_upper
 from m2bridge.certainty import Certainty
@@ -69,13 +70,12 @@ def upper_bounds(model: Model, *, p: int, seed: int) -> list[ModelBound]:
     if closed is not None and closed.value is not None and closed.argument is not None:
         bounds.append(ModelBound(proved_bound("layers", closed.argument, closed.value), {"kind": "layers"}))
     if (ambient := ambient_dim(model)) is not None:
-        kind = "layers" if model.free.coordinate_system == "segre" else "coordinates"
         evidence = proved_bound("ambient", "number of target coordinates", ambient)
-        bounds.append(ModelBound(evidence, {"kind": kind}))
+        bounds.append(ModelBound(evidence, _ambient_argument(model, ambient)))
     if model.knowledge.perceptron is not None:
         bounds += _by_widths(model.knowledge.perceptron, p=p, seed=seed)
     structural = structural_bound(model, p=p, seed=seed)
-    if structural.value < min(b.value for b in bounds):
+    if structural.value < min((b.value for b in bounds if b.argument is not None), default=inf):
         bounds.append(structural)
     if closed is not None and closed.value is not None and closed.value < min(b.value for b in bounds):
         bounds.append(ModelBound(_by_theorem("closed upper bound", closed.value, closed.citation)))
@@ -88,6 +88,13 @@ def _by_theorem(method: str, value: int, theorem: str) -> Evidence:
 
 
 # -- counts ----------------------------------------------------------------------------------------------
+
+
+def _ambient_argument(model: Model, count: int) -> Argument | None:
+    """Name the argument of the number of coordinates; None if degrees alone, which the checker counts, show less."""
+    if model.free.coordinate_system == "segre":
+        return {"kind": "layers"}
+    return {"kind": "coordinates"} if coordinate_count(model.free.program) <= count else None
 
 
 def _parameters(model: Model) -> ModelBound:

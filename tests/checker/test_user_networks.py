@@ -44,6 +44,7 @@ NETWORKS: dict[str, tuple[Any, dict[str, tuple[int, ...]], dict[str, tuple[int, 
     "a block": (block, HEADS | {"W": (2, 3), "U": (3, 2)}, {"X": (3, 3)}),
     "one row of many": (lambda W, v, x: np.concatenate([((W @ x) ** 2)[:1], v[None] @ (W @ x) ** 2]),
                         {"W": (3, 2), "v": (3,)}, {"x": (2,)}),
+    "an input that is not used": (lambda V, W, x: (V @ x[1:]) * (W @ x[1:]), {"V": (1, 1), "W": (1, 1)}, {"x": (2,)}),
     "a mean that is divided by": (lambda W, U, x: U @ ((W @ x) / (W @ x).sum()), {"W": (3, 2), "U": (2, 3)}, {"x": (2,)}),
 }  # fmt: skip
 
