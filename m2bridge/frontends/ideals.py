@@ -43,6 +43,8 @@ _IGNORED_RING_OPTIONS = ("MonomialOrder", "MonomialSize")
 _MINORS = re.compile(r"\bminors\s*\(\s*(?P<size>\d{1,3})\s*,\s*matrix\s*\{")
 _MOST_READ_MINORS = 5000  # polynomials of minors(k, M) in an ideal that a user writes
 _LARGEST_MINOR = 5  # rows of one of these; they are expanded
+_NAME_OF_IDEAL = re.compile(r"[\s;]*(?:[A-Za-z]\w*\s*:?=\s*)?(?:ideal\s*\(?\s*)?")
+_END_OF_IDEAL = re.compile(r"[\s;)}]*")
 _LIST = re.compile(r"(?:ideal\s*\(|(?:ideal\s*)?\{)")
 
 
@@ -160,6 +162,7 @@ def _bodies(text: str, source: str) -> Iterator[tuple[int, str]]:
             [entry for _, entry in split_at_commas(row)]
             for row in re.findall(r"\{([^{}]*)\}", text[match.end() : end])
         ]
+        _require_nothing_else(text, match.start(), end + 1, source)
         for minor in _minors(rows, int(match["size"]), source):
             yield match.start(), minor
     elif match := _LIST.search(text):
@@ -172,10 +175,22 @@ def _bodies(text: str, source: str) -> Iterator[tuple[int, str]]:
                 "operations on ideals are not read: write one ideal(f, g, ...), or minors(k, matrix {...})",
                 number,
             )
+        _require_nothing_else(text, match.start(), end, source)
         yield from split_at_commas(text[start:end], start)
     else:
         for line in re.finditer(r"[^;\n]+", text):
             yield from split_at_commas(line[0], line.start())
+
+
+def _require_nothing_else(text: str, start: int, end: int, source: str) -> None:
+    """Refuse a text that has more than one ideal, which stands between `start` and `end`, and may have a name."""
+    for before, rest in ((True, text[:start]), (False, text[end:])):
+        allowed = _NAME_OF_IDEAL if before else _END_OF_IDEAL
+        if not allowed.fullmatch(rest):
+            shown = " ".join(rest.split())[:40]
+            _fail(
+                source, f"this is not read: {shown!r}; write one ideal(f, g, ...), or one polynomial per line"
+            )
 
 
 def _closing(text: str, opening: int) -> int:

@@ -14,6 +14,7 @@ import pytest
 
 from m2bridge import checker, records
 from m2bridge.questions.dimension import dimension
+from m2bridge.questions.identifiable import identifiable
 from m2bridge.questions.same import same
 from m2bridge.questions.symmetries import symmetries
 from m2bridge.results import Result
@@ -32,6 +33,7 @@ ANSWERS: dict[str, Callable[[], Result]] = {
     "dimension": lambda: dimension("lightning(d=2,dp=1)", engine=False),
     "dimension by a theorem": lambda: dimension("cp(sizes=[3,3,3],rank=4)", engine=False),
     "symmetries": lambda: symmetries("mlp(widths=[2,2,1],r=2)"),
+    "identifiable": lambda: identifiable("mlp(widths=[2,2,1],r=2)", engine=False),
     "same": lambda: same("linear(widths=[2,1,2])", at=FIRST, other=SECOND, engine=False),
 }
 

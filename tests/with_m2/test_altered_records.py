@@ -39,7 +39,7 @@ ASKED: dict[str, tuple[Any, Any, dict[str, Any]]] = {
     "membership": (membership, "linear(widths=[2,1,2])", {"point": [1, 2, 2, 4]}),
     "membership outside": (membership, "lightning(d=2,dp=1)", {"point": [1, 0, 0, 0, 0, 1]}),
 }
-WITHOUT_ENGINE = {"dimension", "same", "symmetries"}
+WITHOUT_ENGINE = {"dimension", "identifiable", "same", "symmetries"}
 """Questions of unit/test_altered_records.py."""
 
 

@@ -125,7 +125,7 @@ def test_a_prime_of_bad_reduction_is_exchanged(engine: Engine) -> None:
     answer = m2bridge.fiber("map:t->t^2-32005*t", at={"t": 1}, engine=engine, prime=32003)
     assert (answer.fiber_dim, answer.degree, answer.component_count) == (0, 2, 2)
     assert answer.agreement is not False
-    assert any("F_32003 has bad reduction" in note for note in answer.notes)
+    assert any("bad reduction modulo 32003" in note for note in answer.notes)
 
 
 def test_components_that_do_not_decide_are_not_called_missing(engine: Engine) -> None:

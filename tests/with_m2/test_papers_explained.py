@@ -18,6 +18,7 @@ from m2bridge.questions.boundary import boundary
 from m2bridge.questions.fiber import fiber
 from m2bridge.questions.singular_locus import SingularLocus, singular_locus
 from m2bridge.report.explain import explain
+from m2bridge.report.readable_script import readable
 from m2bridge.results import Result
 from m2bridge.scripts import Script
 
@@ -56,10 +57,11 @@ def test_the_explanation_shows_the_script_that_is_printed(
 ) -> None:
     path = records.save(located, tmp_path)
     assert main(["singular-locus", "--d", "2", "--dp", "1", "--script"]) == 0
-    rendered = capsys.readouterr().out.split("\n", 3)[3]  # below the heading
+    rendered = capsys.readouterr().out.split("\n", 4)[4]  # below the heading
     assert main(["explain", str(path)]) == 0
-    assert printed_script(capsys.readouterr().out) == rendered
-    assert Script(name="", text=rendered).sha256 in {used.sha256 for used in located.scripts}
+    explained = printed_script(capsys.readouterr().out)
+    assert readable(explained) == rendered
+    assert Script(name="", text=explained).sha256 in {used.sha256 for used in located.scripts}
 
 
 def test_the_script_of_an_explanation_runs_by_itself(located: SingularLocus, each_engine: Engine) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from m2bridge.cli import main
+from m2bridge.report.readable_script import readable
 
 LAYER = "lightning(d=2,dp=1)"
 QUESTIONS: list[tuple[str, ...]] = [
@@ -41,7 +42,7 @@ def param(arguments: tuple[str, ...], options: tuple[str, ...]) -> Any:
     return pytest.param(arguments, options, marks=marks, id=" ".join([*arguments, *options]))
 
 
-HEADING_LINES = 3
+HEADING_LINES = 4
 
 
 def split_heading(printed: str) -> tuple[list[str], str]:
@@ -58,7 +59,7 @@ def test_the_script_is_one_that_the_question_runs(
     assert main([*arguments, *options, "--keep", str(tmp_path), "--json"]) == 0
     capsys.readouterr()
     assert main([*arguments, *options, "--script"]) == 0
-    ran = [path.read_text() for path in tmp_path.glob("*.m2")]
+    ran = [readable(path.read_text()) for path in tmp_path.glob("*.m2")]
     heading, text = split_heading(capsys.readouterr().out)
     assert text in ran
     assert all(len(line) <= 120 for line in heading)

@@ -90,7 +90,8 @@ def again_by_msolve(
 ) -> tuple[Count, bool]:
     """Count the regular points of a general loss by msolve; return the count to use, and whether msolve counted.
 
-    Where Macaulay2 reached a limit, the count is that of msolve, over two primes. `expected` is the number by Chern classes.
+    Where Macaulay2 reached a limit, the count is that of msolve, over two primes; the answer still names the limit. `expected` is
+    the number by Chern classes.
     """
     context, loss = counter.context, counter.loss
     if not loss.general or context.msolve is None or (expected or 0) > MOST_POINTS_BY_MSOLVE:
@@ -106,4 +107,4 @@ def again_by_msolve(
     if not alone or first.points is None or first.points != last.points:
         return count, first.points is not None
     degree = first.fiber_degree
-    return replace(count, points=first.points, fiber_degree=degree, limit=None, localized=not immersed), True
+    return replace(count, points=first.points, fiber_degree=degree, localized=not immersed), True
