@@ -39,10 +39,10 @@ _MEMORY = "Memory limit, e.g. 512M or 4G; at most 80% of the memory of the machi
 _ENGINE = "Path of the Macaulay2 to use (default: M2BRIDGE_M2, or the first one that works)."
 _PRIME = "Prime for computations over a finite field (default: one that divides no coefficient of the model)."
 _TIMEOUT = "Time limit of the whole computation: 90, 90s, 10m, 2h, or none."
-WidthOption = Annotated[int | None, typer.Option("--d", help="Dimension of an input token.")]
-OutputWidthOption = Annotated[int | None, typer.Option("--dp", help="Dimension of an output token (d' in the paper).")]
-RankOption = Annotated[int | None, typer.Option("--a", help="Largest rank of the attention matrix (default: d).")]
-TokensOption = Annotated[int | None, typer.Option("--t", help="Number of tokens (default: 2).")]
+WidthOption = Annotated[int | None, typer.Option("--d", help="Dimension d of an input token of `lightning`, instead of SPEC.")]
+OutputWidthOption = Annotated[int | None, typer.Option("--dp", help="Dimension d' of an output token of `lightning`.")]
+RankOption = Annotated[int | None, typer.Option("--a", help="Largest rank of the attention matrix of `lightning` (default: d).")]
+TokensOption = Annotated[int | None, typer.Option("--t", help="Number of tokens of `lightning` (default: 2).")]
 PrimeOption = Annotated[int | None, typer.Option("--prime", help=_PRIME)]
 SeedOption = Annotated[int, typer.Option("--seed", min=0, help="Seed for all random choices.")]
 TimeoutOption = Annotated[str, typer.Option("--timeout", help=_TIMEOUT)]

@@ -1,6 +1,6 @@
 """Counted work: a limit of a search that is the same on every machine and under every load.
 
-One unit is about one nanosecond of a quiet core of 2024. The costs below were measured as processor time; they are part of the
+One unit is about 1 to 4 nanoseconds of processor time. The costs below were measured as processor time; they are part of the
 definition of a search, so that two runs with one seed stop at the same place.
 """
 

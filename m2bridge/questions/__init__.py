@@ -97,7 +97,7 @@ QUESTIONS = {
     ),
     "closure": (
         "closure",
-        "Equations of the Zariski closure of the image of a network, and what is shown about them.",
+        "Equations of the Zariski closure of the image of a network, and whether they are complete.",
     ),
     "critical-points": (
         "critical_points",
@@ -137,7 +137,7 @@ QUESTIONS = {
     ),
     "symmetries": (
         "symmetries",
-        "Symmetries of a network: groups by the structure of its program, and vector fields that are verified.",
+        "Symmetries of a network: groups derived from its program, and verified vector fields.",
     ),
 }
 """The questions of this package: by name, the module here that declares it, and what it asks. A test compares the table with the

@@ -127,7 +127,12 @@ def identifiable(
     model: Model,
     *,
     function: Annotated[
-        Any, Option("A function of the weights, as 'K.T @ Q'; without it all weights and products.", read=str)
+        Any,
+        Option(
+            "Function of the weights, e.g. 'K.T @ Q' (default: each weight, and each product of weights of "
+            "neighbouring layers).",
+            read=str,
+        ),
     ] = None,
 ) -> Identifiable:
     """Decide which functions of the weights are determined by the network's function, near generic weights.

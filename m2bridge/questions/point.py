@@ -44,8 +44,8 @@ def weights_or_path(text: str) -> Any:
 AtOption = Annotated[
     Any,
     Option(
-        "Weights: a JSON object, or a .json, .npz, .safetensors or .pt file; all numbers are read exactly "
-        "(0.1 in JSON is 1/10, a binary float is a dyadic number).",
+        "Weights: a JSON object, or a .json, .npz, .safetensors or .pt file. Numbers are converted exactly: "
+        "0.1 in JSON is 1/10; a binary float keeps its exact value.",
         read=weights_or_path,
     ),
 ]

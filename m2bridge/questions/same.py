@@ -23,7 +23,7 @@ from m2bridge.views import View, shorten
 _ROUNDING = 1e-9
 """Relative differences of outputs below this one are those of rounding."""
 OtherOption = Annotated[
-    Any, Option("Second weights, in the format of --at.", flag="--and", read=weights_or_path)
+    Any, Option("Second weights (required), in the format of --at.", flag="--and", read=weights_or_path)
 ]
 
 

@@ -217,7 +217,7 @@ def _read_declared(text: str) -> list[Mapping[str, Any]]:
 
 
 @question(
-    asks="Symmetries of a network: groups by the structure of its program, and vector fields that are verified.",
+    asks="Symmetries of a network: groups derived from its program, and verified vector fields.",
     quantities={
         "symmetry_dim": "the dimension of the generic orbits of the verified symmetries",
         "generic_fiber_dim": "the dimension of the generic fiber",

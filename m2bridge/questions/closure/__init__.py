@@ -79,7 +79,7 @@ def read_field(text: str) -> int | Literal["QQ"]:
 
 
 @question(
-    asks="Equations of the Zariski closure of the image of a network, and what is shown about them.",
+    asks="Equations of the Zariski closure of the image of a network, and whether they are complete.",
     primes=(2, LARGE_PRIME),
     templates=("closure_kernel", "closure_accounting", "closure_unmixed", "closure_section"),
     quantities={

@@ -63,7 +63,14 @@ def critical_points(  # noqa: PLR0913 -- the options of the question
     metric: Annotated[
         Metric, Option("Metric: generic (a random quadric), bombieri (the Bombieri norm) or euclidean.")
     ] = "generic",
-    kernel: Annotated[int, Option("Dimension of the kernel of a generic quadric.", least=0)] = 0,
+    kernel: Annotated[
+        int,
+        Option(
+            "Dimension of the kernel of the quadratic form of --metric generic, for a loss that does not "
+            "determine the function.",
+            least=0,
+        ),
+    ] = 0,
     data: Annotated[
         Any,
         Option("Samples: two files X.npz,Y.npz, or one .npz file with arrays X and Y.", read=read_samples),
@@ -80,7 +87,10 @@ def critical_points(  # noqa: PLR0913 -- the options of the question
     ] = None,
     real: Annotated[bool, Option("Also compute the real critical points over QQ, with their index.")] = False,
     digits: Annotated[int, Option("Number of decimals of the coordinates of real points.", least=1)] = 12,
-    draws: Annotated[int, Option("Count the real points for this number of random data sets.", least=0)] = 0,
+    draws: Annotated[
+        int,
+        Option("Number of random data sets for which the real critical points are counted.", least=0),
+    ] = 0,
 ) -> CriticalPoints:
     """Count the critical points of a quadratic loss on the neuromanifold.
 
