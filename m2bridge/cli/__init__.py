@@ -97,9 +97,10 @@ REPLACED_OPTIONS = {
 """Removed options of commands, and what to use instead."""
 
 EXIT_CODES = """\
-Exit codes: 0 answered (also if `verify` finds a statement false); 1 unexpected error; 2 usage or bad input; 3 witnesses disagree; \
-4 no Macaulay2; 5 a limit was reached, partial results are printed; 6 a recorded verdict changed; 7 a certificate was rejected; \
-8 no certificate, or not supported by the checker; 9 a certificate covers only a part of the answer; 130 interrupted."""
+Exit codes: 0 answered (also if `verify` finds a statement false); 1 unexpected error; 2 usage or bad input; \
+3 witnesses disagree; 4 no Macaulay2; 5 a limit was reached, partial results are printed; 6 a recorded verdict changed; \
+7 a certificate was rejected; 8 no certificate, or not supported by the checker; 9 a certificate covers only \
+a part of the answer; 130 interrupted."""
 
 HELP = Path(__file__).parents[1] / "data" / "help"
 """Directory of the help texts of the questions, written by :mod:`m2bridge.cli.help`."""
