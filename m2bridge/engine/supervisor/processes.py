@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import os
 import shutil
@@ -10,6 +11,8 @@ import signal
 import tempfile
 import time
 from pathlib import Path
+
+_OPEN_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
 
 HAS_CHILDREN_FILES = Path(f"/proc/self/task/{os.getpid()}/children").exists()
 """Whether the kernel lists the children of each thread in /proc (CONFIG_PROC_CHILDREN)."""
@@ -68,7 +71,15 @@ def remove_directory(directory: Path, timeout: float = 5.0) -> None:
 
 
 def empty_directory(directory: Path, keep: str = "") -> None:
-    """Remove everything in a directory except subdirectories that match the pattern `keep`, whatever their permissions are."""
+    """Remove everything in a directory except subdirectories that match the pattern `keep`, whatever their permissions are.
+
+    Raises
+    ------
+    NotADirectoryError
+        The path is a symbolic link, whose target may belong to something else.
+    """
+    if directory.is_symlink():
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(directory))
     directory.chmod(0o700)
     for path, names, _ in os.walk(directory):
         for subdirectory in (os.path.join(path, name) for name in names):
@@ -85,23 +96,26 @@ def create_locked_directory() -> tuple[Path, int]:
     """Create a temporary directory and lock it; return it with the file descriptor of the lock.
 
     The kernel releases the lock when this process ends. Directories of earlier supervisors that are not locked any more are
-    removed. The name contains the host, because on some network file systems a lock is visible on one host only.
+    removed; symbolic links and directories of other users are not touched. The name contains the host, because on some network
+    file systems a lock is visible on one host only.
     """
     prefix = f"m2bridge-{os.uname().nodename}-"
     for stale in Path(tempfile.gettempdir()).glob(f"{prefix}*"):
         with contextlib.suppress(OSError):
-            lock = os.open(stale, os.O_RDONLY)
+            lock = os.open(stale, _OPEN_DIRECTORY)
             try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                remove_directory(stale)
+                if os.fstat(lock).st_uid == os.getuid():
+                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    remove_directory(stale)
             finally:
                 os.close(lock)
     while True:
         directory = Path(tempfile.mkdtemp(prefix=prefix))
         # Another supervisor may remove the directory before it is locked; then create another one.
         with contextlib.suppress(FileNotFoundError):
-            lock = os.open(directory, os.O_RDONLY)
+            lock = os.open(directory, _OPEN_DIRECTORY)
             with contextlib.suppress(OSError):  # a file system without locks
                 fcntl.flock(lock, fcntl.LOCK_EX)
             if directory.exists():
                 return directory, lock
+            os.close(lock)
