@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
+from zipfile import BadZipFile, ZipFile, is_zipfile
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from m2bridge.programs.arithmetics import object_array
 from m2bridge.programs.instructions import Shape
 
 LARGEST_CHECKPOINT = 256 * 2**20
-"""Bytes of a file with weights."""
+"""Bytes of a file with weights; of an .npz, also after decompression."""
 MOST_BITS = 52
 """Denominators to which numbers can be rounded are 2 to at most this: those of float64."""
 _KINDS = {
@@ -68,10 +68,7 @@ def read(file: CheckpointFile | Path, parameters: Mapping[str, Shape]) -> Checkp
     if path.suffix not in readers:
         raise InputError(f"{path}: weights are read from {', '.join(readers)}", argument="at")
     try:
-        if path.stat().st_size > LARGEST_CHECKPOINT:
-            raise InputError(
-                f"{path} is larger than {LARGEST_CHECKPOINT // 2**20} MB; exact computations require fewer weights"
-            )
+        _refuse_large(path, path.stat().st_size)
         found = readers[path.suffix](path)
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror or error}") from None
@@ -84,6 +81,13 @@ def read(file: CheckpointFile | Path, parameters: Mapping[str, Shape]) -> Checkp
     return Checkpoint(weights=weights, note=f"{path.name}, binary floats {how}", ignored=ignored)
 
 
+def _refuse_large(path: Path, size: int) -> None:
+    if size > LARGEST_CHECKPOINT:
+        raise InputError(
+            f"{path} is larger than {LARGEST_CHECKPOINT // 2**20} MB; exact computations require fewer weights"
+        )
+
+
 def _by_name(
     found: Mapping[str, np.ndarray], parameters: Mapping[str, Shape]
 ) -> tuple[dict[str, np.ndarray], tuple[str, ...]]:
@@ -93,12 +97,20 @@ def _by_name(
         plain = re.sub(r"[^A-Za-z0-9_]", "_", key)
         return next((name for name in (key, plain, f"p{plain}") if name in parameters), None)
 
-    named = {name: array for key, array in found.items() if (name := name_of(key)) is not None}
-    if not named:
+    key_of: dict[str, str] = {}
+    for key in found:
+        name = name_of(key)
+        if name is not None and key_of.setdefault(name, key) != key:
+            raise InputError(
+                f"{key_of[name]} and {key} in the file are both read as the weight {name}; rename one"
+            )
+    if not key_of:
         raise InputError(
             f"the file has {', '.join(list(found)[:6]) or 'nothing'}; the model's weights are {', '.join(list(parameters)[:6])}"
         )
-    return named, tuple(key for key in found if name_of(key) is None)
+    return {name: found[key] for name, key in key_of.items()}, tuple(
+        key for key in found if name_of(key) is None
+    )
 
 
 def _exact(path: Path, name: str, array: np.ndarray, bits: int | None) -> np.ndarray:
@@ -118,6 +130,9 @@ def _rounded(value: Fraction, bits: int | None) -> Fraction:
 
 def _npz(path: Path) -> dict[str, np.ndarray]:
     try:
+        if is_zipfile(path):
+            with ZipFile(path) as archive:
+                _refuse_large(path, sum(entry.file_size for entry in archive.infolist()))
         with np.load(path, allow_pickle=False) as found:
             return {name: found[name] for name in found.files}
     except (ValueError, EOFError, KeyError, AttributeError, TypeError, BadZipFile, zlib.error) as error:

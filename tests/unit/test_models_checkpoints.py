@@ -13,6 +13,7 @@ import pytest
 from m2bridge import from_callable, singular_point
 from m2bridge.cli import main
 from m2bridge.errors import InputError
+from m2bridge.frontends import checkpoints
 from m2bridge.frontends.checkpoints import CheckpointFile, read
 
 SHAPES = {"layer_weight": (2, 1), "p0_bias": (1,)}
@@ -105,6 +106,22 @@ def test_a_damaged_archive_is_refused(tmp_path):
     data[60:400] = b"\xff" * 340
     path.write_bytes(data)
     with pytest.raises(InputError, match="plain arrays"):
+        read(path, SHAPES)
+
+
+def test_two_entries_of_one_weight_are_refused(tmp_path):
+    path = tmp_path / "w.npz"
+    np.savez(path, **{"layer.weight": np.ones((2, 1)), "layer_weight": np.zeros((2, 1))})
+    with pytest.raises(InputError, match=r"layer\.weight and layer_weight"):
+        read(path, SHAPES)
+
+
+def test_the_size_of_an_archive_is_that_of_its_content(tmp_path, monkeypatch):
+    path = tmp_path / "w.npz"
+    np.savez_compressed(path, layer_weight=np.zeros((1000, 100)))
+    monkeypatch.setattr(checkpoints, "LARGEST_CHECKPOINT", 100_000)
+    assert path.stat().st_size < 100_000
+    with pytest.raises(InputError, match="larger than"):
         read(path, SHAPES)
 
 
