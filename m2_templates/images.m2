@@ -12,10 +12,11 @@ variableRing(Ring, ZZ) := o -> (KK, n) -> (
     KK(monoid [Variables => n, VariableBaseName => z, Degrees => degreesOf])
     );
 
--- coneOver f: the coordinates of a cone with the same linear span.
---   If the coordinates are not forms of one positive degree, they are multiplied by a new variable.
---   Options: IsCone => false adds one more coordinate, constantly 1 before that multiplication, if the image is not a
---   cone.
+-- coneOver f: coordinates whose image has a cone as its closure.
+--   With IsCone => true (the default) the closure of the image of f must be a cone, and it does not change: f is
+--   returned if its coordinates are forms of one positive degree, and multiplied by a new variable otherwise.
+--   With IsCone => false the coordinates of f and one more, the constant 1, are multiplied by a new variable: they
+--   parametrize the affine cone over the image.
 coneOver = method(Options => {IsCone => true});
 coneOver Matrix := o -> f -> (
     nonzero := select(flatten entries f, g -> g != 0);
@@ -77,7 +78,8 @@ finiteLength Ideal := I -> (
     if J == 1 then 0 else if dim J == 0 then degree J
     );
 
--- distinctValues(I, y): how many values y takes at the zeros of I, over the algebraic closure; I has finite length.
+-- distinctValues(I, y): the number of values of y at the zeros of I, over the algebraic closure; I has finite length.
+--   In characteristic p it is exact if the length is below p, and a lower bound otherwise.
 --   The first power of y that is a combination of those before it gives the minimal polynomial of y.
 distinctValues = method();
 distinctValues(Ideal, RingElement) := (I, y) -> (
@@ -94,9 +96,10 @@ distinctValues(Ideal, RingElement) := (I, y) -> (
     r - first degree gcd(f, diff(T_0, f))
     );
 
--- sectionLength(I, M): the length of I restricted to the linear space that the columns of M span; null if it is not
---   finite.
---   For a general space whose dimension is codim I it equals degree I exactly when (ring I)/I is Cohen-Macaulay.
+-- sectionLength(I, M): the length of T/J, where J is the restriction of I to the linear space that the columns of M
+--   span; null if it is zero or not finite.
+--   For homogeneous I and a space of dimension codim I whose section is finite, it equals degree I if and only if
+--   (ring I)/I is Cohen-Macaulay.
 sectionLength = method();
 sectionLength(Ideal, Matrix) := (I, M) -> (
     T := variableRing(coefficientRing ring I, numColumns M);

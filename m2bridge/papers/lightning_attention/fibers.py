@@ -262,8 +262,8 @@ _THEOREM_37 = Claim(
     run=check_deep,
     correction=Correction(
         smallest="l = 2, d = (2, 2, 2), M_1 = J = [[0, 1], [-1, 0]]",
-        witness="For J skew and N invertible, both 2 x 2, (M_1, M_2, L) = (J, N, L) and (N, J, L / det N) are the same function: for "
-        "symmetric 2 x 2 matrices S, S J S = det(S) J and J S J^T = adj(S). The first satisfies all printed hypotheses.",
+        witness="For J skew and not zero and N invertible, both 2 x 2, (M_1, M_2, L) = (J, N, L) and (N, J, (det J / det N) L) are "
+        "the same function: A^T J A = det(A) J for every 2 x 2 matrix A, and J J^T = det(J) I. The first satisfies all printed hypotheses.",
         macaulay2="""\
 R = QQ[x_0..x_3]; X = genericMatrix(R,x_0,2,2); J = matrix{{0,1},{-1,0}}**R; N = matrix{{1,2},{3,5}}**R; L = matrix{{1,7},{2,3}}**R;
 network = (M1,M2,L) -> (G := transpose X*M1*X; L*X*G*transpose G*transpose X*M2*X*G);  -- Equation 11

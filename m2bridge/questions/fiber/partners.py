@@ -1,12 +1,12 @@
 """Other weights with the same function, exact, where a formula gives them.
 
-Two orbits of deep networks have one function where M_1 is skew. For J skew and S symmetric of size 2, S J S = det(S) J and
-J S J^T = adj(S), so that with N invertible of size 2
+Two orbits of deep networks have one function where M_1 is skew. For J skew and not zero of size 2, A^T J A = det(A) J
+for every 2 x 2 matrix A, and J J^T = det(J) I, so that with N invertible of size 2
 
-    (M_1, M_2, L) = (J, N, L)    and    (N, J, L / det N)
+    (M_1, M_2, L) = (J, N, L)    and    (N, J, (det J / det N) L)
 
-are the same function. Both satisfy rk M_i = 2 and L != 0; in the first one only M_1 is skew. Zero rows and columns carry it to
-every d_0 >= 2. Here the identity is checked over QQ with symbolic inputs, not believed.
+are the same function. If L != 0 and N is not skew, both satisfy rk M_i = 2 and L != 0, and in the first one only M_1 is skew.
+Zero rows and columns carry it to every d_0 >= 2. Here the identity is checked over QQ with symbolic inputs, not believed.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def skew_partner(point: Point) -> dict[str, np.ndarray] | None:
     """Virtual weights of another orbit with the same function, when M1 is skew of rank 2; None where the construction fails.
 
     M1 = c (u w^T - w u^T) lives on a plane. When M2 vanishes off the same two coordinates (always for d_0 = 2) and is invertible
-    there and not skew, the partner exchanges the two and divides L by det(M2) / det(M1).
+    there and not skew, the partner exchanges the two and multiplies L by det(M1) / det(M2), computed there.
     """
     model = point.model.knowledge.attention
     if model is None or model.parametrization != "virtual" or model.layers != 2:
