@@ -83,7 +83,8 @@ CMD ["--help"]
 # The same with Dask: a scheduler, a worker or a batch, whatever command is given (image/compose.yaml).
 FROM image AS cluster
 COPY --from=dask /opt/m2bridge /opt/m2bridge
-RUN python -m distributed.cli.dask_worker --version
+# openssl writes the certificate of image/compose.yaml; it is part of the base, as a dependency of ca-certificates.
+RUN python -m distributed.cli.dask_worker --version && openssl version
 ENTRYPOINT ["tini", "--"]
 CMD ["m2bridge", "--help"]
 
