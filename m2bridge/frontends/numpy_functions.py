@@ -54,10 +54,13 @@ MOST_UNROLLED_ENTRIES = 4096
 
 
 def call_function(recorder: Recorder, function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-    """Call a function of NumPy with recorded arrays; a `dtype` that does not round changes nothing."""
+    """Call a function of NumPy with recorded arrays.
+
+    A floating-point `dtype` is ignored, because programs are exact; an integer or boolean one is passed on.
+    """
     module = (getattr(function, "__module__", None) or "numpy").removeprefix("numpy").lstrip("._")
     name = f"{module}.{function.__name__}" if module in ("linalg", "fft") else function.__name__
-    options = {k: v for k, v in kwargs.items() if k != "dtype" or np.dtype(v).kind in "biu"}
+    options = _without_floating_dtype(kwargs)
     table, count = next((found for found in _TABLES if function in found[0]), (None, 0))
     if name in _HINT or (table is None and isinstance(function, np.ufunc)):
         raise refusal(name)
@@ -74,6 +77,10 @@ def call_function(recorder: Recorder, function: Any, args: Sequence[Any], kwargs
             return _by_entries(recorder, function, name, args, options)
         raise other from None
     return rule(*arrays, *args[count:], **options)
+
+
+def _without_floating_dtype(kwargs: dict[str, Any]) -> dict[str, Any]:
+    return {k: v for k, v in kwargs.items() if k != "dtype" or np.dtype(v).kind in "biu"}
 
 
 _signature = lru_cache(maxsize=256)(signature)
@@ -127,9 +134,9 @@ def _by_entries(
 def call_ufunc(
     recorder: Recorder, ufunc: np.ufunc, method: str, inputs: Sequence[Any], kwargs: dict[str, Any]
 ) -> Any:
-    """Call a ufunc, its reduction, its accumulation or its outer product with recorded arrays."""
+    """Call a ufunc, its reduction, its accumulation or its outer product with recorded arrays; see call_function for `dtype`."""
+    kwargs = _without_floating_dtype(kwargs)
     (target,) = kwargs.pop("out", (None,))
-    kwargs.pop("dtype", None)
     if (ufunc, method) in FOLDS:
         axis = kwargs.pop("axis", inputs[1] if len(inputs) > 1 else 0)
         result = call_function(recorder, FOLDS[ufunc, method], [inputs[0], axis], kwargs)
@@ -177,6 +184,21 @@ def _written(rule: Callable[..., int]) -> Rule:
     return lambda a, *others: a.new(rule(a.recorder, a.index, *(b.index for b in others)))
 
 
+def _full_like(
+    a: Recorded, fill_value: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None
+) -> Any:
+    """Return an array of constants; only an integer or boolean `dtype` is used, and `order` and `subok` are ignored."""
+    integral = dtype is not None and np.dtype(dtype).kind in "biu"
+    return np.full(a.shape if shape is None else shape, fill_value, dtype=dtype if integral else None)
+
+
+def _constant_like(value: int) -> Rule:
+    """Make the rule of zeros_like or ones_like."""
+    return lambda a, dtype=None, order="K", subok=True, shape=None: _full_like(
+        a, value, dtype, order, subok, shape
+    )
+
+
 _MOVING = (
     np.roll, np.repeat, np.tile, np.rot90, np.take, np.delete, np.flip, np.fliplr, np.flipud, np.expand_dims, np.split,
     np.array_split, np.vsplit, np.hsplit, np.dsplit, np.squeeze, np.diagonal, np.atleast_1d, np.atleast_2d, np.atleast_3d,
@@ -187,9 +209,9 @@ UNARY: dict[Any, Rule] = {
     **{function: _permuting(function) for function in (np.transpose, np.moveaxis, np.rollaxis, np.swapaxes)},
     **{function: _triangle(function) for function in (np.triu, np.tril)},
     **dict.fromkeys((np.positive, np.conjugate, np.copy), lambda a, *_, **__: a),
-    **dict.fromkeys((np.zeros_like, np.empty_like), lambda a, *_, **__: np.zeros(a.shape, dtype=int)),
-    np.ones_like: lambda a, *_, **__: np.ones(a.shape, dtype=int),
-    np.full_like: lambda a, value, **_: np.full(a.shape, value),
+    **dict.fromkeys((np.zeros_like, np.empty_like), _constant_like(0)),
+    np.ones_like: _constant_like(1),
+    np.full_like: _full_like,
     np.shape: lambda a: a.shape,
     np.ndim: lambda a: a.ndim,
     np.size: lambda a, axis=None: a.size if axis is None else a.shape[axis],
@@ -210,7 +232,7 @@ UNARY: dict[Any, Rule] = {
     np.amax: largest,
     np.trace: trace,
     np.vander: lambda a, N=None, increasing=False: (
-        a[:, None] ** np.arange(N or a.size)[:: 1 if increasing else -1]
+        a[:, None] ** np.arange(a.size if N is None else N)[:: 1 if increasing else -1]
     ),
     np.linalg.matrix_power: matrix_power,
     np.ravel: lambda a, order="C": a.reshape(a.size, order=order),

@@ -19,7 +19,7 @@ from numpy.polynomial.chebyshev import chebval
 from numpy.polynomial.polynomial import polyval
 
 import m2bridge
-from m2bridge.errors import DisagreementError, InputError
+from m2bridge.errors import DisagreementError, InputError, NotPolynomialError
 from m2bridge.frontends import recording
 from m2bridge.frontends.recording import record, record_call
 from m2bridge.programs import parse_program
@@ -157,6 +157,10 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "polyval": lambda u, w, **_: np.polyval(u, w),
     "atleast": lambda u, s, **_: np.atleast_2d(u) + np.atleast_1d(s),
     "like": lambda A, **_: np.zeros_like(A) + np.ones_like(A) * A + np.full_like(A, 3),
+    "like of a shape": lambda A, u, **_: (
+        np.zeros_like(A, shape=(4, 3)) + np.ones_like(A, shape=(4, 1)) * u + np.full_like(A, 3, shape=(4, 3))
+    ),
+    "full of integers": lambda A, **_: A * np.full_like(A, fill_value=2.5, dtype=int),
     "array of numbers": lambda u, **_: np.array([[u[0], u[1], 1], [u[1], u[2], 0]]) @ u,
     "array of arrays": lambda u, v, **_: np.array([u, v]) @ u,
     "object zeros": lambda u, **_: _filled_in(u) * u,
@@ -378,6 +382,17 @@ def test_functions_of_newer_numpy() -> None:
         assert lines(lambda x: 1 * np.linalg.trace(x), x=(2, 2)) == ["gather [2] 0,3 %0", "einsum a-> %1"]
         assert lines(lambda x: np.linalg.matmul(x, x), x=(2, 2)) == ["einsum ab,bc->ac %0 %0"]
     assert lines(lambda x: np.vander(x, 3), x=(2,)) == lines(lambda x: x[:, None] ** [2, 1, 0], x=(2,))
+
+
+def test_an_integer_dtype_of_a_ufunc_is_not_ignored() -> None:
+    with pytest.raises(NotPolynomialError):
+        record(lambda x: np.add(x, 1, dtype=int), {"x": (2,)})
+    assert lines(lambda x: np.add(x, 1, dtype=np.float32), x=(2,)) == lines(lambda x: x + 1, x=(2,))
+
+
+def test_a_vandermonde_matrix_without_columns_is_not_a_square_one() -> None:
+    with pytest.raises(InputError, match="empty"):
+        record(lambda x: np.vander(x, 0), {"x": (2,)})
 
 
 LARGE = {
