@@ -112,7 +112,7 @@ class JobFile:
 
 
 def read(path: Path) -> JobFile:
-    """Read a job file. Errors in single values are added to its `mistakes` by :func:`m2bridge.batch.plan.expand`.
+    """Read a job file. Errors in single values are found by :func:`m2bridge.batch.plan.expand`.
 
     Raises
     ------

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from m2bridge.batch.expansion import Models, SectionReader
 from m2bridge.batch.job import Job
-from m2bridge.batch.jobfile import FILE_ANALYSES, JobFile, Section
+from m2bridge.batch.jobfile import FILE_ANALYSES, JobFile, Mistakes, Section
 from m2bridge.batch.policy import larger
 from m2bridge.batch.user_files import FileSectionReader
 from m2bridge.limits import Limits
@@ -31,7 +31,8 @@ def expand(file: JobFile, *, limits: Limits | None = None, most_jobs: int = MOST
     ParseError
         The file has errors, or more than `most_jobs` points; field `mistakes`.
     """
-    mistakes = file.mistakes
+    mistakes = Mistakes(file.mistakes.source, dict(file.mistakes.entries))
+    file = dataclasses.replace(file, mistakes=mistakes)
     models = Models(file.path.parent)
     readers = [_reader_for(section)(section, file, models, limits or Limits()) for section in file.sections]
     points_of_sections = [(reader, reader.points(most_jobs)) for reader in readers]
