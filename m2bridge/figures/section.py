@@ -130,12 +130,14 @@ def section(locus: SingularLocus, affine_slice: Slice) -> HypersurfaceSection:
     polynomial = restrict(closure_equation(locus.equations, model), affine_slice)
     cells = zero_set(polynomial, affine_slice.limits)
     singular = None
-    if locus.components is not None:
+    component_equations = [component.equations for component in locus.components or ()]
+    # The singular points are unknown (None) if the components, or the equations of one of them, were not computed.
+    if locus.components is not None and None not in component_equations:
         names = [f"z{i}" for i in range(model.coordinate_count)]
         rng = np.random.default_rng([locus.seed, 41])
         components = [
-            [on_slice(parse_polynomial(t, names), affine_slice) for t in c.equations or ()]
-            for c in locus.components
+            [on_slice(parse_polynomial(t, names), affine_slice) for t in equations or ()]
+            for equations in component_equations
         ]
         points = [_common_zeros(equations, affine_slice, rng) for equations in components]
         singular = np.concatenate([np.empty((0, len(affine_slice.directions))), *points])
