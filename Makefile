@@ -10,7 +10,8 @@ TORCH ?=
 # the image's name.
 IMAGE ?= m2bridge
 CONTAINERS = $(firstword $(foreach tool,docker podman buildah,$(if $(shell $(tool) info >/dev/null 2>&1 && echo works),$(tool))))
-IMAGE_BUILD ?= $(or $(CONTAINERS),docker) build -t $(IMAGE) --build-arg REVISION=$(shell git rev-parse HEAD 2>/dev/null) .
+BUILD_OPTIONS = -t $(IMAGE)
+IMAGE_BUILD ?= $(or $(CONTAINERS),docker) build --build-arg REVISION=$(shell git rev-parse HEAD 2>/dev/null) $(BUILD_OPTIONS) .
 IMAGE_RUN ?= $(if $(filter podman buildah,$(CONTAINERS)),podman,docker) run --rm --network none --read-only --tmpfs /tmp \
 	--cap-drop all --security-opt no-new-privileges
 
@@ -42,7 +43,7 @@ test-cluster: engine ## batches on Dask and on a real Slurm on loopback (root, s
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[dask]"
 	$(BIN)/python -m pytest -q -m cluster tests/cluster
 
-test-torch:      ## the tests of PyTorch's door, in an environment of their own; TORCH is what pip installs
+test-torch:      ## the tests of PyTorch networks, in a separate environment; TORCH is added to the arguments of pip
 	test -x $(TORCH_VENV)/bin/python || $(PYTHON) -m venv $(TORCH_VENV)
 	$(TORCH_VENV)/bin/python -m pip install --quiet --disable-pip-version-check $(TORCH) -e ".[dev,torch]"
 	$(TORCH_VENV)/bin/python -m pytest -q tests/torch
@@ -69,8 +70,9 @@ schemas: $(STAMP) ## write the JSON Schemas and the help texts that ship with th
 image:           ## build the container image with docker, podman or buildah, the first that works
 	$(IMAGE_BUILD)
 
+image-cluster: BUILD_OPTIONS = --target cluster -t $(IMAGE):cluster
 image-cluster:   ## the image with Dask inside, for image/compose.yaml
-	$(IMAGE_BUILD) --target cluster -t $(IMAGE):cluster
+	$(IMAGE_BUILD)
 
 image-test: engine ## run the tests of the image; IMAGE_RUN is how a container is run
 	M2BRIDGE_IMAGE="$(IMAGE)" M2BRIDGE_IMAGE_RUN="$(IMAGE_RUN)" $(BIN)/python -m pytest -q -m image tests/image
