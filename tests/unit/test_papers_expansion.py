@@ -53,7 +53,7 @@ def test_m_i_enters_at_its_order_with_its_coefficient_and_not_before(
     kernel: str, d: int, dl: int, t: int, layers: int
 ) -> None:
     """Two networks that differ in M_i, ..., M_l: the first difference is at order 3, 7, 19 and is (k/t) L C (M_i - M_i')^T x."""
-    rng = np.random.default_rng([d, dl, t, layers])
+    rng = np.random.default_rng([d, dl, t, layers, 12])
     L = integers(rng, dl, d)
     for i in range(1, layers + 1):
         M = [integers(rng, d, d) for _ in range(layers)]
@@ -64,19 +64,9 @@ def test_m_i_enters_at_its_order_with_its_coefficient_and_not_before(
         plain, changed = (virtual_germ(m, L, t, kernel)(x, U, order) for m in (M, other))
         assert np.array_equal(plain[:, :order], changed[:, :order])
         expected = first_term(M[: i - 1], L, U, slope(kernel)) @ ((M[i - 1] - other[i - 1]).T @ x)
+        assert expected.any()
         assert np.array_equal(plain[:, order] - changed[:, order], expected)
         assert list(plain[:, 1]) == list(L @ x)
-
-
-def test_the_coefficients_of_the_test_above_are_not_zero() -> None:
-    rng = np.random.default_rng(5)
-    M = [np.array([[1, 2], [0, 1]], dtype=object), np.array([[2, 1], [1, 1]], dtype=object)]
-    for i in range(3):
-        assert any(
-            first_term(
-                M[:i], np.eye(2, dtype=int).astype(object), drawn_inputs(rng, 2, 2), Fraction(1)
-            ).ravel()
-        )
 
 
 @pytest.mark.parametrize("t", [2, 3])
