@@ -24,6 +24,7 @@ from m2bridge.questions.point import Point
 
 _SPARE_INPUTS = 8  # inputs that a script may add to the first ones
 _MOST_INPUTS = 400  # inputs at which equations are counted
+_MOST_NETWORKS = 1200  # random networks whose outputs are compared to count equations
 _DRAWN_POINTS = 6
 """Random points that a script may try for one that is not special."""
 _MOST_MOVES = 4  # see the next
@@ -60,7 +61,7 @@ def equation_span(model: Model, p: int, seed: int) -> tuple[int, int]:
     outputs = prod(model.output_shape) if model.output_shape is not None else model.coordinate_count
     count = 48 if model.input_shape is not None else 1
     while True:
-        samples = min(count * outputs + 8, 1200)
+        samples = min(count * outputs + 8, _MOST_NETWORKS)
         inputs = Mod(draw_inputs(model, np.random.default_rng([seed, 95]), count, p), p)
         rows = []
         for _ in range(samples + 1):
@@ -72,7 +73,7 @@ def equation_span(model: Model, p: int, seed: int) -> tuple[int, int]:
         stable = 2 * enough <= count and rank < samples  # as many inputs again add nothing
         if stable or count >= _MOST_INPUTS or model.input_shape is None:
             return rank, enough
-        count *= 2
+        count = min(2 * count, _MOST_INPUTS)
 
 
 # -- the values of the template --------------------------------------------------------------------------------------------------
