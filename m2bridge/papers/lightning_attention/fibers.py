@@ -292,8 +292,7 @@ CLAIMS = (
     _THEOREM_32.also(
         id="corollary-a.2",
         number="Corollary A.2",
-        statement="Up to rescaling the map is one-to-one where rk A * rk V >= 2, and the special fibers have two points where W and W' are "
-        "not rescalings of each other.",
+        statement="Up to rescaling the map is one-to-one where rk A * rk V >= 2.",
         quote="birational onto its image, with special fibers of cardinality 2",
         checked="the number of points up to rescaling: one at the orbits with rk A * rk V >= 2",
         sizes=_of_rank_two(_ORBITS),
