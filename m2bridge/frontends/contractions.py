@@ -39,7 +39,7 @@ def contraction(recorder: Recorder, terms: Sequence[Term], result: Term, operand
 
 
 def _further_in(recorder: Recorder, term: Term, index: int, *, sums: bool) -> tuple[Term, int]:
-    """Return what an operand is a transpose of, or with `sums` a sum of, and its axes."""
+    """Return the axes and the array of which the operand is a transpose, or with `sums` a sum."""
     item = recorder.instructions[index]
     summed = sums and item.operation == "einsum" and len(item.operands) == 1
     if not summed and not recorder.is_transpose(item):
@@ -55,7 +55,7 @@ def transposed(recorder: Recorder, index: int, axes: Sequence[int]) -> int:
 
 
 def summed(recorder: Recorder, index: int, axes: Sequence[int]) -> int:
-    """Sum over some axes, which vanish."""
+    """Sum over `axes` and remove them."""
     return transposed(recorder, index, [k for k in range(len(recorder.shape(index))) if k not in axes])
 
 

@@ -1,4 +1,4 @@
-"""The symmetry that carries one checkpoint to another, in float64: permutations, scalings, changes of basis and shifts.
+"""Find a symmetry that maps one checkpoint to another in float64: permutations, scalings, changes of basis, shifts.
 
 Slices are matched up to what the groups by structure do with them, one index after the other; then each group is solved on a
 weight that no group still to come moves. That the first weights become the second ones is checked at the end.
@@ -21,7 +21,7 @@ Floats = NDArray[np.float64]
 
 
 def alignment(program: Program, first: Floats, second: Floats, tolerance: float) -> list[str] | None:
-    """Return in words what carries flat weights to others, up to a relative tolerance; None if nothing was found."""
+    """Describe symmetries that map `first` to `second` up to a relative tolerance; None if none were found."""
     symmetries, at, moves = structure(program), first.copy(), list[str]()
     for n, axes in sorted(
         permuted_axes(program), key=lambda item: min(int(a.entries.min()) for a in item[1])

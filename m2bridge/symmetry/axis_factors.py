@@ -13,7 +13,7 @@ Axis = tuple[int, int]
 
 
 class DisjointSets:
-    """Sets of equal things: `root` returns the representative of a thing, `join` unites two sets."""
+    """Disjoint sets: `root` returns the representative of an element, `join` unites two sets."""
 
     def __init__(self) -> None:
         self._parents: dict[object, object] = {}

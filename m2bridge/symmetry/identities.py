@@ -48,7 +48,7 @@ class Verifier:
         self.program, self.p = program, p
         self.arithmetic = PrimeFieldArithmetic(field_of(p))
         self.carried: dict[VectorField, frozenset[int]] = {}
-        """Return the instructions that were used to verify a field, for fields that do not need the whole program."""
+        """Instructions that were used to verify a field, for fields that do not need the whole program."""
         self._expansions: dict[tuple[frozenset[str], frozenset[int], frozenset[int], bool], _Expansion] = {}
         self.owners = [(name, k) for name, shape in program.parameters.items() for k in range(prod(shape))]
         """For each flat weight its array and its place there."""
@@ -100,7 +100,7 @@ class Verifier:
         return found
 
     def _relations(self, moves: Mapping[int, Integers]) -> dict[int, Relation]:
-        """For computed places, their derivative as combinations of their entries, as far as the samples tell."""
+        """Return the derivatives of arrays as linear combinations of their entries, fitted to the samples."""
         found = {}
         for place, move in moves.items():
             item = self.program.instructions[place]
@@ -179,7 +179,7 @@ class _Expansion:
         return apply(self.arithmetic, item, operands)
 
     def vanishes(self, field: VectorField, owners: Owners, relations: Mapping[int, Relation]) -> bool:
-        """Whether the derivative along the field is what is expected everywhere: zero, alive, or a combination."""
+        """Return whether the derivative along the field has the expected form everywhere."""
         moves = {
             self.program.weights[name]: Lettered("", array, self.arithmetic)
             for name, array in self._directions(field, owners).items()
@@ -226,7 +226,7 @@ class _Expansion:
 
 
 def _combination(value: Lettered, relation: Relation) -> Lettered:
-    """The derivative of an array that the relation says."""
+    """Return the derivative of an array that the relation states."""
     flat = value.array.reshape(-1)
     entries = [fmpq(0)] * len(flat)
     for k, parts in relation.items():

@@ -1,4 +1,4 @@
-"""Equations of low degree that vanish on an image, verified over QQ; whether they are all equations is not asked."""
+"""Compute equations of low degree that vanish on an image, verified over QQ. They need not be all equations."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ class RingKernel:
 
     @property
     def lacking(self) -> str:
-        """Why the kernel, or what should follow it, is not there."""
+        """Return why the kernel, or a later step, was not computed."""
         return self.limit or "Macaulay2 reached a limit"
 
 
@@ -147,7 +147,7 @@ def _kernel_over_rationals(
 
 
 def _interpolation_report(setting: Setting, equations: Equations) -> Report:
-    """Interpolate up to the degrees of the kernel's generators."""
+    """Compare the kernel with interpolation up to the degrees of its generators."""
     other, top = begin_interpolation(setting, setting.prime), equations.top_degree
     if not other.reach(top):
         reason = "a limit came first"

@@ -65,7 +65,7 @@ def whole_space(weights: int) -> Chart:
 
 @dataclass(frozen=True)
 class ExpandedMap:
-    """A map by its polynomials, with what its monomials and one random point say of its symmetries."""
+    """Map given by its polynomials, with the symmetries that follow from its monomials and one random point."""
 
     model: Model
     p: int
@@ -110,7 +110,7 @@ class ExpandedMap:
 
     @cached_property
     def point(self) -> tuple[Matrix, Matrix]:
-        """The function of random weights over F_p, and the Jacobian there: one row a coordinate."""
+        """Return the function of random weights over F_p, and the Jacobian there, with one row per coordinate."""
         weights = self.model.draw_weights(np.random.default_rng([self.seed, 21]), self.p)
         lifted = {name: Mod(array, self.p) for name, array in weights.items()}
         return self.model.coordinates(lifted).values, self.model.coordinate_jacobian(lifted).values

@@ -41,7 +41,7 @@ class SolvedCount:
 
 
 def primes_for_msolve(loss: Loss, source: ExpandedMap, count: int, without: int) -> Sequence[int]:
-    """Primes between 2^16 and 2^23 for which nothing given vanishes."""
+    """Return primes below 2^23 that divide no number of the loss or the model."""
     numbers = loss.numbers | given_numbers(source.as_map)
     return primes_below(LARGE_PRIME, count=count, without=without, numbers=numbers)
 

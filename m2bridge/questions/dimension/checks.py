@@ -27,7 +27,7 @@ from m2bridge.questions.dimension.result import NumericWitness
 _image_dim = partial(Evidence, "image_dim", scope="generic")
 MOST_NUMERIC_COLUMNS = 700  # columns of a matrix whose singular values are computed
 _SCALES = (1.0, 0.5, 0.25)
-"""Of a real point, tried in turn until float64 sees the rank: where layers skip, parts of high degree drown the others."""
+"""Scales of a real point, tried until float64 attains the rank: with residuals, terms of high degree dominate at large points."""
 _NOTHING = NumericRank(rank=None, gap=0.0, candidate=0)
 
 
