@@ -19,7 +19,7 @@ from m2bridge.cli import main
 from m2bridge.errors import DisagreementError, InputError
 from m2bridge.families import DeepLightning, Softmax, parse_spec
 from m2bridge.figures import plotting, slices
-from m2bridge.figures.section import zero_set
+from m2bridge.figures.section import section, zero_set
 from m2bridge.papers.lightning_attention.figures import figure1, named_slices
 from m2bridge.papers.lightning_attention.figures import widths as width_figure
 from m2bridge.papers.lightning_attention.figures.figure1 import interactive
@@ -383,3 +383,15 @@ def test_a_random_slice_of_a_map_that_vanishes_at_all_small_integers() -> None:
     factor = "s*(s-1)*(s+1)*(s-2)*(s+2)"
     model = parse_spec(f"map:s,t,u->{factor};{factor}*t;{factor}*u")
     assert any(slices.random_slice(0, model).origin)
+
+
+@pytest.mark.parametrize("equations", [None, ("z0", "z1", "z2")])
+def test_singular_points_are_unknown_without_equations_of_a_component(
+    equations: tuple[str, ...] | None,
+) -> None:
+    locus: Any = SimpleNamespace(
+        model=str(named_slices.MODEL.spec), equations=(RESULTANT,), codim=1, seed=1,
+        components=[SimpleNamespace(equations=equations)],
+    )  # fmt: skip
+    singular = section(locus, named_slices.SLICES["umbrella"]).singular
+    assert (singular is None) == (equations is None)
