@@ -30,7 +30,7 @@ _OURS = """
 | Conjecture 3.10 for two or more tokens, at every depth, if S is C^2 near 0 with S(0) > 0 and S'(0) != 0 | [the proof](conjecture-3.10.md) | `m2bridge verify conjecture-3.10` |
 | The rank modulo p with units in place of exponentials bounds the dimension from below | [exponentials](exponentials.md) | `m2bridge dimension 'softmax(d=[3,3,3],a=[2,2],t=3)' --save DIR`, `m2bridge check DIR` |
 | A point with a reduced fiber of one point under a finite map is smooth | [decision 18](decisions/0018-smooth-by-a-finite-map.md) | `m2bridge singular-locus --d 4 --dp 2` |
-| Theorems 3.4 and 3.7, the list of symmetries and Lemma A.3, as repaired | [theory](theory.md#what-needed-a-repair) | `m2bridge verify theorem-3.4`, `theorem-3.7`, `three-symmetries`, `lemma-a.3` |
+| Theorems 3.4 and 3.7, the list of symmetries and Lemma A.3, as corrected | [theory](theory.md#corrections-to-the-paper) | `m2bridge verify theorem-3.4`, `theorem-3.7`, `three-symmetries`, `lemma-a.3` |
 """
 _CERTIFICATES = """
 ## Certificates
