@@ -124,7 +124,7 @@ def need(condition: bool, reason: str) -> None:
 def bound_size(size: float, most: float = MOST_ENTRIES) -> None:
     """Refuse to decide about something that is too large."""
     if size > most:
-        raise Unknown(f"this has a size of about {size:.0e}; this checker stops at {most:.0e}")
+        raise Unknown(f"this has a size of about {min(size, 10**300):.0e}; this checker stops at {most:.0e}")
 
 
 # == 1. Documents ========================================================================================
@@ -994,6 +994,7 @@ def check_lower(circuit: Circuit, argument: Any) -> int:
     columns = read_different(values["columns"], circuit.parameters, "the minor is zero: a column")
     rows = [read_integers(row, 0, 10**9, "a row", 2) for row in read_list(values["rows"], "rows")]
     need(len(rows) == len(columns), "a minor has as many rows as columns")
+    samples.run.values(weights, inputs[0])  # rejects a program that is not defined there, also without rows
     if layer:
         return check_last_layer(samples, values["layer"], values["tokens"], rows, columns)
     samples.need_independent(rows, columns)
@@ -1211,10 +1212,11 @@ def outputs_move(run: Evaluation, variables: Numbers, vector_field: Field, last:
 
 def reciprocal_slopes(ring: Polynomials, slopes: Any, values: Numbers, inverses: Numbers) -> Numbers | None:
     """Return the slopes of 1/v if v' = c v for every entry v, with numbers c: they are -c/v [6]; None otherwise."""
-    linear = multiples(ring, slopes, values)
-    if linear is None or any(c != 0 and j != i for i, (c, j) in enumerate(linear)):
+    pairs = [multiples(ring, [slope], [value]) for slope, value in zip(slopes, values, strict=True)]
+    if any(pair is None for pair in pairs):
         return None
-    return [ring.multiply(ring.number(-c), inverse) for (c, _), inverse in zip(linear, inverses, strict=True)]
+    factors = (-pair[0][0] for pair in pairs if pair is not None)
+    return [ring.multiply(ring.number(c), inverse) for c, inverse in zip(factors, inverses, strict=True)]
 
 
 def multiples(ring: Polynomials, slopes: Numbers, values: Numbers) -> list[tuple[Any, int]] | None:
@@ -1295,7 +1297,7 @@ def check_dimension(circuit: Circuit, network: Any, dimension: Any, lower: Any, 
     low = check_lower(circuit, lower)
     need(low == n, f"the lower bound shows a dimension of at least {low}, the statement is {n}")
     high = check_upper(circuit, upper, network)
-    need(high == n, f"the upper bound shows a dimension of at most {high}, the statement is {n}")
+    need(high == n, f"the upper bound shows a dimension of at most {printable(high)}, the statement is {n}")
     rests = " (this rests on the spec)" if upper["kind"] in OF_SPECS else ""
     both = f"at least {n} by {lower['kind']}, at most {n} by {upper['kind']}{rests}"
     return Shown(f"the dimension is {n}", [f"Its dimension is {n}: {both}."], {"dimension": n})
@@ -1461,6 +1463,10 @@ def check_independence(exponentials: Exponentials, test: Any) -> None:
     every = groups * members
     inputs = split_list([x % p for x in stream(seed, TEST_INPUTS, every * size)], size, every)
     of_weights = exponentials.units(WEIGHT_UNITS, p, groups, seed)
+    one = of_weights[0][
+        0
+    ]  # in the place of e, a constant: the same at all points, so that the column of 1 absorbs constants [8]
+    of_weights = [[one, *units[1:]] for units in of_weights]
     of_samples = exponentials.units(SAMPLE_UNITS, p, every, seed)
     first, rest = exponentials.independent_functions()
     among_weights, among_samples = Echelon(p, len(first)), Echelon(p, len(rest))
@@ -1832,10 +1838,16 @@ def check_singular(circuit: Circuit, network: Any, values: Any, argument: Any) -
         image = list(map(ring.add, run.outputs(moved, inputs), map(ring.minus, y)))
         order = min((m.count(0) for f in image for m in f), default=0)
         need(order > 0, "an arc does not pass through the point, or does not move")
-        leading = {(k, m): c for k, f in enumerate(image) for m, c in f.items() if m.count(0) == order}
+        # the parameter of the arc is variable 0; it is removed, so that vectors of arcs of different orders are compared
+        leading = {
+            (k, m[order:]): c for k, f in enumerate(image) for m, c in f.items() if m.count(0) == order
+        }
         vectors.append({key: x for key, c in leading.items() if (x := ModP(p).number(c))})
     tangent, high = sparse_rank(vectors, p), check_upper(circuit, upper, network)
-    need(tangent > high, f"the arcs span {tangent} dimensions only, and the dimension is at most {high}")
+    need(
+        tangent > high,
+        f"the arcs span {tangent} dimensions only, which is not more than the dimension may be",
+    )
     both = f"{tangent} independent tangent vectors, and a dimension of at most {high}"
     return Shown(
         "the point is singular", [f"The closure of its image is singular at the given point: {both}."]
@@ -2046,7 +2058,9 @@ def check_document(document: Any) -> tuple[int, list[str]]:
     """Check a certificate, or the certificates of a record."""
     need(type(document) is dict, "a record is an object")
     if "job" in document and type(document.get("result")) is dict:
-        document = document["result"]  # the record of a batch holds that of its answer
+        outer, document = document, document["result"]  # the record of a batch holds that of its answer
+        repeated = set(outer) & set(document)
+        need(not repeated, f"fields of the answer are repeated outside of it: {', '.join(sorted(repeated))}")
     bare = "format" in document or ("certificate" not in document and "sha256" in document)
     value = document if bare else document.get("certificate")
     several = value if type(value) is list else [] if value is None else [value]

@@ -758,9 +758,15 @@ def fields_that_follow(record: dict[str, Any], own: Certified) -> tuple[dict[str
     if kind == "dimension" and analysis == "symmetries" and not follows.get("generic_fiber_dim", 1):
         return follows | {"symmetry_dim": 0}, {}  # orbits lie in fibers
     if kind == "symmetry" and analysis == "symmetries":
-        follows["symmetry_lower_bound"] = follows["symmetry_dim"]
-        if record.get("symmetry_dim") is None:  # further symmetries were not searched
-            del follows["symmetry_dim"]
+        orbit = follows.pop("symmetry_dim")
+        follows["symmetry_lower_bound"] = orbit
+        stated = record.get("symmetry_dim")
+        need(
+            stated is None or (type(stated) is int and stated >= orbit),
+            f"symmetry_dim: the certificate shows {orbit}",
+        )
+        if stated is not None and identical(record.get("generic_fiber_dim"), orbit):
+            follows["symmetry_dim"] = orbit  # orbits lie in fibers
         return follows, {"fields": about_fields(record, own)}
     if kind == "closure" and analysis == "closure":
         more, partly = about_closure(record, own)
@@ -853,7 +859,8 @@ def about_closure(record: dict[str, Any], own: Certified) -> tuple[dict[str, Any
     partly: dict[str, list[str]] = {}
     if record.get("field", "QQ") != "QQ":
         return {}, {}
-    if "generators" in record:
+    homogeneous = all(len({sum(e for _, e in powers) for _, powers in f}) == 1 for f in values)
+    if "generators" in record and homogeneous:  # else equations by degree are not minimal generators
         need(type(record["generators"]) is dict, "generators is an object")
         shows = {str(degree): n for degree, n in own.shown.numbers["generators"].items() if n and degree > 1}
         need(all(re.fullmatch(NATURAL, d) for d in record["generators"]), "a degree is not written like this")

@@ -140,6 +140,8 @@ class Units:
         if self.columns.is_sample(column):
             return self._table(SAMPLE_UNITS, points, self.columns.count - start)[:, column - start]
         unit = self._table(WEIGHT_UNITS, self.groups, start)[:, column]
+        if column == 0:  # in the place of e, a constant: the same at all points
+            unit = np.full_like(unit, unit[0])
         return np.repeat(unit, points // self.groups)
 
     def _table(self, stream: int, points: int, width: int) -> Integers:

@@ -767,7 +767,7 @@ def test_the_rank_of_symmetries_is_not_that_at_a_known_point() -> None:
     own = M._document(text, {"kind": "symmetry", "groups": [], "fields": fields}, None, None)
     record = {"analysis": "symmetries", "certificate": own, "fields": []}
     rejected({**record, "symmetry_dim": 1}, "the certificate shows 2")
-    assert outcome({**record, "symmetry_dim": 2})[0] == 0
+    assert outcome({**record, "symmetry_dim": 2})[0] == 9  # a lower bound: there may be further symmetries
 
 
 def test_degrees_behind_reciprocals_are_added() -> None:

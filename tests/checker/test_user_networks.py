@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from m2bridge import checker, dimension, from_callable
+from m2bridge import checker, dimension, from_callable, records, symmetries
 
 
 def _sigmoid(x: Any) -> Any:
@@ -60,3 +60,59 @@ def test_what_is_proved_is_verified(name: str) -> None:
         assert lines[0] == f"Verified: the dimension is {answer.image_dim}."
     else:
         assert answer.certificate is None or answer.lower_bound < answer.upper_bound
+
+
+def test_e_is_a_constant() -> None:
+    """Whether e and e^e are independent is an open problem, so that a (e^e - 15) has no certificate."""
+    network = from_callable(lambda a: a * (np.exp(np.exp(0 * a + 1)) - 15), {"a": (1,)})
+    answer = dimension(network, engine=False)
+    assert (answer.image_dim, answer.certainty.value) != (1, "proved")
+
+
+def test_a_certificate_does_not_cover_fields_outside_of_the_answer() -> None:
+    answer = records.to_document(dimension("mlp(widths=[2,2,1],r=2)", engine=False))
+    assert checker.verify(json.dumps({"job": {}, "result": answer}))[0] == 0
+    code, lines = checker.verify(json.dumps({"job": {}, "result": answer, "image_dim": 77}))
+    assert code == 7
+    assert "image_dim" in lines[0]
+
+
+def test_a_smaller_symmetry_is_not_the_dimension_of_all() -> None:
+    found = records.to_document(symmetries("mlp(widths=[2,3,1],r=2)"))
+    found["certificate"] = [c for c in found["certificate"] if c["statement"]["kind"] == "symmetry"]
+    found["symmetry_dim"] -= 1
+    assert checker.verify(json.dumps(found))[0] == 7
+
+
+def document(program: str, statement: dict[str, Any], **arguments: Any) -> str:
+    text = f"m2bridge program 1\n{program}\n"
+    head = {"format": "m2bridge certificate", "version": 2, "spec": None}
+    return json.dumps({**head, "statement": statement, "program": text, **arguments})
+
+
+def test_arcs_of_different_orders_are_compared() -> None:
+    """w = t and w = t^2 have the same tangent direction: the line is smooth."""
+    line = document(
+        "%0 = weight w []\n%1 = scale 1 %0\noutput y %1",
+        {"kind": "singular", "weights": [0]},
+        argument={"prime": 101, "upper": {"kind": "parameters"}, "arcs": [[[0, 1]], [[0, 0, 1]]]},
+    )
+    assert checker.verify(line)[0] == 7
+
+
+@pytest.mark.parametrize(
+    ("program", "reason"),
+    [
+        ("%0 = weight w []\n%1 = input x [20000]\n%2 = power 5000 %1\n%3 = multiply %0 %2\noutput y %3", "at most ..."),
+        ("%0 = weight w []\n%1 = scale -1 %0\n%2 = add %0 %1\n%3 = reciprocal %2\noutput y %3", "a denominator is zero"),
+    ],
+)  # fmt: skip
+def test_nothing_is_shown_without_rows_of_a_minor(program: str, reason: str) -> None:
+    """A huge bound is no error of the checker; a function that is defined nowhere has no dimension."""
+    inputs = {"seed": 0, "stream": 0, "fixed": []} if "input" in program else {"entries": []}
+    lower: dict[str, Any] = {"kind": "minor", "prime": 101, "weights": {"entries": [1]}, "samples": 1}
+    lower |= {"inputs": inputs, "rows": [], "columns": []}
+    statement = {"kind": "dimension", "dimension": 0}
+    code, lines = checker.verify(document(program, statement, lower=lower, upper={"kind": "coordinates"}))
+    assert code == 7, lines
+    assert reason in lines[0]

@@ -254,9 +254,8 @@ def test_a_batch_of_a_template_and_of_ideals(tmp_path: Path) -> None:
     ]  # fmt: skip
     assert all(row["seed_used"] == row["seed"] for row in rows)
     assert {row["certainty"] for row in rows} == {"computed by your script"}
-    assert [(row["degree"], row["field"]) for row in result.rows('analysis == "ideal"')] == [
-        (2, "QQ"), (2, "F_101"),
-    ]  # fmt: skip
+    ideals = [(row["degree"], row["field"]) for row in result.rows('analysis == "ideal"')]
+    assert sorted(ideals) == [(2, "F_101"), (2, "QQ")]
     again = run_batch(tmp_path / "jobs.toml", tmp_path / "store", workers=1)
     assert sum(again.state.cached.values()) == 10
 

@@ -33,8 +33,9 @@ _SHARE_FOR_COMPONENTS = 0.5
 _SHARE_FOR_SECOND_FIELD = 0.25
 """Of the time left, for the components over QQ, on which the certainty rests; then for a second prime."""
 _STARTING_MINORS = 8  # points at which a minor is chosen
-_MOST_MINORS = 20_000
-"""Of the Jacobian, beyond which the scheme is not computed where strata decide without it."""
+_MOST_MINORS, _MOST_MINORS_OF_MANY_COORDINATES = 20_000, 100
+"""Of the Jacobian, beyond which the scheme is not computed where strata decide without it; the second in a linear span of more
+than 8 dimensions: over QQ the 3 x 3 matrices of rank one take 20 s, and the 3 x 4 matrices of rank at most two five minutes."""
 _METHOD = "components by ranks of the equations' Jacobian"
 
 
@@ -142,7 +143,8 @@ def singular_scheme(context: Context, strata: Strata, span: InSpan | None, p: in
     """Return the components of the singular locus. Where strata are exhaustive and minors many, the strata decide alone."""
     if span is None or not span.complete:
         return Scheme()
-    if strata.exhaustive and span.minor_count > _MOST_MINORS:
+    most = _MOST_MINORS if len(span.basis) <= 8 else _MOST_MINORS_OF_MANY_COORDINATES
+    if strata.exhaustive and span.minor_count > most:
         return Scheme()
     p = span.found.characteristic or p
     context.report_progress("singular locus")
