@@ -860,7 +860,9 @@ def about_closure(record: dict[str, Any], own: Certified) -> tuple[dict[str, Any
     if record.get("field", "QQ") != "QQ":
         return {}, {}
     homogeneous = all(len({sum(e for _, e in powers) for _, powers in f}) == 1 for f in values)
-    if "generators" in record and homogeneous:  # else equations by degree are not minimal generators
+    if "generators" in record and (
+        homogeneous or len(values) == 1
+    ):  # else equations may not be minimal generators
         need(type(record["generators"]) is dict, "generators is an object")
         shows = {str(degree): n for degree, n in own.shown.numbers["generators"].items() if n and degree > 1}
         need(all(re.fullmatch(NATURAL, d) for d in record["generators"]), "a degree is not written like this")
