@@ -19,7 +19,7 @@ _LEDGERS = {
 _INTRODUCTION = """# Theorem map
 
 Each row leads from a published statement to the command that checks it, the sizes at which it was checked, the verdicts, the weakest
-certainty among them, and the seconds that the checks took on a machine with two cores (rows marked as cached in the ledger take none). `m2bridge verify` runs all
+certainty among them, and the seconds that the checks took, on a busy machine with two cores: compare them with each other only (rows marked as cached in the ledger take none). `m2bridge verify` runs all
 of a paper; the [ledger](ledger.md) has every size. The digest of a record is the sha256 of its file in `results/`.
 """
 _OURS = """

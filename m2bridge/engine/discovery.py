@@ -84,7 +84,7 @@ class Candidate:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Program:
+class EngineProgram:
     """A program to find: its wheel, and the variable that names its path."""
 
     wheel: Wheel
@@ -99,12 +99,12 @@ class Program:
         return _probe_msolve(path) if self is MSOLVE_PROGRAM else _probe(path)
 
 
-MACAULAY2_PROGRAM = Program(wheel=MACAULAY2, variable=VARIABLE)
-MSOLVE_PROGRAM = Program(wheel=MSOLVE, variable="M2BRIDGE_MSOLVE")
+MACAULAY2_PROGRAM = EngineProgram(wheel=MACAULAY2, variable=VARIABLE)
+MSOLVE_PROGRAM = EngineProgram(wheel=MSOLVE, variable="M2BRIDGE_MSOLVE")
 
 
 def candidate_paths(
-    explicit: str | None = None, program: Program = MACAULAY2_PROGRAM
+    explicit: str | None = None, program: EngineProgram = MACAULAY2_PROGRAM
 ) -> Iterator[tuple[str, Path]]:
     """Yield the pairs (origin, path) to test, in the order of choice. An explicit path is the only candidate."""
     named = explicit or os.environ.get(program.variable)
@@ -129,7 +129,7 @@ def origin_of(info: EngineInfo) -> str:
 
 
 def check_candidate(
-    origin: str, path: Path, *, fresh: bool = False, program: Program = MACAULAY2_PROGRAM
+    origin: str, path: Path, *, fresh: bool = False, program: EngineProgram = MACAULAY2_PROGRAM
 ) -> Candidate:
     """Test the program at `path`. Unless `fresh`, a successful test of the same file is read from the cache."""
     candidate = Candidate(path=path, origin=origin, program=program.name)
@@ -241,7 +241,7 @@ def _write_cache(path: Path, version: str) -> None:
 
 
 def candidates(
-    explicit: str | None = None, *, fresh: bool = False, program: Program = MACAULAY2_PROGRAM
+    explicit: str | None = None, *, fresh: bool = False, program: EngineProgram = MACAULAY2_PROGRAM
 ) -> tuple[Candidate, ...]:
     """Test all candidates and return them in the order of choice (the output of `m2bridge doctor`)."""
     paths = candidate_paths(explicit, program)

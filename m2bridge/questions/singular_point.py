@@ -24,7 +24,12 @@ from m2bridge.questions.closure import Closure, closure
 from m2bridge.questions.dimension import Dimension, dimension
 from m2bridge.questions.kernel import Context, Option, question
 from m2bridge.questions.point import AtOption, Point, RationalizeOption, StratumOption, one_of, resolve
-from m2bridge.questions.singular_locus.equations import Equations, TangentBounds, equations_of, refuse_outside
+from m2bridge.questions.singular_locus.equations import (
+    TangentBounds,
+    VanishingEquations,
+    equations_of,
+    refuse_outside,
+)
 from m2bridge.questions.singular_locus.result import Singularity
 from m2bridge.questions.singular_locus.strata import point_certificate
 from m2bridge.questions.singular_locus.tangents import Line, first_order_images, spanning_lines
@@ -170,7 +175,7 @@ def _certificates(
     point: Point,
     size: Dimension,
     lines: list[Line],
-    equations: Equations | None,
+    equations: VanishingEquations | None,
     verdict: Singularity,
     seed: int,
 ) -> tuple[Mapping[str, Value], ...]:

@@ -39,7 +39,7 @@ _FRESH = 12  # samples beyond those that determine the fields
 Unknowns = list[tuple[int, Monomial]]
 
 
-class Samples:
+class SearchPoints:
     """Rows of the Jacobian of a program at random weights, another point for each sample, over F_p.
 
     A vector field is a symmetry only if each of these rows kills its value at the same point. More samples are drawn on
@@ -97,7 +97,7 @@ class Search:
         all_affine: bool = False,
     ) -> None:
         self.program, self.p, self.all_affine = program, p, all_affine
-        self.samples = Samples(program, p, seed)
+        self.samples = SearchPoints(program, p, seed)
         self.verifier = Verifier(program, p, seed)
         self.work = work or WorkBudget()
         self._verification = of_verification(program)

@@ -37,7 +37,7 @@ from m2bridge.questions.singular_locus.components import (
     say_sizes,
     stratum_components,
 )
-from m2bridge.questions.singular_locus.equations import Equations, ask_closure, ask_equations
+from m2bridge.questions.singular_locus.equations import VanishingEquations, ask_closure, ask_equations
 from m2bridge.questions.singular_locus.result import Component, SingularLocus, Stratum
 from m2bridge.questions.singular_locus.scheme import InSpan, Scheme, in_span, singular_scheme
 from m2bridge.questions.singular_locus.strata import CurvesAt, curves_at_strata, verdicts, with_certificates
@@ -192,7 +192,7 @@ def _certainty(
 
 
 def _undecided(
-    strata: Strata, span: InSpan | None, equations: Equations | None, components: Sequence[Component] | None,
+    strata: Strata, span: InSpan | None, equations: VanishingEquations | None, components: Sequence[Component] | None,
     named: Sequence[Stratum], limit: str | None,
 ) -> tuple[str, ...]:  # fmt: skip
     """Return what this answer leaves open, in sentences that say what would settle it; `limit` was reached, or None."""

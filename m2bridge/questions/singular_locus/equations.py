@@ -33,7 +33,7 @@ _LOW_DEGREES = ((60, 4), (90, 3), (200, 2))
 
 
 @dataclass(frozen=True, kw_only=True)
-class Equations:
+class VanishingEquations:
     """Equations that vanish on a closure.
 
     Attributes
@@ -72,7 +72,7 @@ class Equations:
         return len(image) - rank, self.certainty
 
 
-def equations_of(found: Closure) -> Equations | None:
+def equations_of(found: Closure) -> VanishingEquations | None:
     """Return the equations of a closure; None where it has none."""
     if found.equations is None:
         return None
@@ -84,7 +84,7 @@ def equations_of(found: Closure) -> Equations | None:
             certainty = Certainty.PROVED
         elif found.completeness == "complete" and found.certainty.exact:
             certainty = found.certainty
-    return Equations(
+    return VanishingEquations(
         equations=found.equations, characteristic=found.characteristic, certainty=certainty, complete=complete,
         extent=found.completeness,
     )  # fmt: skip
@@ -108,7 +108,7 @@ class TangentBounds:
     complete: Certainty | None = None
 
     @classmethod
-    def at(cls, point: Point, lower: int, equations: Equations | None) -> TangentBounds:
+    def at(cls, point: Point, lower: int, equations: VanishingEquations | None) -> TangentBounds:
         """Return the bounds that curves, which gave `lower`, and equations give at a point."""
         if equations is None:
             return cls(lower=lower)
@@ -135,7 +135,7 @@ class TangentBounds:
         )  # the dimension is probably the lower bound
 
 
-def refuse_outside(equations: Equations, point: Point) -> None:
+def refuse_outside(equations: VanishingEquations, point: Point) -> None:
     """Refuse a point that is not on the variety, with the equation that it violates and its value there."""
     image, p = equations.at(point), equations.characteristic
     if image is None:
@@ -188,7 +188,7 @@ def ask_closure(context: Context, strata: Strata, prime: int, *, force: bool) ->
 
 def ask_equations(
     context: Context, strata: Strata, points: Sequence[Point], found: Closure | None, prime: int
-) -> Equations | None:
+) -> VanishingEquations | None:
     """Return equations for bounds at the points: of the closure, or else of low degree where these may decide.
 
     Where the strata are exhaustive, every bound counts: equations of low degree are sought unless the closure's hold over QQ.
@@ -211,7 +211,7 @@ def ask_equations(
             prime=prime,
             seed=context.seed,
         )
-        known = Equations(
+        known = VanishingEquations(
             equations=equations, characteristic=0 if verified else prime, complete=None,
             certainty=Certainty.PROVED if verified else Certainty.PROBABLE, extent=f"up to degree {degree}",
         )  # fmt: skip

@@ -21,7 +21,7 @@ from m2bridge.questions.dimension import Dimension
 from m2bridge.questions.fiber.partners import partners
 from m2bridge.questions.kernel import Context
 from m2bridge.questions.point import Point, fractions_of
-from m2bridge.questions.singular_locus.equations import Equations, TangentBounds
+from m2bridge.questions.singular_locus.equations import TangentBounds, VanishingEquations
 from m2bridge.questions.singular_locus.result import Singularity, Stratum
 from m2bridge.questions.singular_locus.tangents import (
     Line,
@@ -118,7 +118,7 @@ def _lower(strata: Strata, curves: Sequence[CurvesAt], at: CurvesAt) -> tuple[in
 
 
 def verdicts(
-    context: Context, strata: Strata, size: Dimension, curves: Sequence[CurvesAt], equations: Equations | None, prime: int
+    context: Context, strata: Strata, size: Dimension, curves: Sequence[CurvesAt], equations: VanishingEquations | None, prime: int
 ) -> list[Stratum]:  # fmt: skip
     """Return every stratum with its tangent bounds and verdict."""
     found = []
@@ -139,7 +139,7 @@ def verdicts(
 
 
 def _bounds(
-    context: Context, strata: Strata, size: Dimension, curves: Sequence[CurvesAt], at: CurvesAt, equations: Equations | None
+    context: Context, strata: Strata, size: Dimension, curves: Sequence[CurvesAt], at: CurvesAt, equations: VanishingEquations | None
 ) -> TangentBounds:  # fmt: skip
     """Return the bounds of the tangent space at a stratum, with the evidence."""
     quantity = f"tangent {at.name}"
@@ -232,7 +232,7 @@ def _one_reduced_point(
 
 def with_certificates(
     context: Context, strata: Strata, size: Dimension, curves: Sequence[CurvesAt], found: Sequence[Stratum],
-    equations: Equations | None,
+    equations: VanishingEquations | None,
 ) -> tuple[tuple[Mapping[str, Any], ...], tuple[Stratum, ...]]:  # fmt: skip
     """Return what `m2bridge check` verifies: the dimension and proved verdicts; and the strata with their certainty.
 
@@ -258,7 +258,7 @@ def with_certificates(
 
 
 def point_certificate(
-    model: Model, point: Point, lines: Sequence[Line], size: Dimension, verdict: Singularity, equations: Equations | None,
+    model: Model, point: Point, lines: Sequence[Line], size: Dimension, verdict: Singularity, equations: VanishingEquations | None,
     seed: int,
 ) -> dict[str, Any] | None:  # fmt: skip
     """Return the certificate of a verdict at weights of ``model.free``; None where the format has none."""
