@@ -35,8 +35,8 @@ _SHARE_FOR_SECOND_FIELD = 0.25
 _STARTING_MINORS = 8  # points at which a minor is chosen
 _MOST_MINORS, _MOST_MINORS_OF_MANY_COORDINATES = 20_000, 100
 """Of the Jacobian, beyond which the scheme is not computed where strata decide without it; the second in a linear span of more
-than 8 dimensions: with the scheme over QQ the answer for 3 x 3 matrices of rank one took 26 s, for 3 x 4 matrices of rank at most two
-300 s, and 1.6 s without."""
+than 8 dimensions: with the scheme over QQ the answer for 3 x 3 matrices of rank one took 26 s, for 3 x 4 matrices of rank at
+most two 300 s, and 1.6 s without."""
 _METHOD = "components by ranks of the equations' Jacobian"
 
 

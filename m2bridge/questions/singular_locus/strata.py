@@ -118,7 +118,8 @@ def _lower(strata: Strata, curves: Sequence[CurvesAt], at: CurvesAt) -> tuple[in
 
 
 def verdicts(
-    context: Context, strata: Strata, size: Dimension, curves: Sequence[CurvesAt], equations: VanishingEquations | None, prime: int
+    context: Context, strata: Strata, size: Dimension, curves: Sequence[CurvesAt],
+    equations: VanishingEquations | None, prime: int,
 ) -> list[Stratum]:  # fmt: skip
     """Return every stratum with its tangent bounds and verdict."""
     found = []
@@ -139,7 +140,8 @@ def verdicts(
 
 
 def _bounds(
-    context: Context, strata: Strata, size: Dimension, curves: Sequence[CurvesAt], at: CurvesAt, equations: VanishingEquations | None
+    context: Context, strata: Strata, size: Dimension, curves: Sequence[CurvesAt], at: CurvesAt,
+    equations: VanishingEquations | None,
 ) -> TangentBounds:  # fmt: skip
     """Return the bounds of the tangent space at a stratum, with the evidence."""
     quantity = f"tangent {at.name}"
@@ -258,8 +260,8 @@ def with_certificates(
 
 
 def point_certificate(
-    model: Model, point: Point, lines: Sequence[Line], size: Dimension, verdict: Singularity, equations: VanishingEquations | None,
-    seed: int,
+    model: Model, point: Point, lines: Sequence[Line], size: Dimension, verdict: Singularity,
+    equations: VanishingEquations | None, seed: int,
 ) -> dict[str, Any] | None:  # fmt: skip
     """Return the certificate of a verdict at weights of ``model.free``; None where the format has none."""
     weights = point.vector.tolist()
