@@ -8,7 +8,7 @@ import pytest
 
 from m2bridge.families import Lightning
 from m2bridge.questions.boundary.criterion import decide
-from m2bridge.questions.boundary.parts import e2_text, orbit_rank, sample_points
+from m2bridge.questions.boundary.regions import e2_text, orbit_rank, sample_points
 
 
 @pytest.mark.parametrize(("d", "dp"), [(2, 1), (2, 2), (3, 1), (3, 2), (4, 1), (4, 3), (5, 2)])

@@ -16,8 +16,8 @@ from m2bridge.errors import InputError
 from m2bridge.families import Attention, Lightning
 from m2bridge.papers.lightning_attention.comments import boundary_points
 from m2bridge.questions.boundary import decide, quadratic_texts
-from m2bridge.questions.boundary.parts import orbit_places
 from m2bridge.questions.boundary.points import as_point, draw_examples, span_matrix
+from m2bridge.questions.boundary.regions import orbit_places
 from m2bridge.questions.membership.points import AlgebraicPoint
 
 SIZES = [(2, 1, 1), (2, 1, 2), (2, 2, 1), (2, 2, 2), (3, 1, 2), (3, 2, 2), (3, 3, 3), (4, 2, 3)]

@@ -9,7 +9,7 @@ import pytest
 
 from m2bridge.families import DeepLightning
 from m2bridge.questions.equal import comparison
-from m2bridge.questions.fiber.partners import counterexample, skew_partner
+from m2bridge.questions.fiber.equivalent_weights import counterexample, skew_partner
 from m2bridge.questions.point import Point, given_point
 
 J, N, L = [[0, 1], [-1, 0]], [[3, 5], [2, 7]], [[2, 3], [5, 11]]

@@ -15,7 +15,7 @@ from m2bridge.programs.program import degree_in
 from m2bridge.questions.fiber import judged
 from m2bridge.questions.fiber.arguments import coarsest
 from m2bridge.questions.fiber.computed import ComputedFiber
-from m2bridge.questions.fiber.known import finite_symmetries, slice_of, symmetry_dim
+from m2bridge.questions.fiber.model_symmetries import finite_symmetries, slice_of, symmetry_dim
 from m2bridge.questions.fiber.ranks import Dimensions, generic_ranks, kernel_dim
 from m2bridge.questions.fiber.request import equation_span, estimated_terms
 from m2bridge.questions.fiber.result import FiberComponent

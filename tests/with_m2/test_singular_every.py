@@ -15,7 +15,7 @@ from m2bridge.engine import Engine, find_engine
 from m2bridge.errors import NotPolynomialError
 from m2bridge.families import parse_spec
 from m2bridge.families.weight_strata import WeightStrata
-from m2bridge.questions.fiber.partners import partners
+from m2bridge.questions.fiber.equivalent_weights import equivalent_weights
 from m2bridge.questions.point import Point, fractions_of
 from m2bridge.questions.singular_locus import singular_locus
 from m2bridge.questions.singular_locus.tangents import exact_span
@@ -299,7 +299,7 @@ def test_two_layers_of_attention_are_singular_where_the_first_is_skew() -> None:
     model = parse_spec("deep-lightning(d=[2,2,2],t=2,parametrization=virtual)")
     (skew,) = [s for s in WeightStrata(model, 0).strata() if s.name == "M1 skew-symmetric"]
     weights = {name: fractions_of(w) for name, w in skew.weights.items()}
-    ((_, other),) = partners(Point(model=model, kind="stratum", weights=weights))
+    ((_, other),) = equivalent_weights(Point(model=model, kind="stratum", weights=weights))
     fiber = [weights, model.unflatten(other)]
     assert exact_span(model, fiber[:1], np.random.default_rng(0), enough=10) == 10
     assert exact_span(model, fiber, np.random.default_rng(0), enough=10) > 10

@@ -19,7 +19,7 @@ from m2bridge.families import Attention, Model
 from m2bridge.families.attention_strata import LayerStrata
 from m2bridge.limits import LimitReached, limit_advice
 from m2bridge.programs.arithmetics import elementwise
-from m2bridge.questions.boundary import parts as parts_of
+from m2bridge.questions.boundary import regions
 from m2bridge.questions.boundary.criterion import Criterion, Where, decide
 from m2bridge.questions.boundary.points import Coordinates, as_point, draw_examples
 from m2bridge.questions.boundary.result import Boundary, Matrix, OrbitPlace, PlacedPoint, Region
@@ -114,7 +114,7 @@ def boundary(
     if checked.coordinate_count <= _MOST_CLOSURE_COORDINATES:
         values = {**values, **_closure_values(context, checked, list(asked.values()))}
     context.report_progress("witnesses")
-    dims, more = parts_of.dimensions(checked, values, context.seed)
+    dims, more = regions.dimensions(checked, values, context.seed)
     context.add_evidence(*more)
     for example in examples:
         context.add_evidence(
@@ -129,7 +129,7 @@ def boundary(
     # one script for all fibers, among networks with any A: rk A is the rank of a flattening
     any_rank = checked.with_rank(checked.d)
     known = known_fibers(context, any_rank, list(asked.values()), share=_SHARE_FOR_FIBERS)
-    orbits = parts_of.orbit_places(checked)
+    orbits = regions.orbit_places(checked)
     placed: dict[str, PlacedPoint] = {}
     try:
         # what was asked about comes first
@@ -143,7 +143,7 @@ def boundary(
     return context.build_result(
         Boundary, model=checked.spec, options={} if given is None else {"point": [str(c) for c in given]},
         image_dim=image_dim, **dims, point=placed.pop("point", None),
-        parts=parts_of.regions(checked, image_dim, dims, values), examples=tuple(placed.values()),
+        parts=regions.regions(checked, image_dim, dims, values), examples=tuple(placed.values()),
         orbits=orbits,
         certainty=Certainty.weakest(settled[name].certainty for name in _REPORTED if name in settled),
         limit=limit,

@@ -16,7 +16,7 @@ from m2bridge.evidence import Evidence
 from m2bridge.families import Mod
 from m2bridge.protocol import Values
 from m2bridge.questions.fiber.arguments import Coarser
-from m2bridge.questions.fiber.known import TorusSlice, slice_of, symmetry_rank_mod
+from m2bridge.questions.fiber.model_symmetries import TorusSlice, slice_of, symmetry_rank_mod
 from m2bridge.questions.fiber.ranks import draw_inputs, kernel_dim, outputs_at
 from m2bridge.questions.fiber.request import equation_span, script_values
 from m2bridge.questions.fiber.result import FiberComponent, Method

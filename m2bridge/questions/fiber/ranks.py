@@ -23,7 +23,7 @@ from m2bridge.linear.modular import kernel_mod, rank_mod
 from m2bridge.linear.numeric import NumericRank, numeric_rank
 from m2bridge.programs.program import degrees
 from m2bridge.programs.ranks import generic_rank
-from m2bridge.questions.fiber.known import symmetry_dim, symmetry_rank_mod
+from m2bridge.questions.fiber.model_symmetries import symmetry_dim, symmetry_rank_mod
 from m2bridge.questions.point import Point, random_point, rank_prime
 
 _GENERIC: dict[str, Any] = {"scope": "generic", "field": "QQ"}

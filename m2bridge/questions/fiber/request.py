@@ -17,8 +17,13 @@ from m2bridge.families.user_network import expanded_coordinates
 from m2bridge.linear.modular import rank_mod
 from m2bridge.linear.residues import residue
 from m2bridge.programs.program import degree_in, degrees
-from m2bridge.questions.fiber.known import TorusSlice, finite_symmetries, independent_moves, symmetry_dim
-from m2bridge.questions.fiber.partners import partners
+from m2bridge.questions.fiber.equivalent_weights import equivalent_weights
+from m2bridge.questions.fiber.model_symmetries import (
+    TorusSlice,
+    finite_symmetries,
+    independent_moves,
+    symmetry_dim,
+)
 from m2bridge.questions.fiber.ranks import draw_inputs, outputs_at
 from m2bridge.questions.point import Point
 
@@ -105,7 +110,7 @@ def script_values(
     if model.input_shape is None:  # the same equations twice: the second time nothing is added
         inputs, outputs = np.zeros((2, 1), dtype=np.int64), np.concatenate([outputs, outputs])
     known = [element(point.vector) for element in finite_symmetries(model)]
-    others = [] if sliced is not None else [vector for _, vector in partners(point)]
+    others = [] if sliced is not None else [vector for _, vector in equivalent_weights(point)]
     orbit_dim = symmetry_dim(point)
     few = orbit_dim <= _MOST_MOVES or model.parameter_count + orbit_dim <= _MOST_WEIGHTS_AND_MOVES
     rng = np.random.default_rng([seed, 96])

@@ -18,7 +18,7 @@ from m2bridge.families.strata import FiniteMap, Strata
 from m2bridge.limits import LimitReached
 from m2bridge.questions import over_q
 from m2bridge.questions.dimension import Dimension
-from m2bridge.questions.fiber.partners import partners
+from m2bridge.questions.fiber.equivalent_weights import equivalent_weights
 from m2bridge.questions.kernel import Context
 from m2bridge.questions.point import Point, fractions_of
 from m2bridge.questions.singular_locus.equations import TangentBounds, VanishingEquations
@@ -95,7 +95,7 @@ def _curves_at(context: Context, strata: Strata, stratum: Any, size: Dimension, 
     # in many coordinates curves are sought only until they show that the point is singular
     enough = size.upper_bound if not strata.exhaustive or model.coordinate_count > _MOST_CERTIFIED else None
     if not strata.exhaustive:
-        fiber += [model.unflatten(other) for _, other in partners(point)]
+        fiber += [model.unflatten(other) for _, other in equivalent_weights(point)]
         fiber += flat_neighbours(model, point.weights, first) if rank < size.image_dim else []
     rng = np.random.default_rng([context.seed, 4, index] if strata.exhaustive else [context.seed, 6])
     lines = spanning_lines(model, fiber, rng, enough=enough)

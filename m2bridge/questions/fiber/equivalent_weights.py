@@ -1,4 +1,4 @@
-"""Other weights with the same function, exact, where a formula gives them.
+"""Compute other weights with the same function exactly, where a formula gives them.
 
 Two orbits of deep networks have one function where M_1 is skew. For J skew and not zero of size 2, A^T J A = det(A) J
 for every 2 x 2 matrix A, and J J^T = det(J) I, so that with N invertible of size 2
@@ -22,7 +22,7 @@ from m2bridge.questions.over_q import is_skew
 from m2bridge.questions.point import Point
 
 
-def partners(point: Point) -> list[tuple[str, np.ndarray]]:
+def equivalent_weights(point: Point) -> list[tuple[str, np.ndarray]]:
     """Return weights of other orbits with the same function: where they come from, and flattened Fractions."""
     model, found = point.model, []
     if model.knowledge.layer is not None and "A" in model.parameters:

@@ -1,4 +1,4 @@
-"""The known symmetries of a model: how they move a point, a slice of the scalings, and the finite ones.
+"""Symmetries of a model: their action at a point, a slice of the scalings, and the finite ones.
 
 The known symmetries are the groups declared by a family, permutations found in its program, and, for a user-defined model, the
 linear fields and the finite group that were found and verified.

@@ -1,4 +1,4 @@
-"""The three parts of the closure as sets: equations, inequalities, and dimensions from several sides.
+"""The three regions of the closure as sets: equations, inequalities, and dimensions from several sides.
 
 The real group GL_d x GL_d x GL_d' acts linearly on the Segre coordinates. The points that lie only in the closure are one orbit
 (h, q and a definite S of rank 2 can be moved anywhere), and so are the boundary points that are not zero, so their dimensions are
