@@ -43,6 +43,9 @@ _ANCESTRY: dict[str, Ancestry] = {
 ``formula`` is a count that this package derives; ``literature`` is a formula or table that a paper prints.
 """
 
+ENGINE_FAILED = "Macaulay2 failed"
+"""The beginning of the method of evidence without a value because the script had an error; the answer shows it."""
+
 
 @dataclass(frozen=True, slots=True)
 class Evidence:

@@ -25,6 +25,7 @@ from m2bridge.errors import (
     TimeLimitError,
 )
 from m2bridge.frontends.polynomials import exponents_of
+from m2bridge.views import shorten
 
 TAGS = "a tag is a lower-case letter, then lower-case letters, digits and underscores"
 _VALUE = re.compile(r"@m2b ([a-z][a-z0-9_]*) (.*)")
@@ -242,8 +243,16 @@ def _script_error(run: Run, match: re.Match[str]) -> ScriptError:
         position = bracket
         details.append("to match this")
     message = " ".join(" ".join(details).split())[:_LONGEST_DETAIL]
+    line = _line_text(run.script.text, int(position["line"]))
     return ScriptError(
-        f"Macaulay2 stopped in script {name}, line {position['line']}, column {position['column']}{raised}: {message}",
+        f"Macaulay2 stopped in script {name}, line {position['line']}, column {position['column']}{raised}: {message}{line}",
         run=run, error=match["error"], said=message, file=position["file"], line=int(position["line"]),
         column=int(position["column"]),
     )  # fmt: skip
+
+
+def _line_text(script: str, number: int) -> str:
+    """Return the text of a line for a message: if it comes from an included file, it has another number there."""
+    lines = script.splitlines()
+    text = lines[number - 1].strip() if 0 < number <= len(lines) else ""
+    return f"; the line is: {shorten(text, 100)}" if text else ""

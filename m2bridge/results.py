@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
+from importlib import import_module
+from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
 from m2bridge.boxes import box
@@ -185,6 +187,16 @@ class Result:
             facts=tuple(facts),
         )
 
+    def save(self, directory: Path | str = ".") -> Path:
+        """Write the record into a directory and return its path, like ``--save``."""
+        path: Path = import_module("m2bridge.records").save(self, directory)
+        return path
+
+    def cite(self) -> str:
+        """Return a LaTeX sentence that states the answer, and the BibTeX entries that it cites, like ``m2bridge cite``."""
+        text: str = import_module("m2bridge.report.cite").citation(self)
+        return text
+
     def __repr__(self) -> str:
         """Return one line: type, model, answer, certainty, and whether the witnesses agree."""
         stopped = "" if self.limit is None else ", stopped by a limit"
@@ -207,7 +219,8 @@ class Result:
 
 
 def _as_json(value: Any) -> Any:
-    return list(value) if isinstance(value, tuple) else value
+    """Return a value as JSON represents it: tuples, also nested ones, are lists."""
+    return [_as_json(item) for item in value] if isinstance(value, tuple | list) else value
 
 
 RESULT_TYPES: dict[str, type[Result]] = {}
@@ -230,11 +243,11 @@ def whole_number(result: Result, quantity: str) -> int | None:
 
 
 def _field_value(result: Result, quantity: str) -> Any:
-    """Return the field of this name, or None.
+    """Return the field of this name as evidence states it, or None.
 
     Properties are not read: ``Closure.generators`` needs equations, which a record may not hold.
     """
-    return getattr(result, quantity) if quantity in {item.name for item in fields(result)} else None
+    return _as_json(getattr(result, quantity)) if quantity in {item.name for item in fields(result)} else None
 
 
 def vouched(result: _R) -> _R:

@@ -30,6 +30,13 @@ _LIBRARY = re.compile(r'^load "\./([a-z]+\.m2)";$', re.MULTILINE)
 _LOADED = re.compile(r'\bload\s*"\./(_\w+)\.m2\.j2"')
 _DEFAULT = re.compile(r"^([a-zA-Z][a-zA-Z0-9]*)\s*=", re.MULTILINE)
 _PACKAGE = re.compile(r'^needsPackage "([A-Za-z0-9]+)";', re.MULTILINE)
+_FORWARD_PASS = '--% include "_coefficients.m2.j2"'
+_NEEDED_BY_FORWARD_PASS = {
+    "weightSizes": "the sizes of the weights, such as {{2, 3}, {1, 2}}",
+    "inputSize": "the size of an input, such as {3, 1}",
+    "degreesThatOccur": "the degrees of the outputs as polynomials in the inputs, such as {2}",
+    "networkAt": "the network, a function of the list of weights and the input",
+}
 _RENDERED = "rendered"
 """The variable of a template that is true if it was rendered; the caller cannot set it."""
 
@@ -204,6 +211,7 @@ def render(
             raise InputError(f"template {template} does not exist")
     if isinstance(partial, Path):
         declare(partial)
+        _check_partial(partial)
         partial = partial.name.removesuffix(SUFFIX)
     environment = _environment(folders, template_directory())
     source = _source(environment, name)
@@ -259,6 +267,17 @@ def _source(environment: jinja2.Environment, name: str) -> str:
     except UnicodeDecodeError as error:
         raise InputError(f"template {name} is not UTF-8 text: {error}") from None
     return source
+
+
+def _check_partial(path: Path) -> None:
+    """Reject a partial of another package that leaves out a name which ``_coefficients.m2.j2`` uses."""
+    source = declared_text(path)
+    if _FORWARD_PASS not in source:
+        return
+    defined = set(_DEFAULT.findall(source))
+    for name, meaning in _NEEDED_BY_FORWARD_PASS.items():
+        if name not in defined:
+            raise InputError(f"{path.name} does not define {name}: {meaning}")
 
 
 def declared_model_parameters(source: str) -> frozenset[str]:

@@ -42,18 +42,19 @@ def choose_columns(rows: Sequence[dict[str, Any]], wanted: str | None, *, everyt
         return names
     if everything:
         return [*_FIRST, *(name for name in available if name not in _FIRST)]
-    count: Counter[str] = Counter()
-    for row in rows:
-        count.update(name for name, value in row.items() if type(value) is int and name in _QUANTITIES)
-    most = _MOST_QUANTITIES if count else _MOST_EMITTED
-    if not count:
-        for row in rows:
-            hidden = _NOT_QUANTITIES | _arguments(row)
-            count.update(name for name, value in row.items() if type(value) is int and name not in hidden)
+    count = Counter(name for row in rows for name in _main_quantities(row))
+    most = _MOST_QUANTITIES if count.keys() <= set(_QUANTITIES) else _MOST_EMITTED
     quantities = [name for name, _ in count.most_common(most)]
     quantities.sort(key=list(available).index)
     first = [name for name in _FIRST if name not in ("field", "seed") or _distinguishes(rows, name)]
     return [*first, *quantities, *_LAST]
+
+
+def _main_quantities(row: dict[str, Any]) -> list[str]:
+    """Return the names of the quantities that a table shows of a row: the usual ones, or if it has none all integers."""
+    hidden = _NOT_QUANTITIES | _arguments(row)
+    integers = [name for name, value in row.items() if type(value) is int and name not in hidden]
+    return [name for name in integers if name in _QUANTITIES] or integers
 
 
 def _distinguishes(rows: Sequence[dict[str, Any]], name: str) -> bool:

@@ -20,7 +20,7 @@ from typer.core import TyperGroup
 
 from m2bridge import records
 from m2bridge.errors import InputError, M2BridgeError, visible
-from m2bridge.evidence import RELATION_SIGNS, Evidence, by_quantity, strongest
+from m2bridge.evidence import ENGINE_FAILED, RELATION_SIGNS, Evidence, by_quantity, strongest
 from m2bridge.results import Result
 from m2bridge.views import Rows, View, shorten
 
@@ -350,6 +350,9 @@ def _evidence_summary(result: Result, quantities: Mapping[str, str]) -> Table:
     for word, names in (("compared", others), ("undecided", undecided)):
         if names:
             table.add_row(word, escape(", ".join(names)))
+    for item in result.evidence:
+        if item.value is None and item.method.startswith(ENGINE_FAILED):
+            table.add_row("missing", escape(item.method))
     return table
 
 

@@ -13,6 +13,8 @@ from typing import Any, ClassVar, Self
 from m2bridge.errors import NotPolynomialError, SpecError, suggestion
 from m2bridge.families.spec import WRITTEN, Arguments, type_name, written
 
+_RESERVED_NAMES = frozenset({"p", "kk", "R", "weights", "coordinates", "network", "rendered"})
+"""Names of scripts with a fixed meaning, which a field cannot have in a partial."""
 LARGEST_SIZE = 100_000  # of a width or another size in a spec
 
 
@@ -143,4 +145,9 @@ class SpecFields(ABC):
         self._must_be_polynomial()
         values = {item.name: getattr(self, item.name) for item in fields(self)}  # type: ignore[arg-type]
         named = {self.m2_names.get(name, name): value for name, value in values.items()}
+        if reserved := sorted(_RESERVED_NAMES.intersection(named)):
+            raise SpecError(
+                f"{self.family}: the field {reserved[0]!r} has the name of a variable of all scripts; "
+                "choose another name, or one for the partial in m2_names"
+            )
         return {name: value for name, value in named.items() if name}

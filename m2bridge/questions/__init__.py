@@ -220,6 +220,8 @@ def _announced(point: EntryPoint) -> Question[Any, Any]:
         raise InputError(
             f"the entry point {point.name!r} names {point.module}:{point.attr}, which does not exist"
         )
+    if found.name != point.name:
+        raise InputError(f"the entry point {point.name!r} must have the name of its question, {found.name!r}")
     return found
 
 

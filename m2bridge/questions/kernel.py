@@ -284,7 +284,7 @@ def _notebook_steps(display: Any) -> Steps:
         else:
             handle.update(data, raw=True)
 
-    return Steps(put)
+    return Steps(put, ticking=True)
 
 
 def suitable_steps() -> Steps | None:

@@ -12,12 +12,14 @@ from typing import Any
 from m2bridge import latex
 from m2bridge._version import __version__
 from m2bridge.certainty import Certainty
-from m2bridge.errors import DisagreementError, InputError, M2BridgeError, visible
+from m2bridge.checker import verify
+from m2bridge.errors import CertificateError, DisagreementError, InputError, M2BridgeError, visible
 from m2bridge.evidence import RELATION_WORDS, settle, strongest
 from m2bridge.families import parse_spec
 from m2bridge.papers.ledger import Ledger
 from m2bridge.questions import find
 from m2bridge.questions.custom_template import TemplateValues
+from m2bridge.records import dumps, to_document
 from m2bridge.report.templates import asset, written
 from m2bridge.results import Result, altered
 from m2bridge.views import shorten
@@ -77,6 +79,23 @@ def sentence(result: Result, *, version: str = __version__, verified: bool = Fal
         seed=result.seed,
     )
     return " ".join(text.split()) + "\n"
+
+
+def citation(result: Result) -> str:
+    """Return the sentence and the BibTeX entries of a result of this version; its certificate is verified first.
+
+    Raises
+    ------
+    CertificateError
+        The certificate is rejected.
+    """
+    code, messages = 8, [""]
+    if getattr(result, "certificate", None):
+        code, messages = verify(dumps(to_document(result)))
+    if code == CertificateError.exit_code:
+        raise CertificateError(f"the result is not cited: {' '.join(messages)}")
+    shown = messages[0].removeprefix("Verified: ").partition(". ")[0].rstrip(".") if code in (0, 9) else ""
+    return sentence(result, verified=code == 0, shown=shown) + "\n" + bibliography(result)
 
 
 def bibliography(result: Result, *, version: str = __version__) -> str:

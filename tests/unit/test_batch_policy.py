@@ -133,6 +133,14 @@ def test_tables() -> None:
     ]  # fmt: skip
     columns = tables.choose_columns(rows, None, everything=False)
     assert columns == ["analysis", "model", "outcome", "image_dim", "certainty", "seconds"]
+    other = {
+        "key": "1",
+        "analysis": "linear-span",
+        "model": "lightning(d=2)",
+        "outcome": "complete",
+        "span_dim": 6,
+    }
+    assert "span_dim" in tables.choose_columns([*rows, other], None, everything=False)
     assert tables.as_csv(rows, ["model", "image_dim", "tags", "nothing"]) == (
         'model,image_dim,tags,nothing\nlightning(d=2),5,"[""x""]",\n'
     )

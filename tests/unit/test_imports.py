@@ -73,7 +73,7 @@ LEFT_OF["figures"] = FOUNDATION | {
 }
 LEFT_OF["papers"] = LEFT_OF["records"] | {"schemas", "figures"}
 """Papers use m2bridge as other packages do: only the ledger's commands and pages import them."""
-LEFT_OF["report"] = LEFT_OF["figures"] | {"figures", "papers"}
+LEFT_OF["report"] = LEFT_OF["figures"] | {"figures", "papers", "checker"}
 LEFT_OF["cli"] = LEFT_OF["batch"] | {"batch", "figures", "papers", "report", "checker"}
 LEFT_OF["__main__"] = {"cli"}
 LEFT_OF["__init__"] = LEFT_OF["batch"] | {"batch", "figures", "papers", "report"}

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import pickle
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from m2bridge import records
 from m2bridge.certainty import Certainty
+from m2bridge.errors import CertificateError, InputError
 from m2bridge.evidence import Evidence, contradicts, labelled, settle, weigh
 from m2bridge.questions.dimension import dimension
 from m2bridge.results import RESULT_TYPES, Result
@@ -240,3 +242,32 @@ def test_every_question_without_a_second_definition_reports_it(name: str) -> Non
         both = [says(3, quantity=first), says(3, quantity=first, witness="macaulay2")]
         told = weigh(both, dict.fromkeys(kind.HEADLINE)).words
         assert told == f"two independent computations: {first}; one only: {', '.join(rest)}"
+
+
+def test_a_field_that_is_a_tuple_is_compared_with_evidence_that_is_a_list() -> None:
+    @dataclass(frozen=True, slots=True, kw_only=True)
+    class Degrees(Result):
+        HEADLINE = ("degrees",)
+        degrees: tuple[tuple[int, ...], ...]
+
+    evidence = tuple(
+        says([[1, 2], [3]], quantity="degrees", witness=name) for name in ("modular", "macaulay2")
+    )
+    answer = Degrees(
+        model="m", certainty=Certainty.PROBABLE, agreement=None, evidence=evidence, seed=0, seconds=0.0, degrees=((1, 2), (3,))
+    )  # fmt: skip
+    assert answer.weighed.verdict is True
+    assert replace(answer, degrees=((1, 2), (4,))).weighed.verdict is None
+
+
+def test_a_result_saves_and_cites_itself(tmp_path: Path) -> None:
+    answer = dimension("lightning(d=2,dp=1)", engine=False)
+    path = answer.save(tmp_path / "records")
+    assert records.load(path) == answer
+    assert answer.image_dim == 5
+    text = answer.cite()
+    assert "@" in text
+    assert "proved" in text
+    false = replace(answer, certificate={**answer.certificate, "claim": "nothing"})
+    with pytest.raises((CertificateError, InputError)):
+        false.cite()

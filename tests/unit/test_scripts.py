@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, ClassVar
 
 import pytest
 
 from m2bridge import scripts
-from m2bridge.errors import InputError
+from m2bridge.errors import InputError, SpecError
 from m2bridge.families import Lightning
+from m2bridge.families.base import NetworkModel
 from m2bridge.scripts import Script, declared_model_parameters, declared_parameters, line_in_template, render
 
 OWN = """\
@@ -169,3 +172,36 @@ def test_a_line_of_the_script_is_found_in_the_template(own: Path, extra: str) ->
     inserted = rendered.index("rendered = true;")
     assert lines[inserted] is None
     assert lines[rendered.index("n = 2;")] is None
+
+
+def test_a_partial_without_a_name_that_every_network_defines_is_rejected(tmp_path: Path) -> None:
+    partial = tmp_path / "_gated.m2.j2"
+    names = ("weightSizes", "inputSize", "degreesThatOccur", "networkAt")
+    lines = [
+        "-- parameters: d, p",
+        *(f"{name} = {{d, 1}};" for name in names),
+        '--% include "_coefficients.m2.j2"',
+    ]
+    for index, name in enumerate(names):
+        path = tmp_path / f"_gated{index}.m2.j2"
+        path.write_text("\n".join(line for line in lines if not line.startswith(name)))
+        with pytest.raises(InputError, match=name):
+            render("dimension", {"d": 2}, partial=path)
+    partial.write_text("\n".join(lines))
+    assert "networkAt" in render("dimension", {"d": 2}, partial=partial).text
+
+
+def test_a_field_with_the_name_of_a_variable_of_all_scripts_is_rejected() -> None:
+    @dataclass(frozen=True, kw_only=True)
+    class Powers(NetworkModel):
+        family = "powers"
+        title = "powers"
+        parameters: ClassVar = {"W": (1, 2)}
+        input_shape = (2,)
+        p: int
+
+        def network(self, weights: Any, inputs: Any) -> Any:
+            return (weights["W"] @ inputs) ** self.p
+
+    with pytest.raises(SpecError, match="'p'"):
+        _ = Powers(p=3).m2_parameters

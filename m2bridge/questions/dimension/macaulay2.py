@@ -15,7 +15,7 @@ import numpy as np
 
 from m2bridge.certainty import Certainty
 from m2bridge.errors import EngineError, NoEngineError, NotPolynomialError
-from m2bridge.evidence import Ancestry, Evidence
+from m2bridge.evidence import ENGINE_FAILED, Ancestry, Evidence
 from m2bridge.families import Model
 from m2bridge.programs.points import draw_inputs
 from m2bridge.programs.probe import Probe
@@ -122,7 +122,7 @@ def ask_macaulay2(context: Context, model: Model, p: int) -> list[Evidence]:
     except EngineError as error:
         if context.engine_required:
             raise
-        return [_nothing(f"Macaulay2 failed: {error}")]
+        return [_nothing(f"{ENGINE_FAILED}: {error}")]
     ancestry: Ancestry = "program" if free.user.is_program else "template"
     return [
         *_ranks(values, p, values.run.seconds, ancestry, stopped=stopped is not None),
