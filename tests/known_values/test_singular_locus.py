@@ -39,7 +39,7 @@ from m2bridge.questions.closure.low_degree import low_degree_equations
 from m2bridge.questions.dimension import dimension
 from m2bridge.questions.kernel import Context
 from m2bridge.questions.singular_locus import SingularLocus, singular_locus
-from m2bridge.questions.singular_locus.equations import Equations
+from m2bridge.questions.singular_locus.equations import VanishingEquations
 from m2bridge.questions.singular_locus.strata import curves_at_strata, verdicts
 
 Size = tuple[int, int, int]
@@ -249,7 +249,7 @@ def test_too_few_equations_never_show_a_singularity() -> None:
     listed, verified = low_degree_equations(strata.model, 3, list, prime=32003, seed=0)
     assert verified
     for number in (0, 5, len(listed)):
-        equations = Equations(
+        equations = VanishingEquations(
             equations=listed[:number],
             characteristic=0,
             certainty=Certainty.PROVED,
