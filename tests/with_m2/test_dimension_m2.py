@@ -19,7 +19,7 @@ from m2bridge.limits import Limits
 from m2bridge.linear.primes import LARGE_PRIME
 from m2bridge.questions.dimension import dimension
 from m2bridge.questions.dimension import macaulay2 as witness
-from m2bridge.questions.dimension.macaulay2 import ask_macaulay2
+from m2bridge.questions.dimension.macaulay2 import macaulay2_evidence
 from m2bridge.questions.kernel import Context, model_of
 from tests.networks import NETWORKS
 
@@ -30,7 +30,7 @@ def asked(
     model: Model | str, engine: Engine, *, p: int = LARGE_PRIME, seed: int = 0, limits: Limits | None = None
 ) -> list[Evidence]:
     context = Context(engine=engine, prime=p, seed=seed, limits=limits or Limits(), keep=None, progress=None)
-    return ask_macaulay2(context, model_of(model), p)
+    return macaulay2_evidence(context, model_of(model), p)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The dimension of a model's image, from all witnesses.
+"""Compute the dimension of the image of a model by lower and upper bounds.
 
 Lower bounds come from exact ranks, upper bounds from symmetries, slices and equations; when they meet, the
 dimension is proved. Float64 and Macaulay2 are further witnesses; the literature's formula is compared, never used.
@@ -13,7 +13,7 @@ from typing import Annotated
 from m2bridge.bounds.lower import MOST_COLUMNS_BESIDE_THEOREM, LowerBounds, lower_bounds
 from m2bridge.bounds.model_upper import ambient_dim, span_bound, symmetry_rank, upper_bounds
 from m2bridge.bounds.searched import searched_bound
-from m2bridge.bounds.upper_bound import least_argument
+from m2bridge.bounds.upper_bound import ModelBound, least_argument
 from m2bridge.bounds.virtual_weights import virtual_evidence
 from m2bridge.certainty import Certainty
 from m2bridge.certificates.produce import certificate_for
@@ -24,8 +24,8 @@ from m2bridge.families.attention import AttentionNetwork
 from m2bridge.limits import LimitReached
 from m2bridge.linear.primes import LARGE_PRIME, given_numbers, prime_for
 from m2bridge.programs.program import degrees
-from m2bridge.questions.dimension.checks import checked, float_witness
-from m2bridge.questions.dimension.macaulay2 import ask_macaulay2
+from m2bridge.questions.dimension.checks import float_witness, program_checks
+from m2bridge.questions.dimension.macaulay2 import macaulay2_evidence
 from m2bridge.questions.dimension.result import Dimension, FormulaCheck, NumericWitness, rank_at
 from m2bridge.questions.kernel import Context, Option, question
 from m2bridge.questions.point import AtOption, RationalizeOption
@@ -34,7 +34,7 @@ __all__ = ["Dimension", "FormulaCheck", "NumericWitness", "dimension"]
 
 _NEVER_TOO_SMALL = 100  # a prime above this is always accepted
 _SHARE_FOR_A_CERTIFICATE = 0.2
-"""Of the work of a search, where only the literature closes the gap, because that has no certificate."""
+"""Of the work of a search, if only a formula of the literature closes the gap: it has no certificate."""
 
 
 @question(
@@ -48,7 +48,7 @@ _SHARE_FOR_A_CERTIFICATE = 0.2
     needs_engine=False,
     primes=(2, LARGE_PRIME),
 )
-def dimension(  # noqa: C901, PLR0915 -- bounds from the cheapest on; each uses those before it
+def dimension(  # noqa: PLR0915 -- bounds from the cheapest on; each uses those before it
     context: Context,
     model: Model,
     *,
@@ -56,15 +56,15 @@ def dimension(  # noqa: C901, PLR0915 -- bounds from the cheapest on; each uses 
     at: AtOption = None,
     rationalize: RationalizeOption = None,
 ) -> Dimension:
-    """Dimension of the image of a parametrization and of its generic fiber, affine; with `at`, the rank at those weights too.
+    """Compute the dimension of the image of a parametrization and of its generic fiber, affine; with `at`, also the rank there.
 
-    Macaulay2 is a further witness: it compares its own definition of the network with the program at a random point. Without
-    one the other witnesses answer. A certificate costs about as much time as the proof.
+    Macaulay2 is a further witness: its definition of the network is compared with the program at a random point. Without
+    Macaulay2 the answer uses the other witnesses. A certificate takes about as much time as the proof.
 
     Examples
     --------
-    >>> found = dimension("deep-lightning(d=[3,3,3],a=[2,2],t=3)", engine=False)
-    >>> found.image_dim, found.generic_fiber_dim, found.certainty.value
+    >>> answer = dimension("deep-lightning(d=[3,3,3],a=[2,2],t=3)", engine=False)
+    >>> answer.image_dim, answer.generic_fiber_dim, answer.certainty.value
     (23, 19, 'proved')
     """
     p = _large_enough(prime_for(given_numbers(model), chosen=context.prime, default=LARGE_PRIME), model)
@@ -73,83 +73,55 @@ def dimension(  # noqa: C901, PLR0915 -- bounds from the cheapest on; each uses 
     virtual = () if softmax is None else virtual_evidence(softmax, p=p, seed=context.seed)
     above = [e for e in (*(bound.evidence for bound in bounds), *virtual) if e.relation == "<=" and _exact(e)]
     upper = min(e.value for e in above)
-    found: LowerBounds | None = None
+    ranks: LowerBounds | None = None
     numeric: NumericWitness | None = None
     numeric_evidence: tuple[Evidence, ...] = ()
     if not virtual or upper <= MOST_COLUMNS_BESIDE_THEOREM:
         try:
-            found = lower_bounds(context, model, p=p, upper=upper)
+            ranks = lower_bounds(context, model, p=p, upper=upper)
         except LimitReached:
             context.add_evidence(*(bound.evidence for bound in bounds))
             raise
         with context.keep_partial("the rank in float64"):
             context.clock.check()
             numeric, numeric_evidence = float_witness(
-                model, found.rank, seed=context.seed, report=context.progress
+                model, ranks.rank, seed=context.seed, report=context.progress
             )
-    searched = None
-    if found and found.likely < min(e.value for e in above if e.witness != "literature"):
-        # also, but not for long, where only the literature closes the gap, because it has no certificate
-        context.report_progress("searching symmetries")
-        share = 1.0 if found.likely < upper else _SHARE_FOR_A_CERTIFICATE
-        with context.keep_partial("the search for symmetries"):
-            context.clock.check()
-            searched = searched_bound(context, model, p=p, lower=found.likely, share=share)
-    if searched is not None:
-        bounds.append(searched.bound)
-        upper = min(upper, searched.bound.value)
-    if found and found.likely < upper:
-        with context.keep_partial("the span of the coordinates"):
-            context.clock.check()
-            if (spanned := span_bound(model)) is not None:
-                bounds.append(spanned)
-                upper = min(upper, spanned.value)
-    below = found.evidence if found else ()
+    searched_orbit_dim = 0
+    if ranks is not None:
+        searched, searched_orbit_dim = _searched_bounds(context, model, p, above, ranks.likely)
+        bounds += searched
+        upper = min([upper, *(bound.value for bound in searched)])
+    below = ranks.evidence if ranks else ()
     uppers = [bound.evidence for bound in bounds]
-    others: list[Evidence] = []
-    with context.keep_partial("Macaulay2's definition of the network"):
-        context.clock.check()
-        others += ask_macaulay2(context, model, p)
-    with context.keep_partial("the checks of the program"):
-        context.clock.check()
-        others += checked(model, p=p, seed=context.seed)
-    said = *below, *uppers, *virtual, *numeric_evidence, *others
-    context.add_evidence(*(replace(e, scope="generic") if e.quantity == "image_dim" else e for e in said))
-    formula = model.knowledge.formula
-    if formula is not None and formula.applies and formula.value is not None:
-        context.add_evidence(
-            Evidence(
-                "image_dim",
-                formula.value,
-                "formula",
-                formula.citation,
-                ancestry="literature",
-                scope="generic",
-            )
-        )
+    checks = _macaulay2_and_program_checks(context, model, p)
+    evidence = *below, *uppers, *virtual, *numeric_evidence, *checks
+    context.add_evidence(*(replace(e, scope="generic") if e.quantity == "image_dim" else e for e in evidence))
+    context.add_evidence(*_formula_evidence(model))
     lower = max((e.value for e in context.evidence if _exact_below(e)), default=0)
     met = lower == upper
-    answer = lower if met or found is None else max(lower, found.likely)
-    here = None
+    answer = lower if met or ranks is None else max(lower, ranks.likely)
+    at_point = None
     if at is not None or rationalize is not None:
-        here = rank_at(context, model, at, rationalize, image_dim=answer, met=met)
-    # what rests on a theorem, or on a count of virtual weights, is nothing that a certificate has words for
-    shown = max((e.value for e in below if _exact_below(e)), default=0)
-    certificate = None
+        at_point = rank_at(context, model, at, rationalize, image_dim=answer, met=met)
+    # A certificate cannot express a theorem or a count of virtual weights, so both bounds must hold without them.
+    certifiable = lower == max((e.value for e in below if _exact_below(e)), default=0)
+    certifiable = certifiable and upper == min(e.value for e in uppers)
     argument = least_argument(bounds)
-    if certify and found and argument and met and lower == shown and upper == min(e.value for e in uppers):
+    certificate = None
+    if certify and ranks and argument and met and certifiable:
         with context.keep_partial("the certificate"):
             context.clock.check()
-            certificate = certificate_for(model, upper, found.rank, argument)
+            certificate = certificate_for(model, upper, ranks.rank, argument)
     parameters, span = model.parameter_dim, ambient_dim(model)
     symmetry = _orbit_dim(model, uppers, p=p, seed=context.seed)
-    if searched is not None and not model.knowledge.symmetries:
-        symmetry = max(symmetry, searched.orbit_dim)
+    if not model.knowledge.symmetries:
+        symmetry = max(symmetry, searched_orbit_dim)
     expected = parameters - symmetry if span is None else min(parameters - symmetry, span)
     return context.build_result(
         Dimension,
         model=model.spec,
-        options={"prime": p} | ({} if here is None else {"weights": here.at["weights"]}),
+        options={"prime": p} | ({} if at_point is None else {"weights": at_point.at["weights"]}),
         certainty=settle(context.evidence)["image_dim"].certainty if met else Certainty.PROBABLE,
         parameters=parameters,
         image_dim=answer,
@@ -170,11 +142,63 @@ def dimension(  # noqa: C901, PLR0915 -- bounds from the cheapest on; each uses 
             answer=answer,
             theorems=_theorems(context.evidence, answer),
             certified=certificate is not None,
-            heuristic=found.rank.heuristic if found and lower < upper else None,
+            heuristic=ranks.rank.heuristic if ranks and lower < upper else None,
         ),
         certificate=certificate,
-        at_point=here,
+        at_point=at_point,
     )
+
+
+def _searched_bounds(
+    context: Context, model: Model, p: int, above: Sequence[Evidence], likely: int
+) -> tuple[list[ModelBound], int]:
+    """Search symmetries, then the linear span, while the least upper bound exceeds the likely dimension.
+
+    Return the new bounds and the rank of the symmetries.
+    """
+    upper = min(e.value for e in above)
+    bounds: list[ModelBound] = []
+    orbit_dim = 0
+    if likely < min(e.value for e in above if e.witness != "literature"):
+        context.report_progress("searching symmetries")
+        share = 1.0 if likely < upper else _SHARE_FOR_A_CERTIFICATE
+        with context.keep_partial("the search for symmetries"):
+            context.clock.check()
+            searched = searched_bound(context, model, p=p, lower=likely, share=share)
+            if searched is not None:
+                bounds.append(searched.bound)
+                orbit_dim = searched.orbit_dim
+                upper = min(upper, searched.bound.value)
+    if likely < upper:
+        with context.keep_partial("the span of the coordinates"):
+            context.clock.check()
+            if (spanned := span_bound(model)) is not None:
+                bounds.append(spanned)
+    return bounds, orbit_dim
+
+
+def _macaulay2_and_program_checks(context: Context, model: Model, p: int) -> list[Evidence]:
+    """Return the evidence of Macaulay2 and of the checks of the program, as far as the limits allow."""
+    evidence: list[Evidence] = []
+    with context.keep_partial("Macaulay2's definition of the network"):
+        context.clock.check()
+        evidence += macaulay2_evidence(context, model, p)
+    with context.keep_partial("the checks of the program"):
+        context.clock.check()
+        evidence += program_checks(model, p=p, seed=context.seed)
+    return evidence
+
+
+def _formula_evidence(model: Model) -> list[Evidence]:
+    """Return the value of the literature's formula as evidence to compare with, if the formula is applicable."""
+    formula = model.knowledge.formula
+    if formula is None or not formula.applies or formula.value is None:
+        return []
+    return [
+        Evidence(
+            "image_dim", formula.value, "formula", formula.citation, ancestry="literature", scope="generic"
+        )
+    ]
 
 
 def _orbit_dim(model: Model, uppers: list[Evidence], *, p: int, seed: int) -> int:
@@ -191,7 +215,7 @@ def _orbit_dim(model: Model, uppers: list[Evidence], *, p: int, seed: int) -> in
 
 
 def _large_enough(p: int, model: Model) -> int:
-    """p, unless most points over so small a field may be special: then ranks at random points mean nothing."""
+    """Return p; refuse it if most points over so small a field may be special, where ranks at random points mean nothing."""
     least = min(2 * model.parameter_count * degrees(model.program)[0], _NEVER_TOO_SMALL)
     if p < least:
         raise InputError(
@@ -212,12 +236,12 @@ def _exact_below(item: Evidence) -> bool:
 def _theorems(evidence: Sequence[Evidence], answer: int) -> list[str]:
     """Return the theorems used by the answer: those of the equal bounds, unless bounds without a theorem are also equal."""
     about = [e for e in evidence if e.quantity == "image_dim" and e.value == answer and _exact(e)]
-    found: list[str] = []
+    theorems: list[str] = []
     for relation in (">=", "<="):
-        own = [e for e in about if e.relation == relation]
-        if own and all(e.certainty is Certainty.THEOREM for e in own):
-            found.append(str(own[0].detail.get("theorem", own[0].method)))
-    return found
+        on_one_side = [e for e in about if e.relation == relation]
+        if on_one_side and all(e.certainty is Certainty.THEOREM for e in on_one_side):
+            theorems.append(str(on_one_side[0].detail.get("theorem", on_one_side[0].method)))
+    return theorems
 
 
 def _softmax(model: Model) -> AttentionNetwork | None:
@@ -236,9 +260,9 @@ def _statement(
     certified: bool,
     heuristic: str | None,
 ) -> str:
-    """What is shown and what is not, in a sentence or two; `theorems` are those that the bounds need.
+    """State in one or two sentences what is proved and what is not; `theorems` are those that the bounds need.
 
-    `heuristic` is why the rank of a network with exponentials is no lower bound, where it is needed.
+    `heuristic` is the reason why the rank of a network with exponentials is not a lower bound, or None.
     """
     if lower > upper:
         return f"The bounds contradict each other: at least {lower}, at most {upper}. Do not use this answer."

@@ -1,4 +1,4 @@
-"""Checks on every run: the rank in float64, both rules of differentiation, and the stated symmetries."""
+"""Check every run: the rank in float64, both rules of differentiation, and the stated symmetries."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ _NOTHING = NumericRank(rank=None, gap=0.0, candidate=0)
 
 
 def float_witness(
-    model: Model, found: GenericRank, *, seed: int, report: Report | None
+    model: Model, exact: GenericRank, *, seed: int, report: Report | None
 ) -> tuple[NumericWitness | None, tuple[Evidence, ...]]:
-    """Return the numerical rank in float64; no evidence if the matrix is large."""
+    """Return the numerical rank in float64 beside the rank `exact` over F_p; no evidence if the matrix is large."""
     free = model.free
     program, held = free.program, free.knowledge.gauge
     layer = last_layer(program, held)
@@ -46,54 +46,54 @@ def float_witness(
     if report:
         report("float64 rank")
     start = time.perf_counter()
-    samples = math.ceil(1.5 * found.samples) + 1
-    rest = (layer.outputs - outputs) * layer.width if layer else 0
+    samples = math.ceil(1.5 * exact.samples) + 1
+    repeated = (layer.outputs - outputs) * layer.width if layer else 0
     entries = None
     if not layer and program.inputs:
-        entries = _some_entries(program.output_count, found.outputs, samples, seed)
+        entries = _some_entries(program.output_count, exact.outputs, samples, seed)
     block: dict[str, Any] = {"layer": layer, "outputs": outputs, "entries": entries}
     rng = np.random.default_rng([seed, 8])
     weights = free.draw_real_weights(rng)
     inputs = {name: rng.normal(size=(samples, *shape)) for name, shape in program.input_shapes.items()}
-    size, told, seen = (0, width), _NOTHING, set[int | None]()
+    size, numeric, ranks = (0, width), _NOTHING, set[int | None]()
     for scale in _SCALES:
-        given = {name: Lettered("", scale * value) for name, value in weights.items()}
-        given |= {name: Lettered("N", scale * value) for name, value in inputs.items()}
+        point = {name: Lettered("", scale * value) for name, value in weights.items()}
+        point |= {name: Lettered("N", scale * value) for name, value in inputs.items()}
         try:
             with np.errstate(over="raise", under="raise", invalid="raise", divide="raise"):
-                matrix = jacobian_block(program, FloatArithmetic(), given, columns, **block)
-            size, told = matrix.shape, numeric_rank(matrix)
-            more = told.rank is not None and told.rank + rest > found.rank
-            unsure = more and rounding_noise(program, given, columns, matrix, **block)
+                matrix = jacobian_block(program, FloatArithmetic(), point, columns, **block)
+            size, numeric = matrix.shape, numeric_rank(matrix)
+            larger = numeric.rank is not None and numeric.rank + repeated > exact.rank
+            unsure = larger and rounding_noise(program, point, columns, matrix, **block)
         except FloatingPointError:  # out of float64's range: no contradiction, no answer
             unsure = True
-        if unsure or (rest and len(found.token_pivots) < (layer.width if layer else 0)):
-            told = replace(told, rank=None)
-        seen.add(told.rank)
-        if told.rank is not None and told.rank + rest >= found.rank:
+        if unsure or (repeated and len(exact.token_pivots) < (layer.width if layer else 0)):
+            numeric = replace(numeric, rank=None)
+        ranks.add(numeric.rank)
+        if numeric.rank is not None and numeric.rank + repeated >= exact.rank:
             break
     else:  # fewer at every scale, which is no answer where they are not the same
-        told = told if len(seen) == 1 else replace(told, rank=None)
-    rank = None if told.rank is None else told.rank + rest
-    gap = told.gap if math.isfinite(told.gap) else None
+        numeric = numeric if len(ranks) == 1 else replace(numeric, rank=None)
+    rank = None if numeric.rank is None else numeric.rank + repeated
+    gap = numeric.gap if math.isfinite(numeric.gap) else None
     item = _image_dim(
         rank, "numpy", "float64 rank of the Jacobian, rows and columns scaled",
         certainty=Certainty.NUMERIC, seconds=time.perf_counter() - start,
-        detail={"gap": gap, "candidate": told.candidate + rest, "rows": size[0], "columns": size[1]},
+        detail={"gap": gap, "candidate": numeric.candidate + repeated, "rows": size[0], "columns": size[1]},
     )  # fmt: skip
     return NumericWitness(rank=rank, gap=gap, rows=size[0], columns=size[1]), (item,)
 
 
 def rounding_noise(
-    program: Program, given: Mapping[str, Lettered], columns: np.ndarray, matrix: np.ndarray, **block: Any
+    program: Program, point: Mapping[str, Lettered], columns: np.ndarray, matrix: np.ndarray, **block: Any
 ) -> bool:
-    """Return whether a row or a column of the Jacobian may be nothing but rounding errors: float32 changes it by its own size."""
+    """Return whether a row or column of the Jacobian may consist of rounding errors: float32 changes it by its whole size."""
     single = FloatArithmetic(np.float32)
-    point = {
-        name: Lettered(value.lead, single.convert_input(value.array), single) for name, value in given.items()
+    single_point = {
+        name: Lettered(value.lead, single.convert_input(value.array), single) for name, value in point.items()
     }
     with np.errstate(all="ignore"):
-        change = jacobian_block(program, single, point, columns, **block).astype(np.float64) - matrix
+        change = jacobian_block(program, single, single_point, columns, **block).astype(np.float64) - matrix
     if not np.isfinite(change).all():
         return True
     norms = [(np.linalg.norm(matrix, axis=k), np.linalg.norm(change, axis=k)) for k in (0, 1)]
@@ -101,33 +101,33 @@ def rounding_noise(
 
 
 def _some_entries(count: int, chosen: int, samples: int, seed: int) -> np.ndarray:
-    """For each sample some output entries, at random."""
+    """Draw output entries at random for each sample."""
     rng = np.random.default_rng([seed, 9])
     return np.stack([np.sort(rng.permutation(count)[:chosen]) for _ in range(samples)])
 
 
-def checked(model: Model, *, p: int, seed: int) -> tuple[Evidence, ...]:
-    """Pairs of evidence that contradict each other when a derivative or a stated symmetry is wrong."""
+def program_checks(model: Model, *, p: int, seed: int) -> tuple[Evidence, ...]:
+    """Return pairs of evidence that contradict each other when a derivative or a stated symmetry is wrong."""
     program = model.program
     probe = Probe(program, p, seed, model.draw_weights(np.random.default_rng([seed, 13]), p))
     rng, symmetries = np.random.default_rng([seed, 14]), model.knowledge.symmetries
     stated = [symmetry.direction(probe.weights, rng, p) for symmetry in symmetries]
-    first, *others = probe.moved([probe.random_direction(), *stated])  # one pass for all of them
+    first, *along_symmetries = probe.moved([probe.random_direction(), *stated])  # one pass for all of them
     pushed, pulled = probe.both_ways(first)
-    found = [
+    evidence = [
         Evidence(
             "derivative_by_two_rules", value, "modular", f"derivative in a random direction, by the {rule} rules",
             certainty=Certainty.PROVED, prime=p, scope="at-point", field=f"F_{p}",
         )
         for rule, value in (("forward", pushed), ("reverse", pulled))
     ]  # fmt: skip
-    for symmetry, moved in zip(symmetries, others, strict=True):
-        # both of one ancestry: they may contradict, but that a symmetry holds does not support the answer
-        say = partial(
+    for symmetry, moved in zip(symmetries, along_symmetries, strict=True):
+        # Both have the same ancestry: they can contradict each other, but their agreement does not support the answer.
+        evidence_of = partial(
             Evidence, f"function_changes_under: {symmetry.name}", prime=p, field=f"F_{p}", ancestry="program"
         )
-        found += [
-            say(False, "symmetry", symmetry.citation, certainty=Certainty.PROVED),
-            say(bool(moved.any()), "modular", "derivative along a random element of its Lie algebra"),
+        evidence += [
+            evidence_of(False, "symmetry", symmetry.citation, certainty=Certainty.PROVED),
+            evidence_of(bool(moved.any()), "modular", "derivative along a random element of its Lie algebra"),
         ]
-    return tuple(found)
+    return tuple(evidence)

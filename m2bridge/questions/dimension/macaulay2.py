@@ -1,4 +1,4 @@
-"""Macaulay2 as a further witness of a dimension: the second definition of a network meets the first at a random point.
+"""Compare Macaulay2's definition of a network with the program at a random point, as a further witness of a dimension.
 
 Both compute the outputs at the same weights and inputs over F_p, and their derivatives in the same direction: a dropped
 transpose, a wrong sign or a missing head in either is a contradiction. With few weights Macaulay2 also computes the
@@ -27,7 +27,7 @@ from m2bridge.scripts import Script, render
 TEMPLATE = "dimension"
 _SHARE_FOR_RANK = 0.5
 """Of the time left; the counts below keep the script to seconds (1.3 s for a deep attention of 3,072 weights)."""
-MOST_WEIGHTS = 20_000  # weights of a point that a script is given
+MOST_WEIGHTS = 20_000  # weights of a point that a script lists
 MOST_JACOBIAN_WEIGHTS = 60  # weights up to which the symbolic Jacobian is formed
 MOST_JACOBIAN_WORK = 20_000_000
 """Multiplications for a whole Jacobian: inputs times weights times those of the network."""
@@ -47,7 +47,7 @@ def _for_macaulay2(program: Program) -> dict[str, object]:
         "instructions": [
             [item.operation, item.shape, item.operands, _constants(item)] for item in program.instructions
         ],
-        "outputPlaces": [place for _, place in program.outputs],
+        "outputPlaces": [index for _, index in program.outputs],
     }
 
 
@@ -62,8 +62,8 @@ def _constants(item: Instruction) -> list[object]:
 
 def _script(free: Model, probe: Probe) -> Script:
     """Render the script at the same weights, direction and inputs; the whole Jacobian uses further inputs."""
-    program, whole, shown = free.program, _whole_jacobian(free), len(probe.outputs())
-    samples = free.parameter_count + 1 if whole else shown
+    program, whole_jacobian, shown = free.program, _whole_jacobian(free), len(probe.outputs())
+    samples = free.parameter_count + 1 if whole_jacobian else shown
     drawn = draw_inputs(program, probe.p, probe.seed + 1, max(samples, shown)).values()
     inputs: list[object] = [
         np.concatenate([array[k].reshape(-1) for array in drawn]) for k in range(samples) if drawn
@@ -77,7 +77,7 @@ def _script(free: Model, probe: Probe) -> Script:
         "direction": free.flatten(probe.random_direction()),
         "inputs": inputs or [[]],
         "shownInputs": shown,
-        "wholeJacobian": whole,
+        "wholeJacobian": whole_jacobian,
     }
     return render(TEMPLATE, {**sizes, **values}, partial=partial)
 
@@ -105,8 +105,8 @@ def _reason_not_to_ask(free: Model) -> str | None:
     return None
 
 
-def ask_macaulay2(context: Context, model: Model, p: int) -> list[Evidence]:
-    """What Macaulay2 says of the network at a random point, beside what the program says there."""
+def macaulay2_evidence(context: Context, model: Model, p: int) -> list[Evidence]:
+    """Return the values and ranks that Macaulay2 computes at a random point, beside those of the program."""
     if context.engine_disabled:
         return [_nothing("not used")]
     free = model.free
@@ -150,26 +150,26 @@ def _ranks(values: Values, p: int, spent: float, ancestry: Ancestry, *, stopped:
 
 def _meetings(values: Values, probe: Probe, ancestry: Ancestry) -> list[Evidence]:
     """Return values and derivatives by both definitions, as pairs of evidence that must agree."""
-    own = {
+    by_program = {
         "network_values": probe.outputs(),
         "directional_derivative": probe.derivatives(probe.random_direction()),
     }
-    how = "Macaulay2's definition of the network"
-    how = how if ancestry == "template" else "the program run by Macaulay2"
-    found = []
-    for quantity, ours in own.items():
+    definition = "Macaulay2's definition of the network"
+    definition = definition if ancestry == "template" else "the program run by Macaulay2"
+    evidence = []
+    for quantity, program_values in by_program.items():
         if quantity not in values:
             continue
         pair: list[tuple[str, Ancestry, str, list[list[int]]]] = [
-            ("macaulay2", ancestry, how, values[quantity]),
-            ("modular", "program", "the recorded program", ours),
+            ("macaulay2", ancestry, definition, values[quantity]),
+            ("modular", "program", "the recorded program", program_values),
         ]
         for witness, stands_on, method, listed in pair:
-            found.append(Evidence(
+            evidence.append(Evidence(
                 quantity, _condensed(listed), witness, f"{method}, at random weights and inputs", certainty=Certainty.PROVED,
                 prime=probe.p, scope="at-point", field=f"F_{probe.p}", ancestry=stands_on,
             ))  # fmt: skip
-    return found
+    return evidence
 
 
 def _condensed(listed: list[list[int]]) -> list[int] | str:

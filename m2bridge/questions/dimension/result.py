@@ -1,4 +1,4 @@
-"""The answer to "what is the dimension?", and the rank of the differential at given weights beside it."""
+"""Results of the question `dimension`, and the rank of the differential at given weights."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ MOST_EXACT_ENTRIES = 60_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FormulaCheck:
-    """A closed formula of the literature beside the computed dimension. It is never used as evidence.
+    """A closed formula of the literature, compared with the computed dimension. It is never used as evidence.
 
-    `value` is None when a hypothesis fails: then the formula says nothing, and `agrees` is None too.
+    `value` and `agrees` are None when a hypothesis fails, so that the formula is not applicable.
     """
 
     value: int | None
@@ -84,13 +84,13 @@ class Dimension(Result):
     span_dim: dimension of the linear span of the image where it was computed, else of the ambient space; None when
         the functions do not lie in a finite-dimensional space.
     expected_dim: min(parameters - symmetry_dim, span_dim).
-    defect: expected_dim - image_dim. None, unknown, where the network is not one of those whose symmetries are in the literature,
-        and the symmetries that were found do not explain the whole fiber.
-    formula: what the literature says, or None.
+    defect: expected_dim - image_dim. None (unknown) if the literature does not list the symmetries of the network and the
+        computed symmetries are smaller than the fiber.
+    formula: the formula of the literature, or None.
     numeric_rank: the float64 rank, None when undecided or not computed; details in `numeric`.
     statement: what is proved and what is not, in a sentence.
-    certificate: what `m2bridge check` verifies, or None.
-    at_point: the rank of the differential at given weights, where some were given.
+    certificate: the document that `m2bridge check` verifies, or None.
+    at_point: the rank of the differential at the weights of the option `at`, or None.
     """
 
     ANALYSIS: ClassVar[str] = "dimension"
@@ -171,7 +171,7 @@ def rank_at(
     context.report_progress("rank at the weights")
     point = resolve(model, one_of(at, None, rationalize), context.seed)
     rank, exact = _rank(context, point)
-    # a rank at a point bounds the dimension from below, so that no loss is negative
+    # The rank at a point is a lower bound of the dimension, so that no loss is negative.
     loss = None if rank is None else max(0, image_dim - rank)
     sure = met and (exact or loss == 0)
     certainty = Certainty.COMPUTED if sure else Certainty.PROBABLE if model.polynomial else Certainty.NUMERIC
@@ -183,15 +183,15 @@ def _rank(context: Context, point: Any) -> tuple[int | None, bool]:
     from m2bridge.questions.point import rank_prime
 
     model = point.model
-    here: dict[str, Any] = {"scope": "at-point", "field": "QQ"}
+    exact_at_point: dict[str, Any] = {"scope": "at-point", "field": "QQ"}
     rng = np.random.default_rng([context.seed, 105])
     if not model.polynomial:
-        found = generic_numeric_rank(model, point.floats(), rng)
+        numeric = generic_numeric_rank(model, point.floats(), rng)
         method = "singular values of the differential at the weights"
         context.add_evidence(
             Evidence(
                 QUANTITY,
-                found.rank,
+                numeric.rank,
                 "numpy",
                 method,
                 certainty=Certainty.NUMERIC,
@@ -199,18 +199,25 @@ def _rank(context: Context, point: Any) -> tuple[int | None, bool]:
                 field="RR",
             )
         )
-        return found.rank, False
+        return numeric.rank, False
     p = rank_prime(model, point)
-    below = model.parameter_count - kernel_dim(model, point.mod(p), p, rng)
+    lower_bound = model.parameter_count - kernel_dim(model, point.mod(p), p, rng)
     method = "rank of the differential at the weights"
     context.add_evidence(
         Evidence(
-            QUANTITY, below, "modular", method, relation=">=", certainty=Certainty.PROVED, prime=p, **here
+            QUANTITY,
+            lower_bound,
+            "modular",
+            method,
+            relation=">=",
+            certainty=Certainty.PROVED,
+            prime=p,
+            **exact_at_point,
         )
     )
     exact = _exact_rank(point)
     if exact is None:
-        return below, False
+        return lower_bound, False
     context.add_evidence(
         Evidence(
             QUANTITY,
@@ -218,7 +225,7 @@ def _rank(context: Context, point: Any) -> tuple[int | None, bool]:
             "exact",
             f"{method} over QQ, by all coordinates",
             certainty=Certainty.PROVED,
-            **here,
+            **exact_at_point,
         )
     )
     return exact, True
