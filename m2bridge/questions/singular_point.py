@@ -1,7 +1,7 @@
-"""Is one point of a model's image singular in its closure? For any polynomial model and exact weights.
+"""Decide whether one point of a model's image is singular in its closure, for any polynomial model and exact weights.
 
-The same two bounds as for the orbits of one layer: curves through the point from below, over QQ; equations of the closure from
-above. The weights are given, random, or random with given ranks; whether they are critical for the parametrization is said too.
+The bounds are those of `singular-locus`: curves through the point from below, over QQ; equations of the closure from above. The
+weights are those of the user, random, or random with prescribed ranks. The answer also states whether they are critical.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _SHARE_FOR_SECOND_PROOF = 0.5
 @register_result
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SingularPoint(Result):
-    """Whether the image of given weights is a singular point of the image's closure. Dimensions are affine.
+    """Whether the image of some weights is a singular point of the image's closure. Dimensions are affine.
 
     Attributes
     ----------
@@ -55,8 +55,8 @@ class SingularPoint(Result):
     tangent_lower, tangent_upper: bounds of the Zariski tangent space at the image point, from curves and from equations; upper is
         None without equations, and the dimension itself where they are complete.
     verdict: singular (lower > dimension), smooth (upper = dimension) or undecided.
-    completeness: what is known of the equations behind the upper bound; None without equations.
-    certificate: what `m2bridge check` verifies, for the verdict and for the dimension; empty where there is nothing to verify.
+    completeness: of the equations that give the upper bound; None without equations.
+    certificate: documents that `m2bridge check` verifies, for the verdict and for the dimension.
     """
 
     ANALYSIS: ClassVar[str] = "singular-point"
@@ -99,8 +99,8 @@ class SingularPoint(Result):
 
     def _to_prove(self) -> str:
         complete = "equations of the closure that are complete over QQ"
-        more = limit_advice(self.limit, "" if self.completeness == "complete" else "increase --max-degree")
-        return f"{complete}: {more}" if more else complete
+        advice = limit_advice(self.limit, "" if self.completeness == "complete" else "increase --max-degree")
+        return f"{complete}: {advice}" if advice else complete
 
 
 @question(
@@ -127,7 +127,7 @@ def singular_point(
         int | None, Option("Largest degree of equations (default: until they are complete).", least=1)
     ] = None,
 ) -> SingularPoint:
-    """Whether the function of some weights is a singular point of the closure of all functions of the model.
+    """Decide whether the function of some weights is a singular point of the closure of all functions of the model.
 
     The weights are given by `at` or drawn; see :func:`~m2bridge.questions.point.resolve`. The verdict is ``undecided``
     when the bounds do not decide: equations up to a degree never make a point singular.
@@ -148,25 +148,25 @@ def singular_point(
     rank, lines = _rank_and_curves(_free_point(point), context.seed)
     lower = over_q.rank([vector for _, _, vector in lines]) if lines else rank
     share = _SHARE_FOR_SECOND_PROOF if lower > size.upper_bound else None
-    found: Closure | None = None
+    image_closure: Closure | None = None
     with suppress(LimitError):  # the context notes it; the curves remain
-        found = context.ask_question(
+        image_closure = context.ask_question(
             closure, model, field="QQ", max_degree=max_degree, equations=True, share=share
         )
-    equations = None if found is None else equations_of(found)
+    equations = None if image_closure is None else equations_of(image_closure)
     if equations is not None:
         refuse_outside(equations, point)
     bounds = TangentBounds.at(point, lower, equations)
-    _say(context, size, rank, bounds)
-    if found is not None:
-        _say_equations(context, size, bounds, found)
+    _add_point_evidence(context, size, rank, bounds)
+    if image_closure is not None:
+        _add_equation_evidence(context, size, bounds, image_closure)
     verdict, certainty = bounds.verdict(size)
     return context.build_result(
         SingularPoint, model=model.spec, options={"max_degree": max_degree, "at": point.kind}, at=point.document(None),
         image_dim=size.image_dim, jacobian_rank=rank,
         critical=rank < size.image_dim,
         tangent_lower=lower, tangent_upper=bounds.upper, verdict=verdict, certainty=certainty,
-        completeness=None if found is None else found.completeness,
+        completeness=None if image_closure is None else image_closure.completeness,
         certificate=_certificates(point, size, lines, equations, verdict, context.seed),
     )  # fmt: skip
 
@@ -179,54 +179,60 @@ def _certificates(
     verdict: Singularity,
     seed: int,
 ) -> tuple[Mapping[str, Value], ...]:
-    """Return those of the verdict and of the dimension, where the weights are free and the format has words for the proof."""
-    model, own = point.model, None
+    """Return the certificates of the verdict and of the dimension, if the weights are free and the format can express the
+    proof.
+    """
+    model, certificate = point.model, None
     if model.free is not model:
         return ()
-    if model.polynomial:  # the format has words for points of polynomial maps only
-        own = point_certificate(model, point, lines, size, verdict, equations, seed)
-    return tuple(document for document in (own, size.certificate) if document is not None)
+    if model.polynomial:  # the format expresses points of polynomial maps only
+        certificate = point_certificate(model, point, lines, size, verdict, equations, seed)
+    return tuple(document for document in (certificate, size.certificate) if document is not None)
 
 
-def _say(context: Context, size: Dimension, rank: int, bounds: TangentBounds) -> None:
+def _add_point_evidence(context: Context, size: Dimension, rank: int, bounds: TangentBounds) -> None:
     """Add the dimension over QQ, the rank at the weights, and what curves show about the tangent space."""
     exact = [e for e in size.evidence if e.quantity == "image_dim" and e.field in (None, "QQ")]
     context.add_evidence(*(replace(item, field=None) for item in exact))
-    here: dict[str, Any] = {"scope": "at-point", "field": "QQ"}
+    at_point: dict[str, Any] = {"scope": "at-point", "field": "QQ"}
     proved: dict[str, Any] = {"certainty": Certainty.PROVED}
     method = "rank over QQ of the differential at the weights"
     context.add_evidence(
-        Evidence("jacobian_rank", rank, "exact", method, **proved, **here),
+        Evidence("jacobian_rank", rank, "exact", method, **proved, **at_point),
         Evidence("image_dim", rank, "weights", method, relation=">=", **proved),
     )
     method = "span over QQ of curves through the point"
-    context.add_evidence(Evidence("tangent", bounds.lower, "curves", method, relation=">=", **proved, **here))
+    context.add_evidence(
+        Evidence("tangent", bounds.lower, "curves", method, relation=">=", **proved, **at_point)
+    )
     if bounds.lower > size.upper_bound:
         method = "more tangent vectors of curves than dimensions"
-        context.add_evidence(Evidence("verdict", "singular", "curves", method, **proved, **here))
+        context.add_evidence(Evidence("verdict", "singular", "curves", method, **proved, **at_point))
 
 
-def _say_equations(context: Context, size: Dimension, bounds: TangentBounds, found: Closure) -> None:
+def _add_equation_evidence(
+    context: Context, size: Dimension, bounds: TangentBounds, image_closure: Closure
+) -> None:
     """Add the bound of the tangent space and the verdict by equations of the closure."""
-    method = f"coordinates minus rank of the {found.completeness} equations' Jacobian over {found.field}"
-    more: dict[str, Any] = {
+    method = f"coordinates minus rank of the {image_closure.completeness} equations' Jacobian over {image_closure.field}"
+    fields: dict[str, Any] = {
         "scope": "at-point",
-        "field": found.field,
+        "field": image_closure.field,
         "certainty": bounds.sure,
         "relation": "<=",
     }
     if bounds.upper is not None and bounds.complete is not None:
-        more |= {"certainty": bounds.complete, "relation": "="}
-    context.add_evidence(Evidence("tangent", bounds.upper, "equations", method, **more))
+        fields |= {"certainty": bounds.complete, "relation": "="}
+    context.add_evidence(Evidence("tangent", bounds.upper, "equations", method, **fields))
     verdict, certainty = replace(bounds, lower=0).verdict(size)
-    if verdict != "undecided" and found.characteristic == 0:
+    if verdict != "undecided" and image_closure.characteristic == 0:
         method = "tangent space of the equations"
-        more = {"certainty": certainty, "ancestry": "template", "scope": "at-point", "field": "QQ"}
-        context.add_evidence(Evidence("verdict", verdict, "equations", method, **more))
+        fields = {"certainty": certainty, "ancestry": "template", "scope": "at-point", "field": "QQ"}
+        context.add_evidence(Evidence("verdict", verdict, "equations", method, **fields))
 
 
 def _free_point(point: Point) -> Point:
-    """The point in the model's unconstrained parametrization."""
+    """Return the point in the model's unconstrained parametrization."""
     model = point.model
     if model.free is model:
         return point
@@ -238,7 +244,7 @@ def _free_point(point: Point) -> Point:
 
 
 def _rank_and_curves(point: Point, seed: int) -> tuple[int, list[Line]]:
-    """The rank over QQ of the differential, and curves through the point with independent tangent vectors."""
+    """Return the rank over QQ of the differential, and curves through the point with independent tangent vectors."""
     model = point.model
     if not model.polynomial:  # curves are those of a polynomial map
         return over_q.rank(model.coordinate_jacobian(dict(point.weights))), []

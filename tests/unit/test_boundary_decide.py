@@ -17,7 +17,7 @@ from m2bridge.families import Attention, Lightning
 from m2bridge.papers.lightning_attention.comments import boundary_points
 from m2bridge.questions.boundary import decide, quadratic_texts
 from m2bridge.questions.boundary.points import as_point, draw_examples, span_matrix
-from m2bridge.questions.boundary.regions import orbit_places
+from m2bridge.questions.boundary.regions import orbit_locations
 from m2bridge.questions.membership.points import AlgebraicPoint
 
 SIZES = [(2, 1, 1), (2, 1, 2), (2, 2, 1), (2, 2, 2), (3, 1, 2), (3, 2, 2), (3, 3, 3), (4, 2, 3)]
@@ -83,7 +83,7 @@ def test_zero_and_one_dimensional_tokens() -> None:
 def test_statements_as_the_paper_prints_them(size: tuple[int, int, int]) -> None:
     """Theorem 3.4 and Corollary A.6 on boundary points hold where their hypotheses do (derivation: decide's docstring)."""
     model = layer(*size)
-    places = orbit_places(model)
+    places = orbit_locations(model)
     applies = size != (2, 1, 1)
     found = boundary_points(model, SimpleNamespace(orbits=places))
     for check in found.values():

@@ -22,7 +22,7 @@ from m2bridge.questions.over_q import is_skew
 from m2bridge.results import TheoremCheck
 
 if TYPE_CHECKING:
-    from m2bridge.questions.boundary.result import Boundary, OrbitPlace
+    from m2bridge.questions.boundary.result import Boundary, OrbitLocation
     from m2bridge.questions.fiber.result import Fiber
     from m2bridge.questions.singular_locus.result import SingularLocus, Stratum
 
@@ -110,10 +110,10 @@ def boundary_points(model: Model, answer: Boundary) -> dict[str, Any]:
 
 def _about_boundary(
     model: Attention,
-    places: Sequence[OrbitPlace],
+    places: Sequence[OrbitLocation],
     name: str,
     statement: str,
-    predicts: Callable[[OrbitPlace], bool],
+    predicts: Callable[[OrbitLocation], bool],
 ) -> TheoremCheck:
     failure = next((p for p in places if (p.where == "boundary") != predicts(p)), None)
     holds = applies(model)

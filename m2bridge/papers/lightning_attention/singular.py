@@ -34,7 +34,7 @@ from m2bridge.papers.base import (
 )
 from m2bridge.papers.lightning_attention import fibers
 from m2bridge.papers.lightning_attention.comments import predicts_singular, written_stratum
-from m2bridge.questions.boundary import decide, place_of
+from m2bridge.questions.boundary import decide, location_of
 from m2bridge.questions.boundary.points import Coordinates, separated
 from m2bridge.questions.membership import membership
 from m2bridge.questions.singular_locus import Stratum, singular_locus
@@ -191,7 +191,7 @@ def check_boundary(predicts: Callable[[Attention, Ranks], bool]) -> Check:
         near = {(ranks, sign): neighbour(model, ranks, sign) for ranks in strata for sign in (1, -1)}
         points = list(dict.fromkeys(z for z in near.values() if z is not None))
         any_rank = model.with_rank(model.d)  # rk A is that of a flattening
-        found = {z: place_of(context.once(membership, any_rank, point=z)) for z in points}
+        found = {z: location_of(context.once(membership, any_rank, point=z)) for z in points}
         if None in found.values():
             return out_of_reach("it was not decided within the limits whether a point has real weights")
         for point, where in found.items():

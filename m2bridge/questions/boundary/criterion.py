@@ -1,4 +1,4 @@
-"""What ranks and one sign say of a rational point: in the image, on its boundary, only in the closure, or outside.
+"""Locate a rational point by ranks and one sign: in the image, on its boundary, only in the closure, or outside.
 
 In Segre coordinates (Proposition A.5) a point of the closure is a table of quadrics z[n, m] = alpha_m * nu_n with complex linear
 forms, alpha_m the columns of A and nu_n the rows of V. Its flattenings along m and n have ranks rk A and rk V.
@@ -11,7 +11,7 @@ forms, alpha_m the columns of A and nu_n the rows of V. Its flattenings along m 
   with real forms exactly when e2(S) <= 0; when e2(S) > 0 the factors are a complex-conjugate pair. Points with e2(S) > 0
   accumulate in the image exactly at rk S <= 1: S + eps p p^T for S = k k^T; and e2 >= 0 survives in a limit.
 
-Nothing here looks for weights: that is the question `membership`, which can contradict every line of it.
+This module does not search weights. The question `membership` does, and its answer can contradict the criterion.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Table = np.ndarray
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Criterion:
-    """Where a point lies and why; ``undecided`` where weights alone decide between image and outside.
+    """Location of a point and the reason; ``undecided`` where only weights distinguish the image from the outside.
 
     Attributes
     ----------
@@ -53,7 +53,7 @@ class Criterion:
 
 
 def decide(model: Attention, coordinates: Sequence[Fraction]) -> Criterion:
-    """Where the point with these Segre coordinates lies, as far as its ranks and e2 tell.
+    """Locate the point with these Segre coordinates by its ranks and e2.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Points of the span: those that a user gives by coordinates or weights, read exactly, and random ones of each kind."""
+"""Read points of the linear span exactly, from coordinates or weights, and draw random points of each kind."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from m2bridge.questions.point import given_point
 
 Coordinates = tuple[Fraction, ...]
 _LARGEST = 4
-"""Examples are built of integers up to this."""
+"""Largest absolute value of the integers in examples."""
 _HOW = 'write a list of coordinates, or an object such as {"A": [[1,0],[0,1]], "V": [[1,"1/2"]]}'
 
 
@@ -35,8 +35,8 @@ def as_point(model: Attention, value: Any, source: str = "the point") -> Coordin
         if "coordinates" in value:
             value = value["coordinates"]
         elif "V" in value and ("A" in value or {"Q", "K"} <= set(value)):
-            own = model if "A" in value else replace(model, parametrization="weights")
-            return tuple(given_point(own, value).image())
+            parametrized = model if "A" in value else replace(model, parametrization="weights")
+            return tuple(given_point(parametrized, value).image())
         else:
             raise InputError(f"{source} has neither coordinates nor weights A and V; {_HOW}")
     if isinstance(value, np.ndarray):
@@ -60,7 +60,7 @@ def span_matrix(model: Attention) -> np.ndarray:
 
 
 def from_ambient(model: Attention, numbers: Sequence[Fraction], source: str) -> Coordinates:
-    """Segre coordinates of a point given by all its coefficients; refused outside the linear span of the networks."""
+    """Return the Segre coordinates of a point given by all its coefficients; refuse points outside the span of the networks."""
     right = np.array(numbers, dtype=object)[:, None]
     solution = over_q.solve(span_matrix(model), right)
     if solution is None:
@@ -76,7 +76,7 @@ def from_ambient(model: Attention, numbers: Sequence[Fraction], source: str) -> 
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A random point, built to lie at `where` from what makes it so; :func:`decide` must then find it out again."""
+    """A random point that lies at `where` by construction; :func:`decide` must confirm it."""
 
     name: str
     where: Where
@@ -84,15 +84,15 @@ class Example:
 
 
 def draw_examples(model: Attention, seed: int) -> tuple[Example, ...]:
-    """Return one point of each kind that exists at this size: generic, two real factors, irrational, one, complex, none."""
+    """Return one point of each kind that exists at this size: generic, two real factors, irrational, one, conjugate, none."""
     rng = np.random.default_rng([seed, 11])
     generic = model.coordinates(_generic(model, rng))
-    found = [Example("generic", "image", tuple(Fraction(int(c)) for c in generic))]
+    examples = [Example("generic", "image", tuple(Fraction(int(c)) for c in generic))]
     if model.d >= 2:
         k, v = _independent(model.d, rng)
         h, q = _vector(model.dp, rng), _vector(model.d, rng)
         u, w = k[:, None] * k[None, :], v[:, None] * v[None, :]
-        found += [
+        examples += [
             Example("two real factors", "image", separated(model, h, q, k[:, None] * v + v[:, None] * k)),
             Example("irrational factors", "image", separated(model, h, q, 2 * u - 4 * w)),
             Example("one real factor", "boundary", separated(model, h, q, 2 * u)),
@@ -100,7 +100,7 @@ def draw_examples(model: Attention, seed: int) -> tuple[Example, ...]:
             Example("irrational conjugate factors", "closure-only", separated(model, h, q, -2 * u - 4 * w)),
             Example("no factors", "outside", _outside(model, rng)),
         ]
-    return tuple(found)
+    return tuple(examples)
 
 
 def separated(model: Attention, h: np.ndarray, q: np.ndarray, hessian: np.ndarray) -> Coordinates:
@@ -121,7 +121,7 @@ def _generic(model: Attention, rng: np.random.Generator) -> dict[str, np.ndarray
 
 
 def _outside(model: Attention, rng: np.random.Generator) -> Coordinates:
-    """Quadrics z[n, 1] = x_1^2 and z[n, 2] = x_2^2 (times a number), others random: the first two share no factor nu_n."""
+    """Return quadrics z[n, 1] = c x_1^2 and z[n, 2] = c' x_2^2, others random: the first two have no common factor nu_n."""
     table = rng.integers(1, 50, (model.dp, model.d, model.d * (model.d + 1) // 2))
     table[0, :2] = 0
     table[0, 0, 0], table[0, 1, model.d] = rng.integers(1, 50, 2)  # index d is x_2^2

@@ -24,36 +24,36 @@ from m2bridge.programs.ranks import generic_rank
 from m2bridge.questions import over_q
 from m2bridge.questions.boundary.criterion import decide, quadric_matrix, table_of
 from m2bridge.questions.boundary.points import separated
-from m2bridge.questions.boundary.result import OrbitPlace, Region
+from m2bridge.questions.boundary.result import OrbitLocation, Region
 
 _MOST_LISTED = 60  # terms of an equation that is written out
 
 
-def orbit_places(model: Attention) -> tuple[OrbitPlace, ...]:
-    """Return every orbit of weights (those of the zero function included, one for each pair of ranks), by the criterion.
+def orbit_locations(model: Attention) -> tuple[OrbitLocation, ...]:
+    """Return the location of every orbit of weights by the criterion, one orbit of the zero function per pair of ranks.
 
-    They have weights, so that what it leaves open is in the image.
+    Orbits have weights, so that an undecided one lies in the image.
     """
     d, dp = model.d, model.dp
 
     def differential_rank(orbit: Orbit) -> int:
-        """Over QQ, of (A, V) -> network; A varies in all d x d matrices."""
+        """Return the rank over QQ of the differential of (A, V) -> network, with A in all d x d matrices."""
         return rank_over_q(differential(model, *orbit.representative(d, dp)))
 
     generic = max(map(differential_rank, all_orbits(d, dp, d)))
-    found = [o for o in all_orbits(d, dp, model.a) if not o.is_zero]
-    found += [Orbit(r, 0, 0) for r in range(min(model.a, d) + 1)]
-    found += [Orbit(0, s, 0) for s in range(1, min(d, dp) + 1)]
-    places = []
-    for o in sorted(found, key=lambda o: (o.rank_a, o.rank_v, o.meet)):
+    orbits = [o for o in all_orbits(d, dp, model.a) if not o.is_zero]
+    orbits += [Orbit(r, 0, 0) for r in range(min(model.a, d) + 1)]
+    orbits += [Orbit(0, s, 0) for s in range(1, min(d, dp) + 1)]
+    locations = []
+    for o in sorted(orbits, key=lambda o: (o.rank_a, o.rank_v, o.meet)):
         A, V = o.representative(d, dp)
         where = decide(model, model.coordinates({"A": A, "V": V}).tolist()).where
         where = "image" if where == "undecided" else where
         critical = differential_rank(o) < generic
-        places.append(
-            OrbitPlace(rank_a=o.rank_a, rank_v=o.rank_v, meet=o.meet, where=where, critical=critical)
+        locations.append(
+            OrbitLocation(rank_a=o.rank_a, rank_v=o.rank_v, meet=o.meet, where=where, critical=critical)
         )
-    return tuple(places)
+    return tuple(locations)
 
 
 def orbit_rank(model: Attention, coordinates: Sequence[Fraction]) -> int:
@@ -73,15 +73,18 @@ def sample_points(model: Attention) -> dict[str, tuple[Fraction, ...]]:
     if model.d < 2:
         return {}
     h, q = np.eye(model.dp, dtype=int)[0], np.eye(model.d, dtype=int)[0]
-    one, two = np.zeros((2, model.d, model.d), dtype=int)
-    one[0, 0] = two[0, 0] = two[1, 1] = 2
-    return {"boundary_dim": separated(model, h, q, one), "closure_only_dim": separated(model, h, q, two)}
+    rank_one, rank_two = np.zeros((2, model.d, model.d), dtype=int)
+    rank_one[0, 0] = rank_two[0, 0] = rank_two[1, 1] = 2
+    return {
+        "boundary_dim": separated(model, h, q, rank_one),
+        "closure_only_dim": separated(model, h, q, rank_two),
+    }
 
 
 def dimensions(
     model: Attention, values: Mapping[str, Any], seed: int
 ) -> tuple[dict[str, int], list[Evidence]]:
-    """boundary_dim and closure_only_dim, with evidence; -1 for the empty set."""
+    """Return boundary_dim and closure_only_dim, -1 for the empty set, with their evidence."""
     dims = {"boundary_dim": -1, "closure_only_dim": -1}
     evidence: list[Evidence] = []
     orbits = {"boundary_dim": Orbit(1, 1, 1), "closure_only_dim": Orbit(1, 1, 0)}
@@ -89,12 +92,14 @@ def dimensions(
         dims[quantity] = orbit_rank(model, point)
         method = "rank over QQ of the real group's infinitesimal action at a rational point"
         evidence.append(Evidence(quantity, dims[quantity], "orbits", method, certainty=Certainty.PROVED))
-        found = generic_rank(orbit_closure(model, orbits[quantity]).program, p=LARGE_PRIME, seed=seed).rank
+        differential_rank = generic_rank(
+            orbit_closure(model, orbits[quantity]).program, p=LARGE_PRIME, seed=seed
+        ).rank
         method = "rank of the differential of (k, v, q, h) -> point at a random point"
         evidence.append(
             Evidence(
                 quantity,
-                found,
+                differential_rank,
                 "modular",
                 method,
                 certainty=Certainty.PROVED,
@@ -118,14 +123,17 @@ def regions(
     separate = (
         "z = h (x) q (x) S: the flattenings along the outputs and along the first token have rank at most one"
     )
-    many = model.d >= 2
-    empty = "" if many else " (empty: with d = 1 all factors are real)"
+    nonempty = model.d >= 2
+    empty = "" if nonempty else " (empty: with d = 1 all factors are real)"
 
     def region(name: str, dim: int, tag: str, description: str, inequality: str | None = None) -> Region:
-        degree, equations = values.get(f"{tag}degree") if many else None, _listed(values, f"{tag}equations")
+        degree, equations = (
+            values.get(f"{tag}degree") if nonempty else None,
+            _listed(values, f"{tag}equations"),
+        )
         return Region(
             name=name, description=description, dim=dim, degree=degree if tag else None,
-            equations=equations if many or not tag else (), inequality=inequality if many else None,
+            equations=equations if nonempty or not tag else (), inequality=inequality if nonempty else None,
         )  # fmt: skip
 
     ranks = f"z[n,m] = alpha_m * nu_n with complex forms, rk A <= {model.attention_rank}"
@@ -140,7 +148,7 @@ def regions(
 
 
 def e2_text(model: Attention) -> str:
-    """4 e2(S), summed over all quadrics of the point: positive exactly where S is definite of rank two."""
+    """Return 4 e2(S), summed over all quadrics of the point: positive exactly where S is definite of rank two."""
     pairs = list(combinations_with_replacement(range(model.d), 2))
     terms = []
     for block in range(0, model.coordinate_count, len(pairs)):

@@ -1,4 +1,4 @@
-"""What the question "what can the network reach?" answers."""
+"""Results of the question `boundary`."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ Matrix = tuple[tuple[str, ...], ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PlacedPoint:
-    """A point of the span, where it lies, and exact weights.
+class LocatedPoint:
+    """A point of the span, its location, and exact weights.
 
     Attributes
     ----------
@@ -48,7 +48,7 @@ class PlacedPoint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Region:
-    """A semialgebraic part of the closure: what it is, its affine dimension (-1 when empty), equations and inequalities.
+    """A semialgebraic subset of the closure: description, affine dimension (-1 when empty), equations and inequalities.
 
     `degree` is that of the complex closure, None when not computed; `equations` are empty where they are too many to list.
     """
@@ -62,8 +62,8 @@ class Region:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OrbitPlace:
-    """An orbit of weights (rk A, rk V, meet), where its image lies, and whether they are critical for (A, V) -> network."""
+class OrbitLocation:
+    """An orbit of weights (rk A, rk V, meet), the location of its image, and whether (A, V) -> network is critical on it."""
 
     rank_a: int
     rank_v: int
@@ -82,8 +82,8 @@ class Boundary(Result):
     image_dim, boundary_dim, closure_only_dim: of the image, of its relative boundary, and of the closure without the image.
     parts: these three as sets, with equations and inequalities.
     examples: exact random points of each kind; point: the user's.
-    orbits: where each orbit of weights goes.
-    theorem, corollary: what a paper prints about these orbits, and whether it is so (:mod:`m2bridge.questions.comments`).
+    orbits: the location of the image of each orbit of weights.
+    theorem, corollary: a paper's statement about these orbits, and whether it holds (:mod:`m2bridge.questions.comments`).
     """
 
     ANALYSIS: ClassVar[str] = "boundary"
@@ -95,16 +95,16 @@ class Boundary(Result):
     image_dim: int
     boundary_dim: int
     closure_only_dim: int
-    point: PlacedPoint | None
+    point: LocatedPoint | None
     parts: tuple[Region, ...]
-    examples: tuple[PlacedPoint, ...]
-    orbits: tuple[OrbitPlace, ...]
+    examples: tuple[LocatedPoint, ...]
+    orbits: tuple[OrbitLocation, ...]
     theorem: TheoremCheck | None = None
     corollary: TheoremCheck | None = None
 
     @property
     def headline(self) -> tuple[str, ...]:
-        """Where the user's point lies, or the three dimensions; sets that are empty by definition have no evidence."""
+        """Return the location of the user's point, or the three dimensions; empty sets have no evidence."""
         if self.point is not None:
             return ("where: point",)
         return tuple(name for name in self.HEADLINE if getattr(self, name) >= 0)
@@ -118,20 +118,20 @@ class Boundary(Result):
             answer = f"the point is: {self.point.where}"
             facts = [("because", self.point.reason), *_weights(self.point), ("parts", sizes)]
         notes = [f"  {p.name}: {shorten(', '.join(map(str, p.coordinates)), 80)}" for p in self.examples]
-        for part in self.parts:
-            text = ", ".join(f"{equation} = 0" for equation in part.equations)
-            inequality = "" if part.inequality is None else f"; {part.inequality}"
-            if part.equations and len(text + inequality) <= _LONGEST_SHOWN_POINT:
-                notes.append(f"  {part.name}: {text}{inequality}")
+        for region in self.parts:
+            text = ", ".join(f"{equation} = 0" for equation in region.equations)
+            inequality = "" if region.inequality is None else f"; {region.inequality}"
+            if region.equations and len(text + inequality) <= _LONGEST_SHOWN_POINT:
+                notes.append(f"  {region.name}: {text}{inequality}")
         notes += [check.sentence() for check in (self.theorem, self.corollary) if check is not None]
         sets = [
             (p.name, "empty" if p.dim < 0 else str(p.dim), "" if p.degree is None else str(p.degree), p.description)
             for p in self.parts
         ]  # fmt: skip
-        placed = []
+        located = []
         for p in self.examples:
             ranks = (str(p.rank_a), str(p.rank_v), "" if p.e2 is None else shorten(p.e2, 10))
-            placed.append((p.name, p.where, *ranks, "" if p.distance is None else f"{p.distance:.0e}"))
+            located.append((p.name, p.where, *ranks, "" if p.distance is None else f"{p.distance:.0e}"))
         columns = ("example", "where", "rk A", "rk V", "e2", "search")
         tables = (
             Rows(
@@ -139,21 +139,21 @@ class Boundary(Result):
                 columns=("part", "dim", "degree", "what it is"),
                 cells=tuple(sets),
             ),
-            Rows(title="Examples", columns=columns, cells=tuple(placed)),
+            Rows(title="Examples", columns=columns, cells=tuple(located)),
         )
         return View(answer=answer, facts=tuple(facts), tables=tables, notes=tuple(notes))
 
 
-def _weights(point: PlacedPoint) -> list[tuple[str, str]]:
+def _weights(point: LocatedPoint) -> list[tuple[str, str]]:
     names = {"closure-only": ("complex weights", "conjugate weights")}
     first, second = names.get(point.where, ("real weights", "and also"))
-    found = []
+    lines = []
     for label, weights in ((first, point.weights), (second, point.conjugate)):
         if weights is not None:
             rows = {key: ", ".join(f"[{', '.join(row)}]" for row in weights[key]) for key in "AV"}
-            found.append((label, ", ".join(f"{key} = [{text}]" for key, text in rows.items())))
+            lines.append((label, ", ".join(f"{key} = [{text}]" for key, text in rows.items())))
     if point.weights is not None:
-        found.append(("", "verified: these weights give exactly the point"))
+        lines.append(("", "verified: these weights give exactly the point"))
     if point.distance is not None:
-        found.append(("search", f"nearest network found: relative distance {point.distance:.1e}"))
-    return found
+        lines.append(("search", f"nearest network found: relative distance {point.distance:.1e}"))
+    return lines

@@ -1,9 +1,9 @@
-"""Where is the closure of a network's functions singular? From its strata, its equations and its singular scheme.
+"""Compute the singular locus of the closure of a model's image from strata, equations and the singular scheme.
 
 The model provides strata (:mod:`m2bridge.families.strata`). At a point of each, curves bound the tangent space from below and
 show singularity; equations, or a finite map, bound it from above and show smoothness. Exhaustive strata determine the singular
-locus. Where the equations of the closure are complete, Macaulay2 computes the components of the singular scheme; these and the
-verdicts at strata can contradict each other. Where equations are out of reach, curves alone show singular points.
+locus. If the equations of the closure are complete, Macaulay2 computes the components of the singular scheme; these and the
+verdicts at strata can contradict each other. Without equations, curves alone show singular points.
 """
 
 from __future__ import annotations
@@ -32,12 +32,16 @@ from m2bridge.questions.closure.image import image_of
 from m2bridge.questions.dimension import Dimension, dimension
 from m2bridge.questions.kernel import Context, ForceOption, question
 from m2bridge.questions.singular_locus.components import (
+    add_size_evidence,
     compare_with_components,
     maximal_singular,
-    say_sizes,
     stratum_components,
 )
-from m2bridge.questions.singular_locus.equations import VanishingEquations, ask_closure, ask_equations
+from m2bridge.questions.singular_locus.equations import (
+    VanishingEquations,
+    closure_for_strata,
+    vanishing_equations,
+)
 from m2bridge.questions.singular_locus.result import Component, SingularLocus, Stratum
 from m2bridge.questions.singular_locus.scheme import InSpan, Scheme, in_span, singular_scheme
 from m2bridge.questions.singular_locus.strata import CurvesAt, curves_at_strata, verdicts, with_certificates
@@ -62,7 +66,7 @@ _MOST_STRATA_COORDINATES = 2500  # rows of the matrices of tangent directions
     warm=True,
 )
 def singular_locus(context: Context, model: Model, *, force: ForceOption = False) -> SingularLocus:
-    """The singular points of the closure of the image of a polynomial model.
+    """Compute the singular points of the closure of the image of a polynomial model.
 
     For one layer of lightning attention with t >= 2 every orbit of its group is decided; parametrization and coordinates do not
     matter then.
@@ -75,27 +79,27 @@ def singular_locus(context: Context, model: Model, *, force: ForceOption = False
     context.report_progress("dimension")
     size = context.ask_question(dimension, subject, engine=False, certify=strata.exhaustive)
     context.add_evidence(*(e for e in size.evidence if e.quantity == "image_dim" and e.value is not None))
-    # curves of weights are those of a polynomial map
+    # Curves of weights require a polynomial map.
     curves = curves_at_strata(context, strata, size) if subject.polynomial else []
-    found = ask_closure(context, strata, prime, force=force)
-    span = None if found is None else in_span(found)
-    equations = ask_equations(context, strata, [at.point for at in curves], found, prime)
+    image_closure = closure_for_strata(context, strata, prime, force=force)
+    span = None if image_closure is None else in_span(image_closure)
+    equations = vanishing_equations(context, strata, [at.point for at in curves], image_closure, prime)
     scheme = singular_scheme(context, strata, span, prime)
     decided = verdicts(context, strata, size, curves, equations, prime)
-    if scheme.components is not None and found is not None:
-        decided = compare_with_components(context, curves, decided, found, scheme.components)
+    if scheme.components is not None and image_closure is not None:
+        decided = compare_with_components(context, curves, decided, image_closure, scheme.components)
     components = _components(context, strata, scheme, curves, decided, prime)
-    certificates, named = with_certificates(context, strata, size, curves, decided, equations)
+    certificates, strata_verdicts = with_certificates(context, strata, size, curves, decided, equations)
     singular_dim, singular_degree = _sizes(components)
-    undecided = _undecided(strata, span, equations, components, named, context.limit)
+    undecided = _undecided(strata, span, equations, components, strata_verdicts, context.limit)
     if strata.exhaustive and undecided:
         context.note_limit(f"not decided: {undecided[0]}")
     return context.build_result(
         SingularLocus, model=subject.spec, options={"prime": prime}, image_dim=size.image_dim,
         ambient_dim=subject.ambient_dim, **_closure_fields(context, strata, span, prime),
         singular_dim=singular_dim, singular_degree=singular_degree, singular_equations=scheme.radical, components=components,
-        embedded=scheme.embedded, strata=named, exhaustive=strata.exhaustive, undecided=undecided,
-        certainty=_certainty(context, strata, size, scheme, components, named),
+        embedded=scheme.embedded, strata=strata_verdicts, exhaustive=strata.exhaustive, undecided=undecided,
+        certainty=_certainty(context, strata, size, scheme, components, strata_verdicts),
         certificate=certificates,
     )  # fmt: skip
 
@@ -127,7 +131,7 @@ def _components(
     """Return the components of the singular scheme, or the closures of the maximal singular strata; None if unknown."""
     maximal = maximal_singular(strata, curves, decided)
     if maximal is not None:
-        say_sizes(context, strata, maximal, decided)
+        add_size_evidence(context, strata, maximal, decided)
     if scheme.components is not None or maximal is None:
         return scheme.components
     return stratum_components(context, strata, maximal, prime)
@@ -145,39 +149,41 @@ def _sizes(components: Sequence[Component] | None) -> tuple[int | None, int | No
 def _closure_fields(context: Context, strata: Strata, span: InSpan | None, prime: int) -> dict[str, Any]:
     """Return the fields of the answer about the closure; without it, the span where it is the whole space."""
     if span is not None:
-        _say_closure(context, strata, span)
-        closed = span.found
+        _add_closure_evidence(context, strata, span)
+        closed = span.closure
         fields = {name: getattr(closed, name) for name in ("span_dim", "codim", "degree", "completeness")}
         counts = {str(k): n for k, n in closed.generator_counts.items()}
         return {**fields, "generators": counts, "equations": tuple(f.text() for f in span.equations)}
-    nothing: dict[str, Any] = dict.fromkeys(("span_dim", "codim", "degree", "completeness", "generators"))
+    unknown: dict[str, Any] = dict.fromkeys(("span_dim", "codim", "degree", "completeness", "generators"))
     if strata.exhaustive:
         count = strata.model.coordinate_count
         with context.keep_partial("linear span"):
             context.clock.check()
             spanned = image_of(strata.model).span(np.random.default_rng(context.seed), prime).dim
-            nothing["span_dim"] = count if spanned == count else None
-    return {**nothing, "equations": ()}
+            unknown["span_dim"] = count if spanned == count else None
+    return {**unknown, "equations": ()}
 
 
-def _say_closure(context: Context, strata: Strata, span: InSpan) -> None:
+def _add_closure_evidence(context: Context, strata: Strata, span: InSpan) -> None:
     """Add the degree of the closure by its equations and, of exhaustive strata, as that of the dense one."""
-    closed = span.found
+    closed = span.closure
     if not strata.exhaustive or closed.degree is None or closed.completeness != "complete":
         return
-    over: dict[str, Any] = {"certainty": closed.certainty, "prime": closed.characteristic or None}
-    context.add_evidence(Evidence("degree", closed.degree, "macaulay2", "equations of the closure", **over))
+    by_equations: dict[str, Any] = {"certainty": closed.certainty, "prime": closed.characteristic or None}
+    context.add_evidence(
+        Evidence("degree", closed.degree, "macaulay2", "equations of the closure", **by_equations)
+    )
     degree = strata.degree(strata.strata()[-1])
     if degree is not None:
-        more: dict[str, Any] = {"certainty": Certainty.THEOREM, "detail": {"theorem": degree.argument}}
+        by_strata: dict[str, Any] = {"certainty": Certainty.THEOREM, "detail": {"theorem": degree.argument}}
         context.add_evidence(
-            Evidence("degree", degree.value, "orbits", "degree of the dense stratum's closure", **more)
+            Evidence("degree", degree.value, "orbits", "degree of the dense stratum's closure", **by_strata)
         )
 
 
 def _certainty(
     context: Context, strata: Strata, size: Dimension, scheme: Scheme, components: Sequence[Component] | None,
-    named: Sequence[Stratum],
+    strata_verdicts: Sequence[Stratum],
 ) -> Certainty:  # fmt: skip
     """Return the certainty of the answer as a whole: that of the weakest statement it needs."""
     if components is None:
@@ -188,31 +194,31 @@ def _certainty(
     settled = settle(context.evidence)
     reported = ("image_dim", "degree", "singular_dim", "singular_degree")
     quantities = [settled[name].certainty for name in reported if name in settled]
-    return Certainty.weakest([*(s.certainty for s in named), *quantities])
+    return Certainty.weakest([*(s.certainty for s in strata_verdicts), *quantities])
 
 
 def _undecided(
     strata: Strata, span: InSpan | None, equations: VanishingEquations | None, components: Sequence[Component] | None,
-    named: Sequence[Stratum], limit: str | None,
+    strata_verdicts: Sequence[Stratum], limit: str | None,
 ) -> tuple[str, ...]:  # fmt: skip
-    """Return what this answer leaves open, in sentences that say what would settle it; `limit` was reached, or None."""
+    """State what is undecided and what would decide it, in sentences; `limit` is the limit that was reached, or None."""
     extent = "no equations" if equations is None else f"equations {equations.extent}"
-    left = [
+    sentences = [
         f"{s.name}: undecided, because the bounds of the tangent dimension differ ({extent})"
-        for s in named
+        for s in strata_verdicts
         if s.verdict == "undecided"
     ]
     if strata.exhaustive:
-        if count := len(strata.strata()) - len(named):
-            left.insert(0, f"{count} of {len(strata.strata())} strata: not examined")
-        if not left and any(c.degree is None for c in components or ()):
-            left.append(
+        if count := len(strata.strata()) - len(strata_verdicts):
+            sentences.insert(0, f"{count} of {len(strata.strata())} strata: not examined")
+        if not sentences and any(c.degree is None for c in components or ()):
+            sentences.append(
                 "the degree of the singular locus: the equations of a stratum's closure were not found"
             )
-        return tuple(left)
+        return tuple(sentences)
     if span is None:
         count = strata.model.coordinate_count
-        left.insert(
+        sentences.insert(
             0,
             f"all points outside the listed strata: no equations of the closure in {count} coordinates; "
             + (
@@ -222,15 +228,15 @@ def _undecided(
             ),
         )
     elif not span.complete:
-        left.insert(
+        sentences.insert(
             0,
-            f"all points outside the listed strata: the equations are {span.found.completeness}; "
+            f"all points outside the listed strata: the equations are {span.closure.completeness}; "
             + limit_advice(limit, "`closure --max-degree` searches in higher degrees"),
         )
     elif components is None:
-        left.insert(
+        sentences.insert(
             0,
             "the components of the singular locus were not computed; "
             + limit_advice(limit, "`ideal` takes the equations of `closure --format m2`"),
         )
-    return tuple(left)
+    return tuple(sentences)

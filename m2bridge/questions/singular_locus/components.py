@@ -22,16 +22,16 @@ _CLOSURE_COORDINATES = 18
 
 
 def maximal_singular(
-    strata: Strata, curves: Sequence[CurvesAt], found: Sequence[Stratum]
+    strata: Strata, curves: Sequence[CurvesAt], verdicts: Sequence[Stratum]
 ) -> list[CurvesAt] | None:
     """Return the singular strata in the closure of no other singular one; None unless all strata of the closure are decided.
 
-    The singular locus is closed and a union of exhaustive strata: it is the union of the closures of these.
+    The singular locus is closed and, for exhaustive strata, a union of strata, hence the union of the closures of these.
     """
-    examined = len(found) == len(strata.strata())
-    if not strata.exhaustive or not examined or any(s.verdict == "undecided" for s in found):
+    examined = len(verdicts) == len(strata.strata())
+    if not strata.exhaustive or not examined or any(s.verdict == "undecided" for s in verdicts):
         return None
-    singular = [at for at, s in zip(curves, found, strict=True) if s.verdict == "singular"]
+    singular = [at for at, s in zip(curves, verdicts, strict=True) if s.verdict == "singular"]
     return [
         at
         for at in singular
@@ -54,7 +54,7 @@ def stratum_components(
         if computed is not None:
             texts = tuple(e.text() for e in computed.equations or ())
             component = replace(component, degree=component.degree or computed.degree, equations=texts)
-            _say_degree(context, strata, maximal, at, computed)
+            _add_degree_evidence(context, strata, maximal, at, computed)
         components.append(component)
     return tuple(components)
 
@@ -68,13 +68,13 @@ def _closure_of(
         return None
     decisive = strata.degree(at.stratum) is None
     try:
-        found = context.ask_question(
+        stratum_closure = context.ask_question(
             closure, source, prime=prime, equations=True, share=share, decisive=decisive
         )
     except LimitError:
         return None
-    usable = found.completeness == "complete" and found.agreement is not False
-    return found if usable and found.image_dim == at.image_dim else None
+    usable = stratum_closure.completeness == "complete" and stratum_closure.agreement is not False
+    return stratum_closure if usable and stratum_closure.image_dim == at.image_dim else None
 
 
 def _largest(maximal: Sequence[CurvesAt]) -> list[CurvesAt]:
@@ -82,37 +82,39 @@ def _largest(maximal: Sequence[CurvesAt]) -> list[CurvesAt]:
     return [at for at in maximal if at.image_dim == dim]
 
 
-def _say_degree(
+def _add_degree_evidence(
     context: Context, strata: Strata, maximal: Sequence[CurvesAt], at: CurvesAt, computed: Closure
 ) -> None:
     """Add the degree by equations: of the whole singular locus where one stratum is the largest, else of the stratum."""
     largest = _largest(maximal)
-    whole = len(largest) == 1 and largest[0] is at
-    quantity = "singular_degree" if whole else f"degree of {at.name}"
+    whole_locus = len(largest) == 1 and largest[0] is at
+    quantity = "singular_degree" if whole_locus else f"degree of {at.name}"
     method = f"equations of the closure of the stratum {at.name}"
     context.add_evidence(
         Evidence(quantity, computed.degree, "macaulay2", method, prime=computed.characteristic or None)
     )
-    if not whole and (degree := strata.degree(at.stratum)) is not None:
+    if not whole_locus and (degree := strata.degree(at.stratum)) is not None:
         context.add_evidence(
             Evidence(quantity, degree.value, "strata", degree.argument, certainty=Certainty.THEOREM)
         )
 
 
-def say_sizes(
-    context: Context, strata: Strata, maximal: Sequence[CurvesAt], found: Sequence[Stratum]
+def add_size_evidence(
+    context: Context, strata: Strata, maximal: Sequence[CurvesAt], verdicts: Sequence[Stratum]
 ) -> None:
     """Add dimension and degree of the singular locus: of the largest singular strata."""
-    sure = Certainty.weakest(s.certainty for s in found)
+    certainty = Certainty.weakest(s.certainty for s in verdicts)
     dim = max((at.image_dim for at in maximal), default=-1)
-    context.add_evidence(Evidence("singular_dim", dim, "orbits", "largest singular stratum", certainty=sure))
+    context.add_evidence(
+        Evidence("singular_dim", dim, "orbits", "largest singular stratum", certainty=certainty)
+    )
     degrees = [strata.degree(at.stratum) for at in _largest(maximal)] if maximal else []
-    known = [degree for degree in degrees if degree is not None]
-    if known and len(known) == len(degrees):
-        argument = "; ".join(degree.argument for degree in known)
-        value = sum(degree.value for degree in known)
-        more: dict[str, Any] = {
-            "certainty": Certainty.weakest([Certainty.THEOREM, sure]),
+    stated = [degree for degree in degrees if degree is not None]
+    if stated and len(stated) == len(degrees):
+        argument = "; ".join(degree.argument for degree in stated)
+        value = sum(degree.value for degree in stated)
+        fields: dict[str, Any] = {
+            "certainty": Certainty.weakest([Certainty.THEOREM, certainty]),
             "detail": {"theorem": argument},
         }
         context.add_evidence(
@@ -121,7 +123,7 @@ def say_sizes(
                 value,
                 "orbits",
                 "degree of the largest singular strata's closures",
-                **more,
+                **fields,
             )
         )
 
@@ -130,22 +132,22 @@ def say_sizes(
 
 
 def compare_with_components(
-    context: Context, curves: Sequence[CurvesAt], found: Sequence[Stratum], closed: Closure, components: Sequence[Component]
+    context: Context, curves: Sequence[CurvesAt], verdicts: Sequence[Stratum], closed: Closure, components: Sequence[Component]
 ) -> list[Stratum]:  # fmt: skip
     """Return the strata with the numbers of the components that contain their points; compare these with the verdicts.
 
-    The verdicts never read the components, so that the two can contradict each other.
+    The verdicts do not use the components, so that the two can contradict each other.
     """
     numbered = []
-    for at, stratum in zip(curves, found, strict=True):
+    for at, stratum in zip(curves, verdicts, strict=True):
         inside = _components_at(at, closed, components)
-        ours = None if stratum.verdict == "undecided" else stratum.verdict == "singular"
+        singular = None if stratum.verdict == "undecided" else stratum.verdict == "singular"
         context.add_evidence(
             Evidence(
                 f"singular at {at.name}", bool(inside), "macaulay2", "on a component of the singular locus"
             ),
             Evidence(
-                f"singular at {at.name}", ours, "modular", "tangent space at the image of these weights"
+                f"singular at {at.name}", singular, "modular", "tangent space at the image of these weights"
             ),
         )
         numbered.append(replace(stratum, components=tuple(inside)))
@@ -163,4 +165,6 @@ def _components_at(at: CurvesAt, closed: Closure, components: Sequence[Component
         value = equation(terms, range(len(names)), p=p).at(image)
         return not (value % p if p else value)
 
-    return [n for n, part in enumerate(components, start=1) if all(map(vanishes, part.equations or ()))]
+    return [
+        n for n, component in enumerate(components, start=1) if all(map(vanishes, component.equations or ()))
+    ]

@@ -1,4 +1,4 @@
-"""Equations that vanish on a closure, and the bounds of tangent spaces that follow from them."""
+"""Compute equations that vanish on a closure, and the bounds of tangent spaces that follow from them."""
 
 from __future__ import annotations
 
@@ -53,9 +53,7 @@ class VanishingEquations:
     def at(self, point: Point) -> list[Any] | None:
         """Return the image of a point over the field of the equations; None where the prime divides a denominator."""
         p = self.characteristic
-        if (
-            p and given_numbers(None, point.weights).divided_by(p) is not None
-        ):  # modulo p this is another point
+        if p and given_numbers(None, point.weights).divided_by(p) is not None:
             return None
         return point.image(p)
 
@@ -72,21 +70,25 @@ class VanishingEquations:
         return len(image) - rank, self.certainty
 
 
-def equations_of(found: Closure) -> VanishingEquations | None:
+def equations_of(image_closure: Closure) -> VanishingEquations | None:
     """Return the equations of a closure; None where it has none."""
-    if found.equations is None:
+    if image_closure.equations is None:
         return None
-    complete = found.certainty if found.completeness == "complete" and found.agreement is not False else None
+    complete = (
+        image_closure.certainty
+        if image_closure.completeness == "complete" and image_closure.agreement is not False
+        else None
+    )
     certainty = Certainty.PROBABLE
-    if not found.characteristic:
-        substituted = any(e.witness == "substitution" and e.value is True for e in found.evidence)
+    if not image_closure.characteristic:
+        substituted = any(e.witness == "substitution" and e.value is True for e in image_closure.evidence)
         if substituted:
             certainty = Certainty.PROVED
-        elif found.completeness == "complete" and found.certainty.exact:
-            certainty = found.certainty
+        elif image_closure.completeness == "complete" and image_closure.certainty.exact:
+            certainty = image_closure.certainty
     return VanishingEquations(
-        equations=found.equations, characteristic=found.characteristic, certainty=certainty, complete=complete,
-        extent=found.completeness,
+        equations=image_closure.equations, characteristic=image_closure.characteristic, certainty=certainty, complete=complete,
+        extent=image_closure.completeness,
     )  # fmt: skip
 
 
@@ -118,8 +120,8 @@ class TangentBounds:
     def verdict(self, size: Dimension) -> tuple[Singularity, Certainty]:
         """Return what the bounds show, with the proved bounds of the variety's dimension.
 
-        A tangent space larger than the upper bound of the dimension shows a singular point, one that is not larger than the lower
-        bound a smooth one: the dimension itself, and that of every tangent space, lies in between.
+        Let n be the dimension of the variety, with proved bounds L <= n <= U. Every tangent space has dimension at least n. A
+        tangent space of dimension > U shows a singular point, one of dimension <= L a smooth point.
         """
         if self.lower > size.upper_bound:
             return "singular", Certainty.PROVED
@@ -130,9 +132,8 @@ class TangentBounds:
         certainty = Certainty.weakest([self.sure, self.complete])
         if self.upper > size.upper_bound:
             return "singular", certainty
-        return "singular", Certainty.weakest(
-            [certainty, Certainty.PROBABLE]
-        )  # the dimension is probably the lower bound
+        # singular only if the dimension is the lower bound, which is probable
+        return "singular", Certainty.weakest([certainty, Certainty.PROBABLE])
 
 
 def refuse_outside(equations: VanishingEquations, point: Point) -> None:
@@ -149,14 +150,14 @@ def refuse_outside(equations: VanishingEquations, point: Point) -> None:
             )
 
 
-# -- where they come from --------------------------------------------------------------------------------------------------------
+# -- computation of the equations ------------------------------------------------------------------------------------------------
 
 
-def ask_closure(context: Context, strata: Strata, prime: int, *, force: bool) -> Closure | None:
+def closure_for_strata(context: Context, strata: Strata, prime: int, *, force: bool) -> Closure | None:
     """Return the closure, over QQ unless the user chose a prime; None where all of its equations are out of reach.
 
     Exhaustive strata are decided without the whole closure. In many coordinates it is then computed over F_p, which takes a tenth
-    of the time. A limit that was reached after the equations were complete leaves nothing out.
+    of the time. A limit that is reached after the equations are complete loses nothing.
     """
     model = strata.model
     if model.coordinate_count > strata.closure_coordinates and not force:
@@ -166,56 +167,60 @@ def ask_closure(context: Context, strata: Strata, prime: int, *, force: bool) ->
     if context.prime is None and strata.exhaustive and model.coordinate_count > _MOST_KERNEL_COORDINATES:
         options = {"prime": prime}
     try:
-        found = context.ask_question(
+        image_closure = context.ask_question(
             closure, model, equations=True, share=_SHARE_FOR_CLOSURE, decisive=False, **options
         )
     except LimitError as error:
         context.note_limit(str(error))
         return None
-    if found.limit is not None and found.completeness != "complete":
-        context.note_limit(found.limit)
-    wanted = found.completeness == "complete" and not found.certainty.exact and context.prime is None
-    if wanted and model.coordinate_count <= _MOST_KERNEL_COORDINATES:
+    if image_closure.limit is not None and image_closure.completeness != "complete":
+        context.note_limit(image_closure.limit)
+    retry_over_q = (
+        image_closure.completeness == "complete"
+        and not image_closure.certainty.exact
+        and context.prime is None
+    )
+    if retry_over_q and model.coordinate_count <= _MOST_KERNEL_COORDINATES:
         try:  # the kernel over QQ, which is all of the ideal, where it takes seconds
             options |= {"method": "kernel", "share": _SHARE_FOR_KERNEL}
             kernel = context.ask_question(closure, model, equations=True, **options)
             if kernel.completeness == "complete" and kernel.certainty.exact:
-                found = kernel
+                image_closure = kernel
         except LimitError:
             pass
-    return found
+    return image_closure
 
 
-def ask_equations(
-    context: Context, strata: Strata, points: Sequence[Point], found: Closure | None, prime: int
+def vanishing_equations(
+    context: Context, strata: Strata, points: Sequence[Point], image_closure: Closure | None, prime: int
 ) -> VanishingEquations | None:
-    """Return equations for bounds at the points: of the closure, or else of low degree where these may decide.
+    """Return equations for bounds at the points: those of the closure, or equations of low degree where these may decide.
 
-    Where the strata are exhaustive, every bound counts: equations of low degree are sought unless the closure's hold over QQ.
+    If the strata are exhaustive, equations of low degree are computed unless those of the closure hold over QQ.
     """
-    known = None if found is None else equations_of(found)
-    if not strata.exhaustive or (known is not None and known.certainty.exact):
-        return known
+    equations = None if image_closure is None else equations_of(image_closure)
+    if not strata.exhaustive or (equations is not None and equations.certainty.exact):
+        return equations
     count = strata.model.coordinate_count
     degree = next((k for most, k in _LOW_DEGREES if count <= most), None)
     if degree is None:
-        return known
+        return equations
     with context.keep_partial("equations of low degree"):
         context.clock.check()
         context.report_progress(f"equations up to degree {degree}")
         images = [point.image(prime) for point in points]
-        equations, verified = low_degree_equations(
+        low_degree, verified = low_degree_equations(
             strata.model,
             degree,
             lambda listed: decisive(listed, images, prime),
             prime=prime,
             seed=context.seed,
         )
-        known = VanishingEquations(
-            equations=equations, characteristic=0 if verified else prime, complete=None,
+        equations = VanishingEquations(
+            equations=low_degree, characteristic=0 if verified else prime, complete=None,
             certainty=Certainty.PROVED if verified else Certainty.PROBABLE, extent=f"up to degree {degree}",
         )  # fmt: skip
-    return known
+    return equations
 
 
 def decisive(

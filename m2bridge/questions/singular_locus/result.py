@@ -1,4 +1,4 @@
-"""What the question "where is the neuromanifold singular?" answers."""
+"""Results of the question `singular-locus`."""
 
 from __future__ import annotations
 
@@ -91,10 +91,10 @@ class SingularLocus(Result):
         maximal singular strata.
     strata: each with its tangent bounds and verdict. exhaustive: whether they cover the closure, and a verdict holds on all of a
         stratum.
-    theorem: what a paper prints about these orbits, and whether it is so (:mod:`m2bridge.questions.comments`).
-    completeness: of the equations of the closure; None where they were not sought.
-    undecided: what was not decided, in sentences.
-    certificate: what `m2bridge check` verifies: the dimension, and proved verdicts at representatives of strata.
+    theorem: a paper's statement about these orbits, and whether it holds (:mod:`m2bridge.questions.comments`).
+    completeness: of the equations of the closure; None if they were not computed.
+    undecided: sentences that state what was not decided.
+    certificate: documents that `m2bridge check` verifies: the dimension, and proved verdicts at representatives of strata.
     """
 
     ANALYSIS: ClassVar[str] = "singular-locus"
@@ -125,7 +125,7 @@ class SingularLocus(Result):
 
     @property
     def headline(self) -> tuple[str, ...]:
-        """The dimension, and the degree where it is known."""
+        """Return the name of the dimension, and that of the degree if it was computed."""
         return (
             self.HEADLINE
             if self.singular_degree is not None and self.singular_dim != -1
@@ -133,7 +133,7 @@ class SingularLocus(Result):
         )
 
     def certified(self) -> frozenset[str]:
-        """The dimension of the image; verdicts at representatives have their own words in `strata`."""
+        """Return the dimension of the image, if it is certified; each verdict in `strata` has its own certainty."""
         kinds = {document["statement"]["kind"] for document in self.certificate}
         return frozenset({"image_dim"} if "dimension" in kinds else ())
 
@@ -165,13 +165,13 @@ class SingularLocus(Result):
     def _answer(self) -> str:
         """State the singular locus as a whole or, if it is not known, the strata that are singular."""
         degree = "" if self.singular_degree is None else f", degree {self.singular_degree}"
-        whole = f"singular locus of affine dimension {value_text(self.singular_dim)}{degree}"
+        locus = f"singular locus of affine dimension {value_text(self.singular_dim)}{degree}"
         if self.singular_dim is not None and self.singular_dim < 0:
             return "smooth: no singular points"
         if self.singular_dim is None and (shown := [s for s in self.strata if s.verdict == "singular"]):
             exact = sum(s.certainty.exact for s in shown)
             return f"not determined; singular at the images of {len(shown)} strata of the weights, {exact} of them exactly"
-        return whole
+        return locus
 
     def view(self) -> View:
         notes = [] if self.theorem is None else [self.theorem.sentence()]

@@ -1,7 +1,8 @@
-"""The singular scheme of a closure whose equations are complete: its components, by ranks of the equations' Jacobian.
+"""Compute the components of the singular scheme of a closure with complete equations, by ranks of their Jacobian.
 
-Macaulay2 computes them (``singular_strata``). With exhaustive strata that is done once over QQ, at points of the strata; else
-over F_p, where it finds points of the components, and again over QQ or a second prime. The points are examined once more here.
+Macaulay2 computes the components (``singular_strata``). With exhaustive strata it runs once over QQ, at points of the strata;
+otherwise over F_p, where it finds points of the components, and again over QQ or a second prime. The ranks at these points are
+compared with ranks that are computed here.
 """
 
 from __future__ import annotations
@@ -45,36 +46,36 @@ _METHOD = "components by ranks of the equations' Jacobian"
 
 @dataclass(frozen=True, kw_only=True)
 class InSpan:
-    """Equations of the closure in coordinates of its linear span: `basis` are the numbers of these coordinates."""
+    """Equations of the closure in coordinates of its linear span; `basis` contains the indices of these coordinates."""
 
-    found: Closure
+    closure: Closure
     basis: tuple[int, ...]
     equations: tuple[Equation, ...]
 
     @property
     def complete(self) -> bool:
-        return self.found.completeness == "complete" and self.found.agreement is not False
+        return self.closure.completeness == "complete" and self.closure.agreement is not False
 
     @property
     def minor_count(self) -> int:
-        """The number of minors of the Jacobian that define the singular scheme."""
-        codim = self.found.codim or 0
+        """Return the number of minors of the Jacobian that define the singular scheme."""
+        codim = self.closure.codim or 0
         return comb(len(self.equations), codim) * comb(len(self.basis), codim)
 
     def request(self, *, seed: int) -> dict[str, object]:
         """Return the values for the template that do not depend on the field."""
-        place = {c: i for i, c in enumerate(self.basis)}
+        variable = {c: i for i, c in enumerate(self.basis)}
         polynomials = [
-            [list(f.coefficients), [[place[i] for i in m] for m in f.monomials]] for f in self.equations
+            [list(f.coefficients), [[variable[i] for i in m] for m in f.monomials]] for f in self.equations
         ]
         numbers = np.random.default_rng([seed, 33]).integers(1, 10_000, size=97).tolist()
         return {
             "variableCount": len(self.basis), "polynomials": polynomials, "numbers": numbers,
-            "wantNumbers": self.found.characteristic > 0,
+            "wantNumbers": self.closure.characteristic > 0,
         }  # fmt: skip
 
     def minors(self, model: Model, p: int, seed: int) -> list[list[list[int]]]:
-        """Minors of the Jacobian, as (equations, coordinates), that do not vanish at random points of the image."""
+        """Return minors of the Jacobian, as (equations, coordinates), that do not vanish at random points of the image."""
         rng, size = np.random.default_rng([seed, 32]), len(self.equations)
         chosen: dict[tuple[tuple[int, ...], tuple[int, ...]], None] = {}
         for point in image_of(model).affine_points(rng, _STARTING_MINORS, p):
@@ -89,39 +90,39 @@ class InSpan:
         return [[list(rows), list(columns)] for rows, columns in chosen if len(rows) == longest]
 
     def gradients(self, point: Sequence[int], p: int) -> np.ndarray:
-        """The Jacobian of the equations in the span modulo p, or over QQ for p = 0, at a point given by all coordinates."""
+        """Return the Jacobian of the equations in the span modulo p, or over QQ for p = 0, at a point with all coordinates."""
         rows = [[f.gradient(point)[i] for i in self.basis] for f in self.equations]
         table = np.array(rows, dtype=object).reshape(len(rows), len(self.basis))
         return table % p if p else table
 
     def renamed(self, text: str) -> str:
-        """Macaulay2's polynomial in x0, x1, ... written in the coordinates z0, z1, ... of the closure."""
+        """Rewrite Macaulay2's polynomial in x0, x1, ... in the coordinates z0, z1, ... of the closure."""
         internal = [f"x{i}" for i in range(len(self.basis))]
-        found = parse_polynomial(text, internal, source="Macaulay2's output")
-        return polynomial_text(found, [f"z{i}" for i in self.basis])
+        polynomial = parse_polynomial(text, internal, source="Macaulay2's output")
+        return polynomial_text(polynomial, [f"z{i}" for i in self.basis])
 
 
-def in_span(found: Closure) -> InSpan | None:
-    """The equations without the linear forms, which express the other coordinates; None without equations."""
-    if found.equations is None:
+def in_span(closure: Closure) -> InSpan | None:
+    """Return the equations other than linear forms, which express further coordinates; None without equations."""
+    if closure.equations is None:
         return None
-    linear, others = found.equations[: found.linear_forms], found.equations[found.linear_forms :]
-    used = {i for f in others for m in f.monomials for i in m}
-    order = sorted(range(found.coordinate_count), key=lambda i: i in used)
+    linear, nonlinear = closure.equations[: closure.linear_forms], closure.equations[closure.linear_forms :]
+    used = {i for f in nonlinear for m in f.monomials for i in m}
+    order = sorted(range(closure.coordinate_count), key=lambda i: i in used)
     table = np.zeros((len(linear), len(order)), dtype=object)
     for row, f in zip(table, linear, strict=True):
         for c, m in zip(f.coefficients, f.monomials, strict=True):
             if m:
                 row[order.index(m[0])] = c
-    p = found.characteristic
+    p = closure.characteristic
     pivots: Sequence[int] = (
         () if not len(linear) else eliminate(table % p, p).pivot_columns if p else over_q.echelon(table)[0]
     )
     solved = {order[i] for i in pivots}
     if solved & used:
         return None
-    basis = tuple(i for i in range(found.coordinate_count) if i not in solved)
-    return InSpan(found=found, basis=basis, equations=others)
+    basis = tuple(i for i in range(closure.coordinate_count) if i not in solved)
+    return InSpan(closure=closure, basis=basis, equations=nonlinear)
 
 
 # -- components ------------------------------------------------------------------------------------------------------------------
@@ -131,7 +132,7 @@ def in_span(found: Closure) -> InSpan | None:
 class Scheme:
     """Components of the singular locus, embedded ones, generators of the radical, and how sure they are.
 
-    `components` is None where they were not computed, and `embedded` unless strata determine the associated primes.
+    `components` is None if they were not computed, `embedded` if strata do not determine the associated primes.
     """
 
     components: tuple[Component, ...] | None = None
@@ -147,15 +148,15 @@ def singular_scheme(context: Context, strata: Strata, span: InSpan | None, p: in
     most = _MOST_MINORS if len(span.basis) <= 8 else _MOST_MINORS_OF_MANY_COORDINATES
     if strata.exhaustive and span.minor_count > most:
         return Scheme()
-    p = span.found.characteristic or p
+    p = span.closure.characteristic or p
     context.report_progress("singular locus")
     exact, runs = (
         _runs_at_strata(context, strata, span, p) if strata.exhaustive else _runs(context, strata, span, p)
     )
     if exact is None and not runs:
         return Scheme()
-    certainty = Certainty.PROBABLE if exact is None else span.found.certainty
-    _say_sizes(context, exact, runs, certainty)
+    certainty = Certainty.PROBABLE if exact is None else span.closure.certainty
+    _add_size_evidence(context, exact, runs, certainty)
     p = _agreed(exact, runs) or next(iter(runs), 0)
     values = runs.get(p) or exact
     best = exact or values
@@ -169,35 +170,40 @@ def singular_scheme(context: Context, strata: Strata, span: InSpan | None, p: in
 
 
 Runs = tuple[Values | None, Mapping[int, Values]]
-"""What the template emits: over QQ, and over prime fields by their characteristic."""
+"""Output of the template: over QQ, and over prime fields by their characteristic."""
 
 
 def _runs(context: Context, strata: Strata, span: InSpan, p: int) -> Runs:
     """Run the template over F_p, and once more over QQ, or else over a second prime; a third decides where two differ."""
-    send = span.request(seed=context.seed)
-    send |= {"chosenMinors": span.minors(strata.model, p, context.seed)}
-    values, _ = context.run_template(TEMPLATE, {**send, "p": p}, share=_SHARE_FOR_COMPONENTS)
+    script_input = span.request(seed=context.seed)
+    script_input |= {"chosenMinors": span.minors(strata.model, p, context.seed)}
+    values, _ = context.run_template(TEMPLATE, {**script_input, "p": p}, share=_SHARE_FOR_COMPONENTS)
     if "singular_components" not in values:
         return None, {}
     runs: dict[int, Values] = {p: values}
-    if span.found.characteristic:
+    if span.closure.characteristic:
         return None, runs
-    more: dict[str, Any] = {"share": _SHARE_FOR_SECOND_FIELD, "decisive": False}
+    run_limits: dict[str, Any] = {"share": _SHARE_FOR_SECOND_FIELD, "decisive": False}
     exact: Values | None
-    exact, _ = context.run_template(TEMPLATE, {**send, "p": 0, "wantNumbers": True}, **more)
+    exact, _ = context.run_template(TEMPLATE, {**script_input, "p": 0, "wantNumbers": True}, **run_limits)
     exact = exact if "singular_components" in exact else None
-    for other in primes_below(p - 1, count=2, numbers=given_numbers(strata.model)):
+    for further_prime in primes_below(p - 1, count=2, numbers=given_numbers(strata.model)):
         if _agreed(exact, runs) is None:
-            second, _ = context.run_template(TEMPLATE, {**send, "p": other}, **more)
-            runs |= {other: second} if "singular_components" in second else {}
+            second, _ = context.run_template(TEMPLATE, {**script_input, "p": further_prime}, **run_limits)
+            runs |= {further_prime: second} if "singular_components" in second else {}
     return exact, runs
 
 
 def _runs_at_strata(context: Context, strata: Strata, span: InSpan, p: int) -> Runs:
     """Run the template with the closures of the strata, over the field of the equations: the minors are few."""
-    field = span.found.characteristic
-    send = {**span.request(seed=context.seed), **_closures(strata, span), "p": field, "wantNumbers": True}
-    values, _ = context.run_template(TEMPLATE, send, share=_SHARE_FOR_COMPONENTS)
+    field = span.closure.characteristic
+    script_input = {
+        **span.request(seed=context.seed),
+        **_closures(strata, span),
+        "p": field,
+        "wantNumbers": True,
+    }
+    values, _ = context.run_template(TEMPLATE, script_input, share=_SHARE_FOR_COMPONENTS)
     if "singular_components" not in values:
         return None, {}
     return (None, {field: values}) if field else (values, {})
@@ -233,39 +239,41 @@ def _embedded(values: Values, span: InSpan) -> tuple[Component, ...] | None:
 
 
 def _agreed(exact: Values | None, runs: Mapping[int, Values]) -> int | None:
-    """The first prime over which the sizes are those over QQ or, where these are not known, those over another prime."""
+    """Return the first prime whose sizes are those over QQ or, if these were not computed, those over another prime."""
     sizes = [_sizes(values) for values in (*runs.values(), *([] if exact is None else [exact]))]
     reference = [_sizes(exact)] if exact is not None else [size for size in sizes if sizes.count(size) > 1]
     return next((p for p, values in runs.items() if _sizes(values) in reference), None)
 
 
-def _say_sizes(
+def _add_size_evidence(
     context: Context, exact: Values | None, runs: Mapping[int, Values], certainty: Certainty
 ) -> None:
     """Collect the results over each field. If two other primes agree, a prime of bad reduction is used for its field only."""
     quantity = "singular components"
     if exact is not None:
-        own = Evidence(quantity, _sizes(exact), "macaulay2", f"{_METHOD}, over QQ")
-        context.add_evidence(replace(own, certainty=certainty))
-        _say_headline(context, exact, "over QQ", certainty=certainty)
+        over_q_evidence = Evidence(quantity, _sizes(exact), "macaulay2", f"{_METHOD}, over QQ")
+        context.add_evidence(replace(over_q_evidence, certainty=certainty))
+        _add_headline_evidence(context, exact, "over QQ", certainty=certainty)
     good = _agreed(exact, runs)
     for p, values in runs.items():
         bad = good is not None and _sizes(values) != _sizes(runs[good])
         context.add_evidence(
             Evidence(quantity, _sizes(values), "macaulay2", _METHOD, prime=p, field=f"F_{p}" if bad else None)
         )
-        _say_headline(context, values, f"over F_{p}", prime=p, field=f"F_{p}" if bad else None)
+        _add_headline_evidence(context, values, f"over F_{p}", prime=p, field=f"F_{p}" if bad else None)
 
 
-def _say_headline(context: Context, values: Values, over: str, **more: Any) -> None:
+def _add_headline_evidence(context: Context, values: Values, over: str, **fields: Any) -> None:
     """Add dimension and degree of the singular locus: of the largest components over one field."""
     dim, degree = max(_sizes(values), default=[-1, 0])
     for quantity, value in (("singular_dim", dim), ("singular_degree", degree)):
-        context.add_evidence(Evidence(quantity, value, "macaulay2", f"{_METHOD}, {over}", **more))
+        context.add_evidence(Evidence(quantity, value, "macaulay2", f"{_METHOD}, {over}", **fields))
 
 
 def _sizes(values: Values) -> list[list[int]]:
-    """Dimension and degree of the union in each dimension: the same over every field, where components may split."""
+    """Return dimension and degree of the union in each dimension; these do not depend on the field, over which components may
+    split.
+    """
     total: dict[int, int] = {}
     for dim, degree, *_ in values["singular_components"]:
         total[dim] = total.get(dim, 0) + degree
@@ -273,22 +281,27 @@ def _sizes(values: Values) -> list[list[int]]:
 
 
 def _read(best: Values, modular: Values, span: InSpan) -> tuple[Component, ...]:
-    """The components, with multiplicities at a point over F_p where both lists have the same sizes."""
+    """Return the components, with multiplicities at a point over F_p if both lists have the same sizes."""
     numbers = [
         best.get(tag) or [None] * len(best["singular_components"])
         for tag in ("milnor_numbers", "delta_invariants")
     ]
-    listed = sorted(zip(best["singular_components"], *numbers, strict=True), key=_order)
-    parts = modular["singular_components"]
-    beside = sorted(zip(parts, modular.get("multiplicities") or [None] * len(parts), strict=True), key=_order)
-    same = [row[0][:3] for row in listed] == [row[0][:3] for row in beside]
+    rows = sorted(zip(best["singular_components"], *numbers, strict=True), key=_order)
+    modular_components = modular["singular_components"]
+    modular_rows = sorted(
+        zip(
+            modular_components, modular.get("multiplicities") or [None] * len(modular_components), strict=True
+        ),
+        key=_order,
+    )
+    same = [row[0][:3] for row in rows] == [row[0][:3] for row in modular_rows]
     return tuple(
         Component(
             dim=dim, degree=degree, equations=tuple(map(span.renamed, texts)),
             tangent_dim=None if rank is None else len(span.basis) - rank,
-            multiplicity=beside[i][1] if same else None, milnor_number=milnor, delta_invariant=delta,
+            multiplicity=modular_rows[i][1] if same else None, milnor_number=milnor, delta_invariant=delta,
         )
-        for i, ((dim, degree, rank, texts), milnor, delta) in enumerate(listed)
+        for i, ((dim, degree, rank, texts), milnor, delta) in enumerate(rows)
     )  # fmt: skip
 
 
@@ -298,34 +311,36 @@ def _order(row: Any) -> tuple[int, int, list[str]]:
 
 
 def _witness_points(context: Context, span: InSpan, values: Values, p: int) -> None:
-    """Compare at the points of the components: on the closure, and the rank of the Jacobian; over QQ for p = 0."""
+    """Compare at a point of each component: it lies on the closure, and the Jacobian has the rank stated by Macaulay2."""
     points = values.get("component_points") or ()
-    for number, (part, point) in enumerate(zip(values["singular_components"], points, strict=False), start=1):
-        if point is None or part[2] is None:
+    for number, (component, point) in enumerate(
+        zip(values["singular_components"], points, strict=False), start=1
+    ):
+        if point is None or component[2] is None:
             continue
-        place = [0] * span.found.coordinate_count
+        ambient_point = [0] * span.closure.coordinate_count
         for coordinate, text in zip(span.basis, point, strict=True):
-            place[coordinate] = int(text) % p if p else int(text)
-        jacobian = span.gradients(place, p)
+            ambient_point[coordinate] = int(text) % p if p else int(text)
+        jacobian = span.gradients(ambient_point, p)
         rank = rank_mod(jacobian, p) if p and span.equations else over_q.rank(jacobian)
-        over: dict[str, Any] = {"prime": p or None}
+        field: dict[str, Any] = {"prime": p or None}
         context.add_evidence(
             Evidence(
                 f"rank at a point of component {number}",
-                part[2],
+                component[2],
                 "macaulay2",
                 "generic rank on the component",
-                **over,
+                **field,
             ),
             Evidence(
                 f"rank at a point of component {number}",
                 rank,
                 "interpolation",
                 "rank of the equations' Jacobian",
-                **over,
+                **field,
             ),
         )
-        values_there = [f.at(place) for f in span.equations]
+        values_there = [f.at(ambient_point) for f in span.equations]
         on_closure = not any(value % p if p else value for value in values_there)
         context.add_evidence(
             Evidence(
@@ -333,13 +348,13 @@ def _witness_points(context: Context, span: InSpan, values: Values, p: int) -> N
                 True,
                 "macaulay2",
                 "a point of the component",
-                **over,
+                **field,
             ),
             Evidence(
                 f"point of component {number} on the closure",
                 on_closure,
                 "interpolation",
                 "the equations vanish",
-                **over,
+                **field,
             ),
         )

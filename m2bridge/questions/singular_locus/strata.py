@@ -1,4 +1,4 @@
-"""Verdicts at strata, each from both sides: curves below, equations or a finite map above; and their certificates."""
+"""Decide at each stratum whether it is singular or smooth: curves below, equations or a finite map above; certificates."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ from m2bridge.questions.singular_locus.tangents import (
 )
 
 _MOST_CERTIFIED = 100
-"""Coordinates beyond which all independent curves of every stratum take long to find, to write down and to check."""
+"""Number of coordinates beyond which certificates would be large: they list independent curves of every stratum."""
 _QUICK = 30
-"""Up to this many coordinates curves take a moment; they are sought even where the time is over."""
+"""Up to this many coordinates curves take about a second; they are computed even after the time limit."""
 FINITE_MAP = "a finite map is a closed immersion near a fiber that is one reduced point (docs/decisions/0018)"
 
 
 @dataclass(frozen=True, kw_only=True)
 class CurvesAt:
-    """A stratum, a point of it, and what curves through the point show.
+    """A stratum, a point of it, and curves through the point.
 
     Attributes
     ----------
@@ -68,19 +68,19 @@ class CurvesAt:
 
 
 def curves_at_strata(context: Context, strata: Strata, size: Dimension) -> list[CurvesAt]:
-    """Return curves at every stratum or, where a limit is reached, at those before it."""
+    """Return curves at every stratum; if a limit is reached, at the strata before it."""
     context.report_progress("curves at strata")
     quick = strata.exhaustive and strata.model.coordinate_count <= _QUICK
-    found: list[CurvesAt] = []
+    curves: list[CurvesAt] = []
     try:
         for index, stratum in enumerate(strata.strata()):
             with suspended_alarm() if quick else nullcontext():
                 if not quick:
                     context.clock.check()
-                found.append(_curves_at(context, strata, stratum, size, index))
+                curves.append(_curves_at(context, strata, stratum, size, index))
     except LimitReached as reached:
         context.note_limit(f"{reached.reason} before all strata were examined")
-    return found
+    return curves
 
 
 def _curves_at(context: Context, strata: Strata, stratum: Any, size: Dimension, index: int) -> CurvesAt:
@@ -92,7 +92,7 @@ def _curves_at(context: Context, strata: Strata, stratum: Any, size: Dimension, 
     first = np.array(first_order_images(model, point.weights), dtype=object)
     image_dim = over_q.rank_of_product(strata.directions(stratum), first)
     rank = over_q.rank(first)
-    # in many coordinates curves are sought only until they show that the point is singular
+    # In many coordinates the search for curves ends when they show that the point is singular.
     enough = size.upper_bound if not strata.exhaustive or model.coordinate_count > _MOST_CERTIFIED else None
     if not strata.exhaustive:
         fiber += [model.unflatten(other) for _, other in equivalent_weights(point)]
@@ -103,9 +103,9 @@ def _curves_at(context: Context, strata: Strata, stratum: Any, size: Dimension, 
 
 
 def _lower(strata: Strata, curves: Sequence[CurvesAt], at: CurvesAt) -> tuple[int, str]:
-    """Return the best lower bound of a tangent space: such dimensions are upper semicontinuous.
+    """Return the best lower bound of a tangent space at a stratum, and its method.
 
-    A bound at a stratum holds at every stratum in its closure.
+    Dimensions of tangent spaces are upper semicontinuous, so that a bound at a stratum holds at every stratum in its closure.
     """
     above = [c for c in curves if c is at or strata.contains(c.stratum, at.stratum)]
     best = max(above, key=lambda c: c.span)
@@ -122,13 +122,13 @@ def verdicts(
     equations: VanishingEquations | None, prime: int,
 ) -> list[Stratum]:  # fmt: skip
     """Return every stratum with its tangent bounds and verdict."""
-    found = []
+    examined = []
     for at in curves:
         bounds = _bounds(context, strata, size, curves, at, equations)
         verdict, certainty = bounds.verdict(size)
         inside = [j for j, c in enumerate(curves) if c is not at and strata.contains(at.stratum, c.stratum)]
         shown = strata.representative(at.stratum)
-        found.append(
+        examined.append(
             Stratum(
                 name=at.name, ranks=dict(strata.ranks(at.stratum)), image_dim=at.image_dim,
                 critical=at.rank < size.image_dim, tangent_lower=bounds.lower,
@@ -136,7 +136,7 @@ def verdicts(
                 components=None, representative={name: tuple(map(str, np.ravel(w).tolist())) for name, w in shown.items()},
             )
         )  # fmt: skip
-    return _by_finite_maps(context, strata, curves, found, prime)
+    return _by_finite_maps(context, strata, curves, examined, prime)
 
 
 def _bounds(
@@ -145,23 +145,33 @@ def _bounds(
 ) -> TangentBounds:  # fmt: skip
     """Return the bounds of the tangent space at a stratum, with the evidence."""
     quantity = f"tangent {at.name}"
-    here: dict[str, Any] = {"scope": "at-point", "certainty": Certainty.PROVED}
+    proved_at_point: dict[str, Any] = {"scope": "at-point", "certainty": Certainty.PROVED}
     lower, method = _lower(strata, curves, at)
-    context.add_evidence(Evidence(quantity, lower, "curves", method, relation=">=", **here))
+    context.add_evidence(Evidence(quantity, lower, "curves", method, relation=">=", **proved_at_point))
     bounds = TangentBounds.at(at.point, lower, equations)
     if equations is not None:
         method = f"coordinates minus the rank of the Jacobian of the equations ({equations.extent})"
-        more: dict[str, Any] = {**here, "certainty": bounds.sure, "prime": equations.characteristic or None}
-        context.add_evidence(Evidence(quantity, bounds.upper, "interpolation", method, relation="<=", **more))
+        by_equations: dict[str, Any] = {
+            **proved_at_point,
+            "certainty": bounds.sure,
+            "prime": equations.characteristic or None,
+        }
+        context.add_evidence(
+            Evidence(quantity, bounds.upper, "interpolation", method, relation="<=", **by_equations)
+        )
     if bounds.upper is None and strata.model.coordinate_count == size.lower_bound:
         bounds = replace(bounds, upper=size.lower_bound, sure=Certainty.PROVED)
         method = "number of coordinates"
-        context.add_evidence(Evidence(quantity, bounds.upper, "coordinates", method, relation="<=", **here))
+        context.add_evidence(
+            Evidence(quantity, bounds.upper, "coordinates", method, relation="<=", **proved_at_point)
+        )
     if strata.exhaustive and at.image_dim == size.upper_bound != bounds.upper:
         # a reduced variety is smooth on a dense open set, and a stratum of its dimension is dense
         bounds = replace(bounds, upper=at.image_dim, sure=Certainty.PROVED)
         method = "the dense stratum of a reduced variety"
-        context.add_evidence(Evidence(quantity, bounds.upper, "strata", method, relation="<=", **here))
+        context.add_evidence(
+            Evidence(quantity, bounds.upper, "strata", method, relation="<=", **proved_at_point)
+        )
     return bounds
 
 
@@ -169,37 +179,37 @@ def _bounds(
 
 
 def _by_finite_maps(
-    context: Context, strata: Strata, curves: Sequence[CurvesAt], found: Sequence[Stratum], prime: int
+    context: Context, strata: Strata, curves: Sequence[CurvesAt], examined: Sequence[Stratum], prime: int
 ) -> list[Stratum]:
     """Return the strata, with undecided ones decided smooth where the length of a fiber shows it, without equations.
 
     The argument is in docs/decisions/0018-smooth-by-a-finite-map.md.
     """
     maps: dict[int, FiniteMap] = {}
-    for index, (at, stratum) in enumerate(zip(curves, found, strict=True)):
+    for index, (at, stratum) in enumerate(zip(curves, examined, strict=True)):
         if stratum.verdict == "undecided" and (finite := strata.finite_map(at.stratum)) is not None:
             maps[index] = finite
-    decided = list(found)
+    decided = list(examined)
     if not maps:
         return decided
     source = next(iter(maps.values())).model
-    places = [[np.ravel(w) for w in finite.weights.values()] for finite in maps.values()]
-    values, _ = context.run_template("fiber_length", {"p": prime, "places": places}, source)
+    points = [[np.ravel(w) for w in finite.weights.values()] for finite in maps.values()]
+    values, _ = context.run_template("fiber_length", {"p": prime, "places": points}, source)
     for number, (index, finite) in enumerate(maps.items()):
         size = values.get(f"fiber_{number}")
-        if size is not None and _one_reduced_point(context, finite, found[index].name, size, prime):
+        if size is not None and _one_reduced_point(context, finite, examined[index].name, size, prime):
             method = "finite map whose fiber has length one modulo p, hence over QQ"
-            more: dict[str, Any] = {
+            fields: dict[str, Any] = {
                 "certainty": Certainty.THEOREM,
                 "detail": {"theorem": FINITE_MAP},
                 "scope": "at-point",
             }
-            quantity = f"tangent {found[index].name}"
+            quantity = f"tangent {examined[index].name}"
             context.add_evidence(
-                Evidence(quantity, finite.dim, "finite map", method, relation="<=", prime=prime, **more)
+                Evidence(quantity, finite.dim, "finite map", method, relation="<=", prime=prime, **fields)
             )
             decided[index] = replace(
-                found[index], verdict="smooth", certainty=Certainty.THEOREM, tangent_upper=finite.dim
+                examined[index], verdict="smooth", certainty=Certainty.THEOREM, tangent_upper=finite.dim
             )
     return decided
 
@@ -213,57 +223,62 @@ def _one_reduced_point(
     """
     exact = {key: fractions_of(w) for key, w in finite.weights.items()}
     kernel = finite.model.parameter_count - over_q.rank(first_order_images(finite.model, exact))
-    one = list(size) == [1, 2]
+    length_one = list(size) == [1, 2]
     context.add_evidence(
         Evidence(
-            f"one reduced point over {name}", one, "macaulay2", "degree of the affine fiber is 2", prime=prime
+            f"one reduced point over {name}",
+            length_one,
+            "macaulay2",
+            "degree of the affine fiber is 2",
+            prime=prime,
         ),
         Evidence(
             f"one reduced point over {name}",
-            False if kernel > 1 else one,
+            False if kernel > 1 else length_one,
             "modular",
             "kernel of the differential over QQ",
             prime=prime,
         ),
     )
-    return one and kernel == 1
+    return length_one and kernel == 1
 
 
 # -- certificates ----------------------------------------------------------------------------------------------------------------
 
 
 def with_certificates(
-    context: Context, strata: Strata, size: Dimension, curves: Sequence[CurvesAt], found: Sequence[Stratum],
+    context: Context, strata: Strata, size: Dimension, curves: Sequence[CurvesAt], examined: Sequence[Stratum],
     equations: VanishingEquations | None,
 ) -> tuple[tuple[Mapping[str, Any], ...], tuple[Stratum, ...]]:  # fmt: skip
-    """Return what `m2bridge check` verifies: the dimension and proved verdicts; and the strata with their certainty.
+    """Return the documents that `m2bridge check` verifies (the dimension, proved verdicts), and the strata with their
+    certainty.
 
-    A verdict is proved where it has a certificate. That it holds on the whole stratum rests on the group, and what follows by
-    semicontinuity rests on another stratum: neither has a certificate. Strata that are not exhaustive have none either;
-    `singular-point` at their weights makes one.
+    A verdict is proved if it has a certificate. Two statements have none: that a verdict holds on the whole stratum, which
+    follows from the group action, and bounds by semicontinuity, which use another stratum. Strata that are not exhaustive have no
+    certificates; `singular-point` at their weights writes one.
     """
     documents = [dict(size.certificate)] if size.certificate is not None and strata.exhaustive else []
-    named = []
-    for at, stratum in zip(curves, found, strict=True):
+    with_certainty = []
+    for at, stratum in zip(curves, examined, strict=True):
         if stratum.certainty is Certainty.PROVED:
-            own = None
+            certificate = None
             if strata.exhaustive and strata.model.coordinate_count <= _MOST_CERTIFIED:
-                own = point_certificate(
+                certificate = point_certificate(
                     strata.model, at.point, at.lines, size, stratum.verdict, equations, context.seed
                 )
-            if own is None:
-                named.append(replace(stratum, certainty=Certainty.COMPUTED))
+            if certificate is None:
+                with_certainty.append(replace(stratum, certainty=Certainty.COMPUTED))
                 continue
-            documents.append(own)
-        named.append(stratum)
-    return tuple(documents), tuple(named)
+            documents.append(certificate)
+        with_certainty.append(stratum)
+    return tuple(documents), tuple(with_certainty)
 
 
 def point_certificate(
     model: Model, point: Point, lines: Sequence[Line], size: Dimension, verdict: Singularity,
     equations: VanishingEquations | None, seed: int,
 ) -> dict[str, Any] | None:  # fmt: skip
-    """Return the certificate of a verdict at weights of ``model.free``; None where the format has none."""
+    """Return the certificate of a verdict at weights of ``model.free``; None if the format cannot express it."""
     weights = point.vector.tolist()
     if verdict == "singular":
         arcs = [(np.stack([base, direction], axis=1).tolist(), vector) for base, direction, vector in lines]

@@ -1,9 +1,9 @@
 """Lower bounds of Zariski tangent spaces of a closure at a point, by curves in the image and without equations.
 
-Let if W(s) = W + s B is a line of weights and the image point moves as
-z + s^k w + ..., with w the first coefficient that does not vanish, then w lies in the tangent cone at z and hence in the Zariski
-tangent space. Spans of such w, over lines through every known weight of the fiber, are computed over ZZ, so the bound is a
-statement over QQ. From above by equations (:mod:`m2bridge.questions.singular_locus.equations`).
+Let W(s) = W + s B be a line of weights, and z + s^k w + ... the image point, with w the first coefficient that does not vanish.
+Then w lies in the tangent cone at z and hence in the Zariski tangent space. The span of such w, over lines through all computed
+weights of the fiber, is computed over ZZ, so that the bound holds over QQ. Upper bounds are computed from equations
+(:mod:`m2bridge.questions.singular_locus.equations`).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _IDLE_CURVES = 12
 """Stop after this many further curves that add nothing; stopping early only weakens the bound."""
 _CHUNK = 4096  # terms of a sum of products below 2^63
 _ORDERS = range(2, 64)
-"""A curve's first coefficient that does not vanish is looked for among these: from 0 a deep network moves at a high order."""
+"""Orders among which the first non-zero coefficient of a curve is searched; at weights 0 a deep network has a high one."""
 Line = tuple[np.ndarray, np.ndarray, list[Fraction]]
 """Flat weights and a direction, and the tangent vector of the image of this line."""
 
@@ -87,14 +87,14 @@ class _Span:
         self.pivots: list[int] = []
 
     def add(self, vector: Sequence[Fraction]) -> bool:
-        """Whether the vector was independent of those before."""
+        """Add the vector if it is independent of those before; return whether it was."""
         p = LARGE_PRIME
         if any(c.denominator % p == 0 for c in vector):
             return False
         v = np.array([c.numerator * pow(c.denominator, -1, p) % p for c in vector], dtype=np.int64)
         for start in range(0, len(self.pivots), _CHUNK):  # sums of products stay below 2^63
-            part = slice(start, start + _CHUNK)
-            v = (v - v[self.pivots[part]] @ self.rows[part]) % p
+            chunk = slice(start, start + _CHUNK)
+            v = (v - v[self.pivots[chunk]] @ self.rows[chunk]) % p
         if not v.any():
             return False
         pivot = int(np.flatnonzero(v)[0])
@@ -105,31 +105,30 @@ class _Span:
 
 
 def first_order_images(model: Model, weights: Weights) -> list[list[Fraction]]:
-    """The derivatives over QQ of the image point by each weight, one row per weight."""
+    """Return the derivatives over QQ of the image point by each weight, one row per weight."""
     flat = [Fraction(x) for x in _flat(model, weights)]
-    numbers = [x.numerator if x.denominator == 1 else x for x in flat]  # integers are ten times as quick
+    numbers = [x.numerator if x.denominator == 1 else x for x in flat]  # integers are ten times as fast
     exact = model.unflatten(np.array(numbers, dtype=object))
-    found: list[list[Fraction]] = elementwise(
-        Fraction, np.asarray(model.coordinate_jacobian(exact)).T
-    ).tolist()
-    return found
+    derivatives = np.asarray(model.coordinate_jacobian(exact)).T
+    rows: list[list[Fraction]] = elementwise(Fraction, derivatives).tolist()
+    return rows
 
 
 def flat_neighbours(model: Model, weights: Weights, images: np.ndarray) -> list[Weights]:
-    """Other weights of the fiber: one weight moved along a direction in which the function is constant, exactly.
+    """Return other weights of the fiber: one weight moved along a direction in which the function is constant, exactly.
 
     `images` are the derivatives of :func:`first_order_images`. A candidate is a vector in the kernel of the differential that
     moves one weight only; it is kept when the function does not change at any order.
     """
     base = _flat(model, weights)
-    found: list[Weights] = []
-    for _, _, part in flat_parts(model.parameters):
-        for v in over_q.kernel(images[part].T):
+    neighbours: list[Weights] = []
+    for _, _, block in flat_parts(model.parameters):
+        for v in over_q.kernel(images[block].T):
             direction = np.zeros(len(base), dtype=object)
-            direction[part] = v
+            direction[block] = v
             if not any(_leading(model, base, direction, orders=range(1, 64))):
-                found.append(model.unflatten(base + direction))
-    return found
+                neighbours.append(model.unflatten(base + direction))
+    return neighbours
 
 
 def _flat(model: Model, weights: Weights) -> np.ndarray:
@@ -138,7 +137,7 @@ def _flat(model: Model, weights: Weights) -> np.ndarray:
 
 
 def _leading(model: Model, base: np.ndarray, direction: np.ndarray, orders: Sequence[int]) -> list[Fraction]:
-    """First non-zero coefficient, among `orders`, of the image point along base + s * direction; zeros if none."""
+    """Return the first non-zero coefficient, among `orders`, of the image point along base + s * direction; zeros if none."""
     entries = [flint.fmpq_poly([over_q.fmpq(b), int(v)]) for b, v in zip(base, direction, strict=True)]
     values = model.coordinates(model.unflatten(object_array(entries, base.shape))).ravel()
     point: list[Any] = [c if isinstance(c, flint.fmpq_poly) else flint.fmpq_poly([c]) for c in values]
