@@ -38,7 +38,7 @@ def clock(seconds: float) -> Clock:
 
 
 def test_it_interrupts_what_does_not_look_at_the_clock() -> None:
-    with pytest.raises(LimitReached, match="time limit"), alarm(0.05, clock(0.05).check):
+    with pytest.raises(LimitReached, match=r"0\.05"), alarm(0.05, clock(0.05).check):
         endless()
 
 
@@ -131,5 +131,5 @@ def test_a_question_that_forgets_the_time_ends_with_its_limit() -> None:
     asked: Question[Model, Dimension] = Question(
         name="forgetful", asks="Nothing.", function=forgetful, result=Dimension, needs_engine=False
     )
-    with pytest.raises(LimitError, match=r"forgetful: the time limit of 0\.1 s was reached"):
+    with pytest.raises(LimitError, match=r"^forgetful: .*0\.1 s"):
         asked("lightning(d=2,dp=1)", timeout=0.1)

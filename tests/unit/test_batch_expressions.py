@@ -38,17 +38,17 @@ def test_value(text: str, value: object) -> None:
 @pytest.mark.parametrize(
     ("text", "column", "reason"),
     [
-        ("a = d", 3, "equality is written =="),
-        ("a <= ", 1, "invalid syntax"),
-        ("(a <= d", 1, "never closed"),
+        ("a = d", 3, "=="),
+        ("a <= ", 1, "syntax"),
+        ("(a <= d", 1, "'('"),
         ("a ** 2", 1, "Pow"),
         ("a.b", 1, "Attribute"),
         ("f(a)", 1, "Call"),
-        ("a; b", 2, "invalid syntax"),
+        ("a; b", 2, "syntax"),
         ("__import__('os').system('x')", 1, "Call"),
-        ("", 1, "invalid syntax"),
-        ("9" * 19, 1, "at most 18 digits"),
-        ("1e999", 1, "at most 18 digits"),
+        ("", 1, "syntax"),
+        ("9" * 19, 1, "18"),
+        ("1e999", 1, "18"),
         ("1j", 1, "complex"),
         ("b'x' == a", 1, "bytes"),
         ("...", 1, "ellipsis"),
@@ -64,7 +64,7 @@ def test_value(text: str, value: object) -> None:
         ("~a", 1, "Invert"),
         ("a\\", 2, "unexpected"),
         ("a\x00", 1, "null bytes"),
-        ("1 and and", 7, "invalid syntax"),
+        ("1 and and", 7, "syntax"),
     ],
 )
 def test_rejected_expressions(text: str, column: int, reason: str) -> None:
@@ -77,13 +77,13 @@ def test_rejected_expressions(text: str, column: int, reason: str) -> None:
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("nothing < 1", "there is no 'nothing'"),
-        ("a // (d - 3)", "division by zero"),
-        ("a % 0", "division by zero"),
-        ("word < 1", "cannot compare"),
-        ("word + 1", "expected a number"),
-        ("a and d", "expected true or false"),
-        ("a in d", "cannot compare"),
+        ("nothing < 1", "'nothing'"),
+        ("a // (d - 3)", "zero"),
+        ("a % 0", "zero"),
+        ("word < 1", "compare"),
+        ("word + 1", "number"),
+        ("a and d", "true"),
+        ("a in d", "compare"),
     ],
 )
 def test_errors_of_evaluation(text: str, reason: str) -> None:

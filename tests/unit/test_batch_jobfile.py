@@ -168,8 +168,10 @@ def test_syntax_errors_have_a_position() -> None:
     assert "line 1 column" in mistakes_of('{"grid": [1, }', "jobs.json")[0][1]
     repeated = mistakes_of('{"job": [{"analysis": "x",\n "analysis": "y", "spec": "z"}]}', "jobs.json")
     assert any("duplicate" in message for _, message in repeated)
-    assert mistakes_of("x = 1\n")[0][1].startswith("unknown key 'x'")
-    assert mistakes_of("")[0] == ("", "there is no [[job]] and no [[grid]]")
+    assert "'x'" in mistakes_of("x = 1\n")[0][1]
+    path, message = mistakes_of("")[0]
+    assert path == ""
+    assert "[[job]]" in message
 
 
 HOSTILE = {
@@ -213,7 +215,7 @@ def test_a_large_file_is_rejected_before_it_is_read(tmp_path: Path) -> None:
     path = tmp_path / "jobs.toml"
     with path.open("wb") as file:
         file.truncate(10**10)
-    with pytest.raises(InputError, match="at most"):
+    with pytest.raises(InputError, match=f"{jobfile.LARGEST_JOB_FILE:,}"):
         jobfile.read(path)
 
 
@@ -242,12 +244,14 @@ def test_a_grid_is_expanded_up_to_the_maximum() -> None:
 
 def test_an_unknown_entry_is_reported_with_a_suggestion() -> None:
     for misspelt in ('timout = "3s"', "timout = 3", 'timout = "soon"', "timout = [1, 2]"):
-        assert mistakes_of(f"{EXAMPLE}{misspelt}\n") == [
-            ("grid[0].timout", "there is no entry 'timout' in this grid; did you mean timeout?")
-        ]
-    assert mistakes_of('[[job]]\nanalysis = "dimension"\nspec = "lightning(d=2,dp=1)"\nsede = 1\n') == [
-        ("job[0].sede", "there is no entry 'sede' in this job; did you mean seed?")
-    ]
+        [(path, message)] = mistakes_of(f"{EXAMPLE}{misspelt}\n")
+        assert path == "grid[0].timout"
+        assert "timeout" in message
+    [(path, message)] = mistakes_of(
+        '[[job]]\nanalysis = "dimension"\nspec = "lightning(d=2,dp=1)"\nsede = 1\n'
+    )
+    assert path == "job[0].sede"
+    assert "seed" in message
     heads = (
         '[[grid]]\nanalysis = "dimension"\nmodel = "deep-lightning"\nd = [[2,2]]\na = 2\nt = 2\nheads = 1\n'
     )
@@ -257,13 +261,13 @@ def test_an_unknown_entry_is_reported_with_a_suggestion() -> None:
 
 def test_a_list_meant_as_one_value_is_explained() -> None:
     text = '[[grid]]\nanalysis = "dimension"\nmodel = "mlp"\nwidths = [2,2,1]\nr = [2,3]\n'
-    assert mistakes_of(text) == [
-        ("grid[0].widths", "widths of mlp is a list, and a list in a grid is a sweep: write [[2, 2, 1]]")
-    ]
+    [(path, message)] = mistakes_of(text)
+    assert path == "grid[0].widths"
+    assert "[[2, 2, 1]]" in message
     assert len(plan_of(text.replace("[2,2,1]", "[[2,2,1]]")).jobs) == 2
     wrong = mistakes_of('[[grid]]\nanalysis = "dimension"\nmodel = "lightning"\nd = [0, 2]\ndp = 1\n')
     assert [path for path, _ in wrong] == ["grid[0].d"]
-    assert "should be between 1 and" in wrong[0][1]
+    assert "100000" in wrong[0][1]
 
 
 def test_one_error_does_not_hide_another() -> None:

@@ -122,7 +122,7 @@ def test_options_of_an_analysis() -> None:
     ):
         with pytest.raises(InputError):
             registry.parameters_of(question, bad)
-    with pytest.raises(InputError, match="did you mean closure"):
+    with pytest.raises(InputError, match="closure"):
         registry.job("closur")
 
 
@@ -144,5 +144,5 @@ def test_tables() -> None:
     assert tables.as_csv(rows, ["model", "image_dim", "tags", "nothing"]) == (
         'model,image_dim,tags,nothing\nlightning(d=2),5,"[""x""]",\n'
     )
-    with pytest.raises(InputError, match="no record has"):
+    with pytest.raises(InputError, match="nothing"):
         tables.choose_columns(rows, "nothing", everything=False)

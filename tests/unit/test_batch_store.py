@@ -96,7 +96,7 @@ def test_a_directory_with_other_files_is_rejected(tmp_path: Path) -> None:
     (tmp_path / "thesis.tex").write_text("x")
     with pytest.raises(InputError, match="not empty"):
         Store.open_for_writing(tmp_path)
-    with pytest.raises(InputError, match=r"no store\.json"):
+    with pytest.raises(InputError, match=r"store\.json"):
         Store.open(tmp_path)
     with pytest.raises(InputError):
         Store.open_for_writing(tmp_path / "thesis.tex")
@@ -113,14 +113,14 @@ def test_files_of_earlier_runners_are_removed(store: Store) -> None:
 
 
 def test_one_runner_per_store_or_one_per_shard(store: Store) -> None:
-    with pytest.raises(InputError, match=f'another batch.*"pid": {os.getpid()}.*--shard'):
+    with pytest.raises(InputError, match=f'"pid": {os.getpid()}.*--shard'):
         Store.open_for_writing(store.directory)
-    with pytest.raises(InputError, match="another batch"):
+    with pytest.raises(InputError, match="--shard"):
         Store.open_for_writing(store.directory, "1-of-2")
     store.close()
     shards = [Store.open_for_writing(store.directory, name) for name in ("1-of-2", "2-of-2")]
     for taken in ("1-of-2", "all"):
-        with pytest.raises(InputError, match="another batch"):
+        with pytest.raises(InputError, match="--shard"):
             Store.open_for_writing(store.directory, taken)
     theirs = store.directory / "tmp" / "2-of-2.9"
     theirs.write_text("still being written")
@@ -147,7 +147,7 @@ def test_a_lock_ends_with_its_process(store: Store) -> None:
         assert child.stdout is not None
         assert child.stdout.readline() == b"held\n"
         assert store.running_states() == [{"source": "x"}]
-        with pytest.raises(InputError, match="another batch"):
+        with pytest.raises(InputError, match="--shard"):
             Store.open_for_writing(store.directory)
         child.kill()
     assert store.running_states() == []
@@ -235,7 +235,9 @@ def test_an_unreadable_record_is_reported(store: Store, monkeypatch: pytest.Monk
     monkeypatch.setattr(Path, "read_bytes", read_bytes)
     found = read_rows(store)
     assert found.outcomes == {"complete": 19}
-    assert found.damaged == [f"record {record(1)['key'][:12]} cannot be read: Permission denied"]
+    [message] = found.damaged
+    assert record(1)["key"][:12] in message
+    assert "Permission denied" in message
 
 
 @pytest.mark.parametrize("name", ["records/ab", "tmp", "damaged"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -108,13 +109,13 @@ def test_other_formats_are_rejected(
 ) -> None:
     assert main(["results", str(store), "--format", form]) == 2
     err = capsys.readouterr().err
-    assert "is not one of table, csv, json" in err
+    assert "table, csv, json" in err
     assert hint in err
 
 
 def test_a_condition_on_an_unknown_name_is_rejected(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for condition in ("foo > 2", "seed == 7 and foo == null", "image_dim > 2 or foo"):
         assert main(["results", str(store), "--where", condition]) == 2
-        assert "--where: no record has foo; the names are: a, analysis, " in capsys.readouterr().err
+        assert re.search(r"--where: .*foo.* a, analysis, ", capsys.readouterr().err)
     for condition in ("seed == 7 and image_dim > 2", "image_dim > 99", "codim == 1"):
         assert main(["results", str(store), "--where", condition]) == 0

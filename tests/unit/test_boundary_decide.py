@@ -113,7 +113,7 @@ def test_all_coefficients_lead_back_to_the_span() -> None:
     assert matrix.shape == (40, 6)
     point = tuple(Fraction(c) for c in (1, 2, 3, 4, 5, 6))
     assert as_point(model, list(matrix @ np.array(point, dtype=object))) == point
-    with pytest.raises(InputError, match="outside the 6-dimensional span"):
+    with pytest.raises(InputError, match="6-dimensional"):
         as_point(model, [1] * 40)
 
 
@@ -121,15 +121,15 @@ def test_all_coefficients_lead_back_to_the_span() -> None:
     ("text", "message"),
     [
         ("1,2", "has 2 coordinates"),
-        ("a,b,c,d,e,f", "exact number"),
-        ("missing.json", "no such file"),
-        ('{"A": [[1, 0]], "V": [[1, 2]]}', "A should have shape 2 x 2"),
-        ('{"A": 3, "V": [[1, 2]]}', "A should have shape 2 x 2"),
-        ("[1, NaN, 0, 0, 0, 0]", "not a number"),
+        ("a,b,c,d,e,f", "'a'"),
+        ("missing.json", "missing.json"),
+        ('{"A": [[1, 0]], "V": [[1, 2]]}', r"A .* 2 x 2"),
+        ('{"A": 3, "V": [[1, 2]]}', r"A .* 2 x 2"),
+        ("[1, NaN, 0, 0, 0, 0]", "NaN"),
         ("[1, 2", "not JSON"),
-        ('{"B": 1}', "neither coordinates nor weights"),
-        ("1/0,0,0,0,0,0", "exact number"),
-        ("[true,0,0,0,0,0]", "exact number"),
+        ('{"B": 1}', "weights A and V"),
+        ("1/0,0,0,0,0,0", "1/0"),
+        ("[true,0,0,0,0,0]", "True"),
     ],
 )
 def test_bad_points_are_refused(text: str, message: str) -> None:
@@ -138,10 +138,10 @@ def test_bad_points_are_refused(text: str, message: str) -> None:
 
 
 def test_weights_of_too_high_rank_are_refused() -> None:
-    with pytest.raises(InputError, match="A has rank 2"):
+    with pytest.raises(InputError, match=r"A .*rank 2"):
         as_point(layer(2, 1, 1), {"A": [[1, 0], [0, 1]], "V": [[1, 2]]})
 
 
 def test_floats_that_are_no_numbers_are_refused() -> None:
-    with pytest.raises(InputError, match="exact number"):
+    with pytest.raises(InputError, match="exact"):
         as_point(layer(2, 1, 2), [float("inf"), 0, 0, 0, 0, 0])

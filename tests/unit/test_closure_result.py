@@ -49,7 +49,7 @@ def test_membership_refuses_what_it_cannot_decide() -> None:
         answer("F_7").contains([0.5, 1.0, 2.0])
     with pytest.raises(InputError, match="3 coordinates"):
         answer().contains([1, 2])
-    with pytest.raises(InputError, match="no equations"):
+    with pytest.raises(InputError, match="--equations"):
         answer(equations=None).contains([1, 2, 4])
 
 
@@ -108,5 +108,5 @@ def test_in_documents_generators_are_counted() -> None:
 
 
 def test_a_field_that_is_none_is_refused_in_python_too() -> None:
-    with pytest.raises(InputError, match="neither QQ nor a prime"):
+    with pytest.raises(InputError, match="QQ"):
         closure("lightning(d=2,dp=1)", field="ZZ", engine=False)  # type: ignore[arg-type]

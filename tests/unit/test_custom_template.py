@@ -22,9 +22,9 @@ def test_settings_are_json() -> None:
         ("n=0.5", "only exact values"),
         ('n={"a":1}', "only exact values"),
         ("n=abc", """a string is written --set n='"abc"'"""),
-        ("n=", "is not JSON: write an integer"),
-        ("n=1/2", "is not JSON: write an integer"),
-        ("n=" + "[" * 100_000, "is not JSON"),
+        ("n=", "JSON"),
+        ("n=1/2", "JSON"),
+        ("n=" + "[" * 100_000, "JSON"),
     ],
 )
 def test_a_bad_setting_is_an_error_with_a_correct_example(text: str, says: str) -> None:

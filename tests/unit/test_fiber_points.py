@@ -37,10 +37,10 @@ def test_a_file_of_weights(tmp_path: Path):
 @pytest.mark.parametrize(
     ("weights", "message"),
     [
-        ({"A": [[1, 2]], "V": [[1, 1]]}, "A should have shape 2 x 2; the weights give 1 x 2"),
-        ({"A": [[1, 2], [3]], "V": [[1, 1]]}, "rows of different lengths"),
-        ({"A": [[1, 2], [3, 4]]}, "missing weight V"),
-        ({"A": [[1, 2], [3, 4]], "V": [[1, 1]], "W": []}, "unexpected weight W"),
+        ({"A": [[1, 2]], "V": [[1, 1]]}, r"A .* 2 x 2.* 1 x 2"),
+        ({"A": [[1, 2], [3]], "V": [[1, 1]]}, "lengths"),
+        ({"A": [[1, 2], [3, 4]]}, r"missing .*V"),
+        ({"A": [[1, 2], [3, 4]], "V": [[1, 1]], "W": []}, r"unexpected .*W"),
         ({"A": [[1, 2], [3, float("nan")]], "V": [[1, 1]]}, "nan"),
         ({"A": [[1, 2], [3, "0.5.1"]], "V": [[1, 1]]}, "'0.5.1'"),
         ({"A": [[1, 2], [3, "1/0"]], "V": [[1, 1]]}, "'1/0'"),
@@ -50,25 +50,23 @@ def test_a_file_of_weights(tmp_path: Path):
     ],
 )
 def test_wrong_weights_are_refused_in_one_line(weights, message):
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(InputError, match=message) as caught:
         given_point(LAYER, weights)
-    assert message in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize(
     ("listed", "message"),
     [
-        ([[1], [1, 2]], "s has the entry [1]"),
-        ([[1, 2], [1, 2]], "s has the entry [1, 2]"),
-        ([1], "a list of 1 numbers"),
-        (np.array(3), "missing weight s, t"),
+        ([[1], [1, 2]], r"s .*\[1\]"),
+        ([[1, 2], [1, 2]], r"s .*\[1, 2\]"),
+        ([1], "1 numbers"),
+        (np.array(3), r"missing .*s, t"),
     ],
 )
 def test_wrong_lists_of_variables_are_refused(listed, message):
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(InputError, match=message):
         given_point(parse_spec("map:s,t->s*t;s;t^2"), {"x": listed})
-    assert message in str(caught.value)
 
 
 def test_the_schema_takes_what_is_read_and_nothing_else():
@@ -88,13 +86,13 @@ def test_files_that_are_no_weights(tmp_path: Path, text: str):
 
 
 def test_a_missing_file():
-    with pytest.raises(InputError, match="cannot be read"):
+    with pytest.raises(InputError, match="no-such-weights"):
         checkpoints.read(Path("no-such-weights.json"), LAYER.parameters)
 
 
 def test_a_rank_above_the_bound_is_refused():
     bounded = Lightning(d=2, dp=1, a=1, parametrization="attention")
-    with pytest.raises(InputError, match="A has rank 2"):
+    with pytest.raises(InputError, match=r"A .*rank 2"):
         given_point(bounded, {"A": [[1, 0], [0, 1]], "V": [[1, 1]]})
 
 
@@ -151,11 +149,11 @@ def test_a_prime_at_which_an_entry_vanishes_is_replaced_with_a_note():
 
 def test_a_prime_in_a_denominator_or_that_lowers_a_rank_is_exchanged():
     fraction = given_point(LAYER, {"A": [["1/101", 1], [0, 1]], "V": [[1, 1]]})
-    assert "does not exist" in (good_prime(fraction, 101)[1] or "")
+    assert "1/101" in (good_prime(fraction, 101)[1] or "")
     rank = given_point(LAYER, {"A": [[1, 1], [1, 102]], "V": [[1, 1]]})
     prime, note = good_prime(rank, 101)
     assert prime > 101
-    assert "rank of A" in (note or "")
+    assert "rank" in (note or "")
 
 
 def test_a_good_prime_is_kept():
@@ -195,18 +193,14 @@ def test_a_map_takes_its_variables_by_name() -> None:
     by_name = given_point(umbrella, {"t": "1/2", "s": 3})
     assert by_name.weights["x"].tolist() == [3, Fraction(1, 2)]
     assert given_point(umbrella, {"x": [3, "1/2"]}).weights["x"].tolist() == [3, Fraction(1, 2)]
-    with pytest.raises(
-        InputError, match=r"missing weight t; unexpected weight u; .* one number for each of s, t"
-    ):
+    with pytest.raises(InputError, match=r"missing .*t; unexpected .*u; .* s, t"):
         given_point(umbrella, {"s": 1, "u": 2})
     assert given_point(umbrella, {"s": 1, "t": 0.5}).weights["x"].tolist() == [1, Fraction(1, 2)]
-    with pytest.raises(InputError, match="t has the entry 'x'"):
+    with pytest.raises(InputError, match=r"t .*'x'"):
         given_point(umbrella, {"x": [1, "x"]})
-    with pytest.raises(InputError, match=r"a list of 3 numbers; .* one number for each of s, t"):
+    with pytest.raises(InputError, match=r"3 numbers.* s, t"):
         given_point(umbrella, {"x": [1, 2, 3]})
-    assert "the entry t = 32003 vanishes" in (
-        good_prime(given_point(umbrella, {"s": 1, "t": 32003}), 32003)[1] or ""
-    )
+    assert "t = 32003" in (good_prime(given_point(umbrella, {"s": 1, "t": 32003}), 32003)[1] or "")
     only = parse_spec("map:x->x^2")  # a variable may be called as the list is
     for value in ([3], np.array([3]), 3):
         assert given_point(only, {"x": value}).weights["x"].tolist() == [3]

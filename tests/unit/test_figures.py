@@ -97,7 +97,7 @@ def test_solid_and_dotted_are_decided_exactly() -> None:
     ],
 )
 def test_a_wrong_equation_is_caught(wrong: str) -> None:
-    with pytest.raises(DisagreementError, match="does not vanish"):
+    with pytest.raises(DisagreementError, match="vanish"):
         figure1.section(named_slices.SLICES["conoid"], [wrong])
 
 
@@ -126,7 +126,7 @@ def test_the_grid_catches_a_surface_with_a_sheet_too_many() -> None:
     for exponents, c in right.items():
         polynomial[exponents] = polynomial.get(exponents, Fraction(0)) - c / 3
     check = compare(cut, polynomial, surface(cut), singular_curves(cut)[0])
-    assert any("have no real weights" in failure for failure in check.failures)
+    assert any("weights" in failure for failure in check.failures)
 
 
 def test_the_grid_catches_a_missing_piece(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -134,9 +134,7 @@ def test_the_grid_catches_a_missing_piece(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(figure1, "surface", lambda cut: right(cut)[1:])
     with pytest.raises(DisagreementError) as caught:
         figure1.section(named_slices.SLICES["handle"], [RESULTANT])
-    assert any(
-        "diagonals from the drawn points" in str(conflict) for conflict in caught.value.fields["conflicts"]
-    )
+    assert any("diagonals" in str(conflict) for conflict in caught.value.fields["conflicts"])
 
 
 def slice_file(tmp_path: Path, **changes: Any) -> Path:
@@ -153,14 +151,14 @@ def test_slice_files_are_read_back(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"directions": [[0, 0, 0, 0, 0, 1], [0, 0, 0, 0, 0, 2], [0, 0, 1, 0, 0, 0]]}, "linearly dependent"),
-        ({"directions": [[0, 0, 0, 0, 0, 1]]}, "three vectors"),
+        ({"directions": [[0, 0, 0, 0, 0, 1], [0, 0, 0, 0, 0, 2], [0, 0, 1, 0, 0, 0]]}, "dependent"),
+        ({"directions": [[0, 0, 0, 0, 0, 1]]}, "directions"),
         ({"origin": [1, 2, 3]}, "the 6 coordinates"),
         ({"origin": [1] * 40}, "the 6 coordinates"),
-        ({"origin": [0.5, "x", 0, 0, 0, 0]}, "exact number"),
+        ({"origin": [0.5, "x", 0, 0, 0, 0]}, "'x'"),
         ({"box": [[1, -1], [-1, 1], [-1, 1]]}, "low < high"),
-        ({"box": "wide"}, "three intervals"),
-        ({"view": 3}, "view should be"),
+        ({"box": "wide"}, "box"),
+        ({"view": 3}, "view"),
     ],
 )
 def test_bad_slices_are_refused(tmp_path: Path, changes: dict[str, Any], message: str) -> None:
@@ -176,7 +174,7 @@ def test_slices_that_cut_no_surface(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="degenerate"):
         figure1.section(named_slices.read_slice(str(inside)), [RESULTANT])
     far = slice_file(tmp_path, box=[[5, 6], [0.01, 0.02], [3, 4]])
-    with pytest.raises(InputError, match="is empty"):
+    with pytest.raises(InputError, match="empty"):
         figure1.section(named_slices.read_slice(str(far)), [RESULTANT])
 
 
@@ -269,7 +267,7 @@ def test_paper_method_in_float64_finds_small_dimensions() -> None:
 
 
 def test_two_records_of_one_width_are_refused(widths: list[Dimension]) -> None:
-    with pytest.raises(InputError, match="two records"):
+    with pytest.raises(InputError, match="width"):
         width_figure.rows_of([widths[0], widths[0]])
 
 

@@ -52,8 +52,8 @@ def test_png_is_the_default(record: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["-o", "-", "--format", "gif"], "--format gif: use one of png, pdf, svg"),
-        (["-o", "-", "--format", "html"], "--format html: use one of png, pdf, svg"),
+        (["-o", "-", "--format", "gif"], "png, pdf, svg"),
+        (["-o", "-", "--format", "html"], "png, pdf, svg"),
         (["-o", "x.png", "--format", "svg"], "--format"),
     ],
 )

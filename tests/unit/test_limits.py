@@ -151,15 +151,16 @@ def test_the_command_exits_with_5_and_prints_the_bounds(capsys: pytest.CaptureFi
     assert main(["dimension", SKIPS, "--timeout", "2", "--no-engine"]) == 5
     printed = capsys.readouterr()
     assert "dimension 20 (20 to " in printed.out
-    assert "the time limit of 2 s was reached" in printed.err
+    assert "2 s" in printed.err
 
 
 def test_a_limit_is_never_dropped() -> None:
     """A question that passes no limit of its own answers with the one that was noted."""
     context = Context(engine=False, prime=None, seed=0, limits=limits.Limits(), keep=None, progress=None)
     with context.keep_partial("a step"):
-        raise LimitReached("the time limit of 600 s was reached")
-    assert "the time limit of 600 s was reached at this step: a step" in context.limit
+        raise LimitReached("the reason")
+    assert context.limit.startswith("the reason")
+    assert "a step" in context.limit
     assert "--timeout" in context.limit
     found = dimension(small(), engine=False)
     left_out = ("limit", "evidence", "engine", "scripts", "seconds", "peak_memory_bytes")
@@ -174,7 +175,8 @@ def test_parts_of_a_clock_end_within_it() -> None:
     assert (clock.is_part, half.is_part) == (False, True)
     assert half.seconds == pytest.approx(20, abs=1)
     assert half.part().seconds == pytest.approx(20, abs=1)
-    assert half.limit_text == clock.limit_text == "the time limit of 100 s"
+    assert half.limit_text == clock.limit_text
+    assert "100 s" in clock.limit_text
     assert limits.Clock().part(0.5).seconds is None
 
 
@@ -203,4 +205,4 @@ def test_loading_a_command_counts(
     """The clock of a command starts when it begins, not when its modules are loaded."""
     monkeypatch.setattr("m2bridge.cli.time", SimpleNamespace(monotonic=lambda: time.monotonic() - 1000))
     assert main(["dimension", "lightning(d=2,dp=1)", "--no-engine", "--timeout", "600"]) == 5
-    assert "the time limit of 600 s was reached" in capsys.readouterr().err
+    assert "600 s" in capsys.readouterr().err

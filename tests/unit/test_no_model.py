@@ -29,22 +29,22 @@ QUESTIONS: list[Callable[..., Any]] = [
 def test_an_object_that_is_not_a_model_is_bad_input(
     question: Callable[..., Any], thing: object, replay: ReplayEngine
 ) -> None:
-    with pytest.raises(InputError, match="a model or its spec, such as") as caught:
+    with pytest.raises(InputError, match="spec") as caught:
         question(thing, engine=replay)
     assert type(thing).__name__ in str(caught.value)
 
 
 def test_a_function_is_an_error_that_names_from_callable() -> None:
-    with pytest.raises(InputError, match="from_callable makes a model of it"):
+    with pytest.raises(InputError, match="from_callable"):
         m2bridge.dimension(lambda W: W)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("thing", [5, None, {"x"}, ["x", 5]])
 def test_an_object_that_is_not_an_ideal_is_bad_input(thing: Any, replay: ReplayEngine) -> None:
-    with pytest.raises(InputError, match=r"an ideal is a string .*not the (int|NoneType|set|list) "):
+    with pytest.raises(InputError, match=r"ideal .* (int|NoneType|set|list) "):
         m2bridge.ideal(thing, engine=replay)
 
 
 def test_an_object_that_is_not_a_spec_is_bad_input() -> None:
-    with pytest.raises(InputError, match="not the int '5'"):
+    with pytest.raises(InputError, match="int '5'"):
         m2bridge.parse_spec(5)  # type: ignore[arg-type]

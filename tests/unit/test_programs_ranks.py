@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
@@ -232,7 +233,7 @@ def test_an_entry_of_the_input_is_one_monomial() -> None:
     weights = {"w": Mod(np.arange(16).reshape(2, 8) + 1, LARGE_PRIME)}
     assert len(input_form(model.program, weights, most_products=2500).exponents) == 64
     assert model.coordinate_count == 64, "x[8] does not occur"
-    with pytest.raises(OutOfReachError, match="four times as many in all"):
+    with pytest.raises(OutOfReachError, match="terms"):
         input_form(model.program, weights, most_products=1000)
 
 
@@ -262,5 +263,5 @@ def test_the_rank_reports_its_progress(monkeypatch: pytest.MonkeyPatch) -> None:
     program = parse_spec("mlp(widths=[6,6,4],r=2)").program
     steps: list[str] = []
     generic_rank(program, upper=54, whole=True, report=steps.append)
-    assert steps[0] == "rank over F_p: 8 of at most 54 after 8 rows"
+    assert re.findall(r"\d+", steps[0]) == ["8", "54", "8"]
     assert len(steps) == 54 // 8  # the block that meets the upper bound is the last one

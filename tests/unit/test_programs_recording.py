@@ -208,7 +208,7 @@ def test_function_is_recorded_as_numpy_computes_it(name: str) -> None:
     ],
 )
 def test_a_program_that_differs_from_its_function_is_refused(function: Callable[..., Any]) -> None:
-    with pytest.raises(DisagreementError, match="differs from the function"):
+    with pytest.raises(DisagreementError, match="function"):
         record(function, {"u": (3,), "C": (3, 3)})
 
 
@@ -372,7 +372,7 @@ def test_the_determinant_is_a_polynomial() -> None:
     for matrix, value in zip(at, found, strict=True):
         signs = [(np.linalg.det(np.eye(4)[list(p)]), p) for p in permutations(range(4))]
         assert value == sum(round(sign) * math.prod(matrix[range(4), p]) for sign, p in signs)
-    with pytest.raises(InputError, match="not a square matrix"):
+    with pytest.raises(InputError, match="square"):
         record(lambda T: np.linalg.det(T[0, :3]), shape)
 
 

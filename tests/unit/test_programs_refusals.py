@@ -172,7 +172,7 @@ def test_not_polynomial(number: int) -> None:
 def test_a_method_is_refused_as_the_function_is() -> None:
     with pytest.raises(
         NotPolynomialError,
-        match=r"np.std cannot be recorded; a root is not a polynomial; the variance is np.var",
+        match=r"np.std .*np.var",
     ):
         record(lambda W: W.std(), {"W": (2, 2)})
 
@@ -241,13 +241,13 @@ def test_a_wrong_return_value_is_an_error_at_the_function(function: Callable[...
 
 
 def test_wrong_results_and_arguments() -> None:
-    with pytest.raises(InputError, match="returned nothing"):
+    with pytest.raises(InputError, match="return"):
         record(lambda W: None, {"W": (2,)})
-    with pytest.raises(InputError, match="unexpected keyword argument 'V'"):
+    with pytest.raises(InputError, match="'V'"):
         record(lambda W: W, {"W": (2,), "V": (2,)})
-    with pytest.raises(InputError, match="not a name"):
+    with pytest.raises(InputError, match="name"):
         record(lambda W: {"a b": W}, {"W": (2,)})
-    with pytest.raises(InputError, match="not a name"):
+    with pytest.raises(InputError, match="name"):
         record(lambda **w: w["a b"], {"a b": (2,)})
-    with pytest.raises(InputError, match="another recording"):
+    with pytest.raises(InputError, match="recording"):
         record(lambda W: record(lambda V: V + W, {"V": (2,)}), {"W": (2,)})

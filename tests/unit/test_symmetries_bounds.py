@@ -219,7 +219,7 @@ def test_a_wrong_declared_symmetry_is_rejected() -> None:
         found = dimension(from_callable(network, shapes, inputs=inputs, symmetries=declared), engine=False)
         assert (found.image_dim, found.upper_bound) == (5, 5)
     broken = [{**scaling, "axes": {"W": [1, 0], "v": [0, -2]}}]
-    with pytest.raises(InputError, match="do not fit its shape"):
+    with pytest.raises(InputError, match="shape"):
         dimension(from_callable(network, shapes, inputs=inputs, symmetries=broken), engine=False)
 
 

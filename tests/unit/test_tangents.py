@@ -207,7 +207,7 @@ def test_a_few_equations_decide_what_all_decide() -> None:
 
 @pytest.mark.parametrize("prime", [-3, 0, 1, 2, 3, 4, 97, 105, 32001, 32751, 32771, 2**31 - 1, 10**30])
 def test_other_primes_are_refused(prime: int) -> None:
-    with pytest.raises(InputError, match=f"--prime {prime}: give a prime number from 101 to 32749"):
+    with pytest.raises(InputError, match=f"--prime {prime}.*101 .*32749"):
         singular_locus(Lightning(d=2, dp=1), prime=prime, engine=False)
 
 
