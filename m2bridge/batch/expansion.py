@@ -161,7 +161,11 @@ class SectionReader:
             for name in self._constants(entry):
                 if not isinstance(name, str):
                     self.report(entry, f"{entry} must be a string")
-                elif entry in names_of and name not in names_of[entry]:
+                elif (
+                    entry in names_of
+                    and name not in names_of[entry]
+                    and not (entry == "model" and is_code(name))
+                ):
                     nearest = suggestion(name[:64], names_of[entry])
                     self.report(entry, f"there is no {titles[entry]} {name[:64]!r}; {nearest}")
 
@@ -169,7 +173,10 @@ class SectionReader:
         """Return the entries that are neither common, nor options of the analyses, nor arguments of the families.
 
         Such an entry is allowed if other entries are computed from it, as h in ``widths = "[2,h,2]"``. All others are reported.
+        The arguments of a function in a file are not known before it is called, which reports wrong ones.
         """
+        if any(isinstance(name, str) and is_code(name) for name in self._constants("model")):
+            return frozenset()
         valid: list[str] = []
         if self.section.kind == "grid" and "spec" not in self.entries:
             valid = ["model", "when", *_union(self._constants("model"), families(), arguments_of)]

@@ -1,5 +1,7 @@
-"""Models from a user's own Python file: ``torch:my_net.py:build`` and ``python:my_map.py:f``.
+"""Models from a Python file of the user: ``torch:my_net.py:build``, ``torch:my_net.py:build(width=8)``, ``python:my_map.py:f``.
 
+With parentheses, as in ``build(width=8)``, the function is called and returns the network. The arguments are integers, words,
+booleans and lists of integers, as in every spec.
 Reading such a spec runs the file. That happens only where the user typed it on the command line, or where
 ``M2BRIDGE_ALLOW_CODE`` (``--allow-code``) says so; a spec in a record or a job file runs nothing by itself. The model is the
 program that was recorded, so records and jobs hold the network and never need the file again.
@@ -13,7 +15,7 @@ import inspect
 import os
 import sys
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
@@ -21,6 +23,7 @@ from typing import Any
 
 from m2bridge.errors import InputError, M2BridgeError, SpecError, suggestion
 from m2bridge.families.base import Shape
+from m2bridge.families.spec import Value, read
 from m2bridge.families.user_network import UserNetwork, from_callable, from_torch
 
 ALLOW = "M2BRIDGE_ALLOW_CODE"
@@ -56,7 +59,11 @@ def allowed_model(text: str) -> UserNetwork:
 
 def model_from_code(text: str) -> UserNetwork:
     """Execute a file and return the model built by one of its functions; a message on stderr is printed once."""
-    kind, path, name = parts_of(text)
+    kind, path, call = parts_of(text)
+    name, arguments = call, {}
+    if not call.isidentifier():
+        parsed = read(call)
+        name, arguments = parsed.family, parsed.values
     if kind == "torch" and importlib.util.find_spec("torch") is None:
         raise InputError(f"{text[:80]}: PyTorch is not installed here; pip install 'm2bridge[torch]'")
     if path not in _said:
@@ -68,17 +75,35 @@ def model_from_code(text: str) -> UserNetwork:
     if found is None:
         there = [word for word, value in vars(module).items() if callable(value) and not word.startswith("_")]
         raise InputError(f"{path} has no {name!r} at its top level; {suggestion(name, there)}")
-    return _from_torch(found, path, name) if kind == "torch" else _from_function(found, path, name)
+    if call != name:
+        found = _called(found, arguments, path, name)
+    return _from_torch(found, path, call) if kind == "torch" else _from_function(found, path, call)
 
 
 def parts_of(text: str) -> tuple[str, Path, str]:
-    """Kind, file and name of ``torch:my_net.py:build``."""
+    """Return the kind, the file and the call of ``torch:my_net.py:build`` or ``torch:my_net.py:build(width=8)``."""
     kind, _, rest = text.strip().partition(":")
-    path, _, name = rest.rpartition(":")
+    path, _, call = rest.rpartition(":")
+    name, opening, _ = call.partition("(")
     if not path or not name.isidentifier():
         message = f"{text[:80]}: write {kind}:FILE.py:NAME, as in {kind}:my_net.py:build"
         raise SpecError(message, text=text, position=1)
-    return kind, Path(path), name
+    if opening:
+        read(call)
+    return kind, Path(path), call
+
+
+def _called(function: Any, arguments: Mapping[str, Value], path: Path, name: str) -> Any:
+    """Return the network that a function of the file returns for these arguments."""
+    if not callable(function):
+        raise InputError(f"{path}: {name} is a {type(function).__name__}, not a function")
+    with _blamed(path):
+        names = list(inspect.signature(function).parameters)
+        if unknown := [argument for argument in arguments if argument not in names]:
+            raise InputError(
+                f"{path}: {name} has no argument {unknown[0]!r}; {suggestion(unknown[0], names)}"
+            )
+        return function(**arguments)
 
 
 def _module(path: Path) -> ModuleType:

@@ -270,6 +270,18 @@ def test_the_rank_of_an_analytic_network_at_given_weights_is_numeric():
     assert found.at_point.rank == 4  # A = K^T Q does not move at first
 
 
+def test_weights_near_a_critical_point_have_a_smaller_numerical_rank():
+    weights = {"W1": [[1, 2], [2, 4 + 1e-13]], "W2": [[1, 1], [0, 3]]}
+    found = dimension("mlp(widths=[2,2,2],r=2)", engine=False, at=weights)
+    assert (found.at_point.rank, found.agreement) == (6, True)
+    (item,) = (e for e in found.evidence if e.quantity == "singular_values_at_point")
+    assert item.value == 4
+    values = item.detail["singular_values"]
+    assert len(values) == 8
+    assert values[3] > 1e-3 * values[0]
+    assert values[4] < 1e-9 * values[0]
+
+
 def test_weights_that_satisfy_equations_have_no_rank_here():
     model = "lightning(d=3,dp=1,a=1,parametrization=attention)"
     with pytest.raises(InputError, match="--at"):

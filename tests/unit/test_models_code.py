@@ -29,6 +29,11 @@ def without_shapes(W, x):
 def broken(W: 2):
     return W.nothing
 
+def layer(width):
+    def network(W1: (width, 2), W2: (1, width), *, x: (2,)):
+        return W2 @ (W1 @ x) ** 2
+    return network
+
 number = 3
 """
 
@@ -64,6 +69,33 @@ def test_a_function_with_annotations_is_a_network(file, capsys):
 def test_errors_of_a_function_are_reported(file, name, message):
     with pytest.raises(InputError, match=message):
         model_from_code(f"python:{file}:{name}")
+
+
+def test_a_function_with_arguments_returns_the_network(file):
+    assert model_from_code(f"python:{file}:layer(width=3)") == model_from_code(f"python:{file}:network")
+    for call in (
+        "layer",
+        "layer()",
+        "layer(width=[2,3])",
+        "layer(widht=3)",
+        "number(width=3)",
+        "layer(width=3",
+        "layer(__import__)",
+    ):
+        with pytest.raises(InputError):
+            model_from_code(f"python:{file}:{call}")
+
+
+def test_a_grid_sweeps_an_argument_of_a_function(file):
+    jobs = file.with_name("jobs.json")
+    entry = {"analysis": "dimension", "model": "python:my_map.py:layer", "width": [2, 3]}
+    jobs.write_text(json.dumps({"grid": [entry]}), encoding="utf-8")
+    with pytest.raises(InputError, match="--allow-code"):
+        plan_of(jobs, workers=1)
+    with allowing(True):
+        plan = plan_of(jobs, workers=1)
+    assert sorted(parse_spec(job.spec).parameter_count for job in plan.jobs) == [6, 9]
+    assert sorted(str(job.name) for job in plan.jobs) == ["layer(width=2)", "layer(width=3)"]
 
 
 def test_an_error_of_the_file_has_its_line(tmp_path):

@@ -26,7 +26,13 @@ from m2bridge.linear.primes import LARGE_PRIME, given_numbers, prime_for
 from m2bridge.programs.program import degrees
 from m2bridge.questions.dimension.checks import float_witness, program_checks
 from m2bridge.questions.dimension.macaulay2 import macaulay2_evidence
-from m2bridge.questions.dimension.result import Dimension, FormulaCheck, NumericWitness, rank_at
+from m2bridge.questions.dimension.result import (
+    SINGULAR_VALUES,
+    Dimension,
+    FormulaCheck,
+    NumericWitness,
+    rank_at,
+)
 from m2bridge.questions.kernel import Context, Option, question
 from m2bridge.questions.point import AtOption, RationalizeOption
 
@@ -43,6 +49,7 @@ _SHARE_FOR_A_CERTIFICATE = 0.2
     quantities={
         "image_dim": "the dimension of the image, affine",
         "rank_at_point": "the rank of the differential at the given weights",
+        SINGULAR_VALUES: "the number of singular values at the given weights that are not small, in float64",
     },
     example="m2bridge dimension 'softmax(d=[8,8,8],a=2,t=3)'",
     needs_engine=False,

@@ -17,6 +17,10 @@ from m2bridge.results import Result, register_result
 from m2bridge.views import View, value_text
 
 QUANTITY = "rank_at_point"
+SINGULAR_VALUES = "singular_values_at_point"
+_NUMERIC_THRESHOLD = 1e-7
+"""Of the largest singular value: smaller ones count as zero in the numerical rank at trained weights."""
+_MOST_SINGULAR_VALUES = 2_000  # weights up to which singular values at given weights are computed
 MOST_EXACT_ENTRIES = 60_000
 """Entries of the coordinates' Jacobian up to which its rank at a point is computed over QQ."""
 
@@ -131,6 +135,9 @@ class Dimension(Result):
             facts.append(
                 ("float64", f"{'undecided' if self.numeric.rank is None else self.numeric.rank}{gap}")
             )
+        facts += [
+            ("at the weights", _spectrum_text(e)) for e in self.evidence if e.quantity == SINGULAR_VALUES
+        ]
         notes = (self.statement,) if self.at_point is None else (self.at_point.sentence, self.statement)
         certified = (self.certificate or {}).get("statement", {}).get("dimension", self.image_dim)
         if certified != self.image_dim:
@@ -145,7 +152,8 @@ class Dimension(Result):
         return View(answer=answer, facts=tuple(facts), notes=notes, to_prove=to_prove)
 
     def _fiber_text(self) -> str:
-        return f"dimension {self.generic_fiber_dim}, of which known symmetries {self.symmetry_dim}"
+        known = f", of which known symmetries {self.symmetry_dim}" if self.symmetry_dim else ""
+        return f"dimension {self.generic_fiber_dim}{known}"
 
     def _formula_text(self) -> str:
         if self.formula is None:
@@ -171,6 +179,10 @@ def rank_at(
     context.report_progress("rank at the weights")
     point = resolve(model, one_of(at, None, rationalize), context.seed)
     rank, exact = _rank(context, point)
+    if model.parameter_count <= _MOST_SINGULAR_VALUES:
+        with context.keep_partial("singular values at the weights"):
+            context.clock.check()
+            context.add_evidence(*_singular_values(point, context.seed))
     # The rank at a point is a lower bound of the dimension, so that no loss is negative.
     loss = None if rank is None else max(0, image_dim - rank)
     sure = met and (exact or loss == 0)
@@ -229,6 +241,50 @@ def _rank(context: Context, point: Any) -> tuple[int | None, bool]:
         )
     )
     return exact, True
+
+
+def _singular_values(point: Any, seed: int) -> list[Evidence]:
+    """Return the singular values in float64 of the outputs' Jacobian at the weights, for normally distributed inputs.
+
+    The numerical rank counts those above `_NUMERIC_THRESHOLD` times the largest. It is another quantity than the exact rank:
+    trained weights may be close to weights of smaller rank. No evidence if a number leaves the range of float64.
+    """
+    from m2bridge.questions.fiber.ranks import jacobian, sample_count
+
+    model, rng = point.model, np.random.default_rng([seed, 106])
+    shape = model.input_shape
+    inputs = None if shape is None else rng.standard_normal((2 * sample_count(model), *shape))
+    try:
+        with np.errstate(all="raise", under="ignore"):
+            matrix = np.asarray(jacobian(model, point.floats(), inputs), dtype=np.float64)
+            values = np.linalg.svd(matrix / np.sqrt(len(matrix)), compute_uv=False)
+    except (FloatingPointError, np.linalg.LinAlgError):
+        return []
+    numeric = int((values > _NUMERIC_THRESHOLD * values[:1].max(initial=0.0)).sum())
+    return [
+        Evidence(
+            SINGULAR_VALUES,
+            numeric,
+            "numpy",
+            f"singular values above {_NUMERIC_THRESHOLD:.0e} of the largest, inputs normally distributed",
+            certainty=Certainty.NUMERIC,
+            scope="at-point",
+            field="RR",
+            detail={"singular_values": [float(f"{value:.6g}") for value in values]},
+        )
+    ]
+
+
+def _spectrum_text(item: Evidence) -> str:
+    """Return the numerical rank and the singular values on both sides of it."""
+    values, rank = list(item.detail["singular_values"]), int(str(item.value))
+    counted, dropped = values[:rank], values[rank:]
+    text = f"numerical rank {rank}"
+    if counted:
+        text += f"; singular values {counted[0]:.1e} to {counted[-1]:.1e}"
+    if dropped:
+        text += f", the next is {dropped[0]:.1e}"
+    return text
 
 
 def _exact_rank(point: Any) -> int | None:
