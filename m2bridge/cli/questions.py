@@ -16,7 +16,7 @@ import typer
 from m2bridge.cli import common
 from m2bridge.errors import InputError, visible
 from m2bridge.limits import Clock, Limits
-from m2bridge.questions import SPEC, OwnOption, find
+from m2bridge.questions import SPEC, DeclaredOption, find
 from m2bridge.results import Result
 from m2bridge.views import shorten
 
@@ -57,7 +57,7 @@ def _parameters(question: Question[Any, Any]) -> dict[str, tuple[Any, Any]]:
     parameters = {"subject": (argument, None if is_model else inspect.Parameter.empty)}
     if is_model:
         parameters |= {name: common.OPTIONS[name] for name in _LAYER}
-    parameters |= {own.name: (_annotation(own), own.unasked) for own in question.options.values()}
+    parameters |= {own.name: (_annotation(own), own.cli_default) for own in question.options.values()}
     shared = ["prime"] * question.takes_prime + ["no_engine"] * (not question.needs_engine)
     parameters |= {name: common.OPTIONS[name] for name in shared}
     if question.formats:
@@ -67,17 +67,17 @@ def _parameters(question: Question[Any, Any]) -> dict[str, tuple[Any, Any]]:
     return parameters | {name: common.OPTIONS[name] for name in (*_COMMON, *more)}
 
 
-def _flag(own: OwnOption) -> str:
+def _flag(own: DeclaredOption) -> str:
     return own.option.flag or f"--{own.name.replace('_', '-')}"
 
 
-def _annotation(own: OwnOption) -> Any:
+def _annotation(own: DeclaredOption) -> Any:
     """Return the annotation for the option parser; types other than the plain ones are parsed from text later."""
     settings: dict[str, Any] = {"help": own.option.help}
     if own.option.least is not None:
         settings["min"] = own.option.least
     kind = str if own.option.read is not None else _plain(own.kind) or str
-    flags = () if kind is bool and own.unasked is True else (_flag(own),)
+    flags = () if kind is bool and own.cli_default is True else (_flag(own),)
     return Annotated[kind | None if own.default is None else kind, typer.Option(*flags, **settings)]
 
 
@@ -108,7 +108,9 @@ def _run(question: Question[Any, Any], arguments: dict[str, Any], *, started: fl
         raise InputError(f"--format {form!r} is not one of {', '.join(question.formats)}")
     file = arguments.get("supplement")
     if form is not None or file is not None:  # the defaults for the terminal leave out values that these need
-        options |= {own.name: own.default for own in question.options.values() if own.unasked != own.default}
+        options |= {
+            own.name: own.default for own in question.options.values() if own.cli_default != own.default
+        }
     quiet = arguments["as_json"] or arguments["script"] or form is not None
     result = _answer(question, subject, arguments, options, quiet=quiet)
     if file is not None:
@@ -184,7 +186,7 @@ def _subject(question: Question[Any, Any], arguments: dict[str, Any]) -> Any:
     return question.subject.read(arguments["subject"])
 
 
-def _value(own: OwnOption, value: Any) -> Any:
+def _value(own: DeclaredOption, value: Any) -> Any:
     if own.option.read is not None and isinstance(value, str):
         return own.option.read(value)
     if typing.get_origin(own.kind) is Literal and value not in typing.get_args(own.kind):

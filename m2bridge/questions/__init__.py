@@ -1,5 +1,7 @@
-"""One question a file: those of this package are listed in :data:`QUESTIONS`, those of others come from entry points and from
-modules of ``M2BRIDGE_PLUGINS``. :func:`sentences` lists them all, :func:`find` imports the one that is asked.
+"""List and find questions, one per file or package.
+
+Those of m2bridge are in the table :data:`QUESTIONS`, those of other packages are announced by entry points or named in
+``M2BRIDGE_PLUGINS``. :func:`sentences` lists them all, :func:`find` imports one.
 """
 
 from __future__ import annotations
@@ -26,25 +28,25 @@ S = TypeVar("S")
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """What stands beside a question's own option: ``degree: Annotated[int, Option("How far to look.")] = 2``.
+    """Describe an option of a question: ``degree: Annotated[int, Option("Largest degree.")] = 2``.
 
-    On the command line it is called `flag`, `read` makes its value from the text, and `unasked` is its value when it is not
-    given, where these are not the option's name, its type, and its default in Python.
+    `flag` is its name on the command line (default: the name of the parameter), `read` converts the text (default: its type), and
+    `cli_default` is its default value on the command line (default: that of the parameter).
     """
 
     help: str
     flag: str | None = None
     least: int | None = None
     read: Callable[[str], Any] | None = None
-    unasked: Any = None
+    cli_default: Any = None
 
 
 ForceOption = Annotated[bool, Option("Attempt computations that are estimated to be infeasible.")]
 
 
 @dataclass(frozen=True, slots=True)
-class OwnOption:
-    """An option as declared: name, type, default and what :class:`Option` says."""
+class DeclaredOption:
+    """An option of a question: name, type, default value, and the :class:`Option` that describes it."""
 
     name: str
     kind: Any
@@ -52,12 +54,12 @@ class OwnOption:
     option: Option
 
     @property
-    def unasked(self) -> Any:
+    def cli_default(self) -> Any:
         """Return the default value on the command line."""
-        return self.default if self.option.unasked is None else self.option.unasked
+        return self.default if self.option.cli_default is None else self.option.cli_default
 
     def check(self, value: Any) -> None:
-        """An InputError where a whole number is declared and `value` is none, or is smaller than the least."""
+        """Raise InputError if an integer is declared and `value` is not one, or is too small."""
         if self.kind == int | None and value is None:
             return
         if self.kind in (int, int | None):
@@ -65,7 +67,7 @@ class OwnOption:
 
 
 def check_number(name: str, value: Any, least: int | None) -> None:
-    """An InputError where an option's value is no whole number (NumPy's are), or is smaller than the least."""
+    """Raise InputError unless the value of an option is an integer (of Python or NumPy) that is not too small."""
     if isinstance(value, bool) or not hasattr(value, "__index__"):
         raise InputError(f"{name} should be an integer, not {value!r}", argument=name)
     if least is not None and value < least:
@@ -74,7 +76,7 @@ def check_number(name: str, value: Any, least: int | None) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subject(Generic[S]):
-    """What questions are about: how it is understood in Python, how a text of the command line is read, and what that says."""
+    """The kind of object that a question is about: conversion in Python, reading from the command line, and help text."""
 
     of: Callable[[Any], S]
     read: Callable[[str], S]
@@ -140,8 +142,8 @@ QUESTIONS = {
         "Symmetries of a network: groups derived from its program, and verified vector fields.",
     ),
 }
-"""The questions of this package: by name, the module here that declares it, and what it asks. A test compares the table with the
-declarations; with it the list of commands needs no import."""
+"""The questions of this package: by name, the module that declares it, and its description. The list of commands uses this table,
+so that it imports no question; a test compares it with the declarations."""
 
 GROUP = "m2bridge.questions"
 """Of entry points: ``linear-span = "my_package.linear_span:linear_span"``."""
@@ -179,28 +181,28 @@ def _entry_points() -> dict[str, EntryPoint]:
 
 
 def sentences() -> dict[str, str]:
-    """What each question asks, by its name on the command line. Modules of ``M2BRIDGE_PLUGINS`` are imported for that, if they
-    can be; of entry points only the package is named.
+    """Return the description of each question, by its name on the command line.
+
+    Modules of ``M2BRIDGE_PLUGINS`` are imported if possible; for entry points only the package is named.
     """
-    found = {name: sentence for name, (_, sentence) in QUESTIONS.items()}
+    descriptions = {name: sentence for name, (_, sentence) in QUESTIONS.items()}
     for name, point in _entry_points().items():
-        found[name] = (
+        descriptions[name] = (
             f"A question of the package {point.dist.name if point.dist is not None else point.module}."
         )
     for module in plugins():
         with contextlib.suppress(InputError):
-            found |= {name: question.asks for name, question in _declared_in(module).items()}
-    return dict(sorted(found.items()))
+            descriptions |= {name: question.asks for name, question in _declared_in(module).items()}
+    return dict(sorted(descriptions.items()))
 
 
 def find(name: str) -> Question[Any, Any]:
     """Return the question of this name, or an error that names the nearest."""
     if name in QUESTIONS:
         module, _ = QUESTIONS[name]
-        found: Question[Any, Any] = getattr(
-            importlib.import_module(f"{__name__}.{module}"), name.replace("-", "_")
-        )
-        return found
+        imported = importlib.import_module(f"{__name__}.{module}")
+        question: Question[Any, Any] = getattr(imported, name.replace("-", "_"))
+        return question
     for module in plugins():
         if source_of(module) is not None and name in (declared := _declared_in(module)):
             return declared[name]
@@ -215,14 +217,16 @@ def _announced(point: EntryPoint) -> Question[Any, Any]:
     """Return the question that an entry point names."""
     from m2bridge.families.catalogue import imported
 
-    found: Question[Any, Any] | None = getattr(imported(point.module), point.attr, None)
-    if found is None:
+    question: Question[Any, Any] | None = getattr(imported(point.module), point.attr, None)
+    if question is None:
         raise InputError(
             f"the entry point {point.name!r} names {point.module}:{point.attr}, which does not exist"
         )
-    if found.name != point.name:
-        raise InputError(f"the entry point {point.name!r} must have the name of its question, {found.name!r}")
-    return found
+    if question.name != point.name:
+        raise InputError(
+            f"the entry point {point.name!r} must have the name of its question, {question.name!r}"
+        )
+    return question
 
 
 def questions() -> dict[str, Question[Any, Any]]:

@@ -1,8 +1,8 @@
-"""Comments on answers: what is printed about them elsewhere, from functions that packages announce.
+"""Add comments to answers: statements of papers about them, by functions that packages announce.
 
 A package announces a function in the group of entry points ``m2bridge.comments``. It takes the name of the question, its subject
-and the answer, and returns fields of the answer: those that the type of the answer names in ``COMMENT_FIELDS``. Comments take no
-part in the computation, and cannot change another field.
+and the answer, and returns fields of the answer that its type lists in ``COMMENT_FIELDS``. Comments are not used in the
+computation, and cannot change another field.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ def comments_on(question: str, subject: Any, answer: Result) -> dict[str, Any]:
     if not answer.COMMENT_FIELDS:
         return fields
     for name, comment in _functions():
-        given = dict(comment(question, subject, answer))
-        if unknown := sorted(set(given) - set(answer.COMMENT_FIELDS)):
+        commented = dict(comment(question, subject, answer))
+        if unknown := sorted(set(commented) - set(answer.COMMENT_FIELDS)):
             raise InputError(f"the comment {name!r} sets the field {unknown[0]!r} of {question}")
-        fields = given | fields
+        fields = commented | fields
     return fields

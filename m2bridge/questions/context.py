@@ -1,4 +1,4 @@
-"""The context in which a question is answered: engine, clock, seed, evidence, and what the record lists."""
+"""The context in which a question is answered: engine, clock, seed, evidence, and the scripts that were run."""
 
 from __future__ import annotations
 
@@ -54,16 +54,20 @@ class Context:
     """The context in which a question is answered: Macaulay2 under one clock, a seed, evidence, and the scripts that ran.
 
     `prime` is None if the user has chosen none. If `engine_disabled`, Macaulay2 is not used; if `engine_required`, because the
-    user has named one, its failure is an error and not only a missing witness. Each run gets what is left of the `clock`, or a
-    share of it. `limit` is the first limit that left something out of the answer.
+    user has named one, its failure is an error and not only a missing witness. Each run may take the remaining time of the
+    `clock`, or a share of it. `limit` is the first limit because of which the answer is incomplete.
     """
 
-    def __init__(  # noqa: PLR0913 -- what every question takes
+    def __init__(  # noqa: PLR0913 -- the arguments that every question takes
         self, *, engine: Engine | bool | None, prime: int | None, seed: int, limits: Limits, keep: Path | None,
         progress: Progress | None, warm: bool = False, opener: Callable[..., Any] = open_engine,
         clock: Clock | None = None,
     ) -> None:  # fmt: skip
-        self.seed, self.prime, self.limits, self.keep, self.progress = seed, prime, limits, keep, progress
+        self.seed = seed
+        self.prime = prime
+        self.limits = limits
+        self.keep = keep
+        self.progress = progress
         self.clock = clock or Clock.of(limits)
         self._evidence: list[Evidence] = []
         self.scripts: list[ScriptUse] = []
@@ -71,18 +75,20 @@ class Context:
         self.peak_memory_bytes: int | None = None
         self.engine_disabled = engine is False
         self.engine_required = engine is not None and engine is not False
-        self._given = engine if not isinstance(engine, bool) else None
-        self._warm, self._opener, self._opened = warm, opener, ExitStack()
+        self._engine = engine if not isinstance(engine, bool) else None
+        self._warm = warm
+        self._opener = opener
+        self._opened = ExitStack()
 
     @property
     def engine(self) -> Engine:
         """Return Macaulay2: the user's, or the first that works, opened when it is first needed."""
         if self.engine_disabled:
             raise NoEngineError("Macaulay2 is disabled (--no-engine)")
-        if self._given is None:
+        if self._engine is None:
             with suspended_alarm():
-                self._given = self._opened.enter_context(self._opener(warm=self._warm))
-        return self._given
+                self._engine = self._opened.enter_context(self._opener(warm=self._warm))
+        return self._engine
 
     @cached_property
     def msolve(self) -> Engine | None:
@@ -101,9 +107,9 @@ class Context:
 
     @property
     def engine_use(self) -> EngineUse | None:
-        if self._given is None:
+        if self._engine is None:
             return None
-        return EngineUse(version=self._given.info.version, origin=self._given.info.origin)
+        return EngineUse(version=self._engine.info.version, origin=self._engine.info.origin)
 
     def report_progress(self, step: str) -> None:
         """Report that `step` begins."""
@@ -132,7 +138,7 @@ class Context:
         with suspended_alarm():
             engine = self.engine
             run = engine.run(script, self.clock.limits(self.limits, share), self._report_step)
-        self._remember(run)
+        self._record_run(run)
         try:
             values, stopped = protocol.read(run), None
         except LimitError as error:
@@ -149,15 +155,15 @@ class Context:
     def run_msolve(
         self, script: Script, read: Callable[[Run], S], *, share: float | None = None
     ) -> tuple[S | None, str | None]:
-        """Run a job of msolve; return what `read` returns for the run, or None and the reason why there is no answer.
+        """Run a job of msolve; return the result of `read` for the run, or None and the reason why there is none.
 
-        No failure of msolve is an error or a limit of the answer, because Macaulay2 can do all of its work.
+        A failure of msolve is neither an error nor a limit of the answer, because Macaulay2 can do the same computations.
         """
         if self.msolve is None:
             return None, "there is no msolve"
         with suspended_alarm():
             run = self.msolve.run(script, self.clock.limits(self.limits, share))
-        self._remember(run)
+        self._record_run(run)
         use = {
             "msolve": run.engine.version,
             "origin": run.engine.origin,
@@ -170,7 +176,7 @@ class Context:
             return None, str(error)
 
     def _why_stopped(self, error: LimitError) -> str:
-        """Name the limit that stopped a script; a share of the time is named as a share of what the user allowed."""
+        """Describe the limit that stopped a script; a share of the time is described as a share of the user's limit."""
         if not isinstance(error, TimeLimitError) or self.clock.remaining is None:
             return str(error)
         over = f"when {self.clock.limit_text} was over"
@@ -180,21 +186,21 @@ class Context:
         return f"script {name} was stopped after {seconds:.1f} s, {over}; increase --timeout"
 
     def note_limit(self, reason: str) -> None:
-        """Record that a limit left something out of the answer; the first one is kept."""
+        """Record a limit because of which the answer is incomplete; the first one is kept."""
         self.limit = self.limit or reason
 
     @contextmanager
     def keep_partial(self, step: str) -> Iterator[None]:
         """Run a step that a limit may end: earlier evidence is kept, and the limit is recorded.
 
-        A step that does not look at the clock itself calls ``clock.check()`` first, so that it is left out when time is over.
+        A step that does not check the clock itself calls ``clock.check()`` first, so that it is skipped when no time is left.
         """
         try:
             yield
         except LimitReached as reached:
             self.note_limit(reached.at_step(step))
 
-    def _remember(self, run: Run) -> None:
+    def _record_run(self, run: Run) -> None:
         script = run.script
         self.scripts.append(ScriptUse(name=script.name, sha256=script.sha256, text=script.text))
         if run.peak_memory_bytes is not None:
@@ -222,23 +228,23 @@ class Context:
         return tuple(self._evidence)
 
     def add_evidence(self, *evidence: Evidence) -> None:
-        """Add evidence for the answer. It is never taken back: add it at the end of a stage."""
+        """Add evidence for the answer. It is never removed: add it at the end of a stage."""
         self._evidence += evidence
 
     def ask_question(
-        self, other: Question[S, R], subject: S | str, *, share: float | None = None, decisive: bool = True, **options: Any
+        self, question: Question[S, R], subject: S | str, *, share: float | None = None, decisive: bool = True, **options: Any
     ) -> R:  # fmt: skip
         """Return the answer to another question, within a share of the remaining time, with the same engine and seed.
 
         Its scripts are recorded, and its limit if it is `decisive`; see :meth:`run_template`. Of its evidence only contradictions
-        are added: an answer that contradicts itself makes this one contradictory.
+        are added, so that an answer that uses a contradictory one is contradictory itself.
         """
-        given = {"seed": self.seed, "keep": self.keep, "progress": self.progress, **options}
-        given |= {"limits": self.limits, "clock": self.clock.part(share)}
-        if given.get("engine") is None:
-            given["engine"] = self.engine
+        arguments = {"seed": self.seed, "keep": self.keep, "progress": self.progress, **options}
+        arguments |= {"limits": self.limits, "clock": self.clock.part(share)}
+        if arguments.get("engine") is None:
+            arguments["engine"] = self.engine
         try:
-            answer = other(subject, **given)
+            answer = question(subject, **arguments)
         except LimitError as error:
             if decisive:
                 self.note_limit(str(error))
@@ -250,10 +256,10 @@ class Context:
         return answer
 
     def build_result(self, kind: type[R], **fields: Any) -> R:
-        """Make the result from the question's fields and from what all results have, the evidence that was added among them."""
+        """Build the result from the fields of the question and the common ones, which include all evidence."""
         evidence = self.evidence if kind.AT_POINT is None else labelled(self.evidence, kind.AT_POINT)
-        own = {"agreement": None, "seed": self.seed, **fields}
-        own["limit"] = fields.get("limit") or self.limit
+        of_question = {"agreement": None, "seed": self.seed, **fields}
+        of_question["limit"] = fields.get("limit") or self.limit
         common: dict[str, Any] = {
             "evidence": evidence,
             "engine": self.engine_use,
@@ -261,7 +267,7 @@ class Context:
             "seconds": self.clock.elapsed,
             "peak_memory_bytes": max(self.peak_memory_bytes or 0, _peak_of_python()),
         }
-        result = vouched(kind(**common, **own))
+        result = vouched(kind(**common, **of_question))
         return replace(result, agreement=result.weighed.verdict)
 
 

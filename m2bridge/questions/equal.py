@@ -1,4 +1,4 @@
-"""Do two weights of a model compute one function? By an input where they differ, by all coefficients, or by sampling."""
+"""Compare the functions of two weights of a model: by an input where they differ, by all coefficients, or by sampling."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from m2bridge.questions.point import fractions_of, residues
 
 Weights = Mapping[str, np.ndarray]
 _EXAMPLE_DRAWS = 3
-"""Random small inputs among which an example of different outputs is looked for."""
+"""Number of small random inputs that are tried as examples of different outputs."""
 _COMPARED_INPUTS = 20
 """Random inputs at which two functions are compared."""
 _FAR = 1e-6
@@ -34,7 +34,7 @@ _FAR = 1e-6
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What was found: `same` is None when nothing decides; `example` is an input at which the outputs differ, exact."""
+    """Result of a comparison: `same` is None if it is undecided; `example` is an exact input at which the outputs differ."""
 
     same: bool | None
     certainty: Certainty
@@ -128,7 +128,7 @@ def _differing_input(model: Model, a: Weights, b: Weights, seed: int) -> dict[st
 
 
 def same_certificate(model: Model, first: np.ndarray, second: np.ndarray) -> dict[str, Value] | None:
-    """Two different flat weights with one function, as a certificate; None when they are equal or no polynomials."""
+    """Return a certificate that two flat weights define the same function; None if they are equal or not polynomial."""
     if not model.polynomial or (first == second).all() or prod(first.shape) > 10_000:
         return None
     statement = {"kind": "same function", "weights": [numbers(first), numbers(second)]}

@@ -1,8 +1,9 @@
 """Hilbert series of closures and ideals, and the dimension of an ideal in one degree.
 
 The coefficient of T^s counts the polynomials of degree at most s on the closure modulo those of degree less than s. For a cone
-this is the Hilbert series of the homogeneous coordinate ring. When the image is no cone, one more coordinate, equal to 1 on the
-image, makes it one; that coordinate is no zero divisor, so the series of the closure is that of the cone times 1 - T.
+this is the Hilbert series of the homogeneous coordinate ring. If the image is not a cone, adding a coordinate that is equal to 1
+on the image makes it one; that coordinate is not a zero divisor, so that the series of the closure is that of the cone times
+1 - T.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from m2bridge.linear.modular import Interruption, echelon_mod, rank_over_q
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HilbertSeries:
-    """numerator(T) / (1 - T)^denominator_exponent; `numerator` lists the coefficients of T^0, T^1, ...
+    """The series numerator(T) / (1 - T)^denominator_exponent; `numerator` lists the coefficients of T^0, T^1, ...
 
     >>> series = HilbertSeries(numerator=(1, 2), denominator_exponent=2, certainty=Certainty.PROVED)
     >>> series.text, series.coefficients(3)
@@ -69,9 +70,9 @@ def generated_rank(
     rows: list[dict[tuple[int, ...], int]] = []
     for f in polynomials:
         common, gap = lcm(*(c.denominator for c in f.values())), degree - sum(next(iter(f)))
-        whole = [(variables_of(m), int(c * common)) for m, c in f.items()]
+        integral = [(variables_of(m), int(c * common)) for m, c in f.items()]
         for shift in combinations_with_replacement(range(count), gap) if gap >= 0 else ():
-            rows.append({exponents_of((*m, *shift), count): c for m, c in whole})
+            rows.append({exponents_of((*m, *shift), count): c for m, c in integral})
     columns = {m: i for i, m in enumerate(dict.fromkeys(m for row in rows for m in row))}
     table = np.zeros((len(rows), len(columns)), dtype=np.int64 if p else object)
     for table_row, row in zip(table, rows, strict=True):

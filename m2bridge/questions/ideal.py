@@ -1,7 +1,7 @@
-"""An ideal that a user brings, as a file of polynomials: dimension, degree, radical, components, singularities.
+"""Compute invariants of an ideal that the user provides: dimension, degree, radical, components, singularities.
 
-Text enters and is parsed into polynomials (:mod:`m2bridge.frontends.ideals`); they travel to Macaulay2 as integers, never as
-text. The second witness is the Hilbert function in low degrees, by exact ranks of the generators' multiples over the same field.
+The text is parsed into polynomials (:mod:`m2bridge.frontends.ideals`), which are passed to Macaulay2 as integers, never as text.
+The second witness is the Hilbert function in low degrees, by exact ranks of the generators' multiples over the same field.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class IdealComponent:
 @register_result
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IdealSummary(Result):
-    """Invariants of an ideal that a user brought; None for what was not wanted or not reached.
+    """Invariants of an ideal of the user; None for those that were not requested or not computed.
 
     Dimensions are affine (dim -1: the unit ideal). `degree` of a non-homogeneous ideal is that of its projective closure.
     `h_vector` is the numerator of the reduced Hilbert series of a homogeneous ideal. `singular_scheme_degree` counts
@@ -75,7 +75,7 @@ class IdealSummary(Result):
 
     @property
     def title(self) -> str:
-        """What the summary is about."""
+        """Return the title of the summary: generators, variables and field."""
         generators = shorten(", ".join(self.generators), 120)
         variables = shorten(", ".join(self.variables), 80)
         return f"ideal of {generators} in {variables} over {self.field}"
@@ -84,15 +84,17 @@ class IdealSummary(Result):
         dim, codim, degree = (value_text(number) for number in (self.dim, self.codim, self.degree))
         size = f"dimension {dim} (affine), codimension {codim}, degree {degree}"
         answer = "the unit ideal: its zero set is empty" if self.dim is not None and self.dim < 0 else size
-        told = {"homogeneous": self.homogeneous, "h-vector": self.h_vector, "radical": self.radical}
-        facts = [(name, str(value)) for name, value in told.items() if value is not None]
+        values = {"homogeneous": self.homogeneous, "h-vector": self.h_vector, "radical": self.radical}
+        facts = [(name, str(value)) for name, value in values.items() if value is not None]
         if self.singular_dim is not None:
-            place = f"affine dimension {self.singular_dim}, degree {self.singular_scheme_degree} with multiplicities"
-            facts.append(("singular scheme", "empty" if self.singular_dim < 0 else place))
-        for number, part in enumerate(self.components or (), start=1):
-            shown = ", ".join(part.generators) or "0"
-            text = shown if len(shown) <= 200 else f"{len(part.generators)} generators"
-            facts.append((f"component {number}", f"codimension {part.codim}, degree {part.degree}: {text}"))
+            scheme = f"affine dimension {self.singular_dim}, degree {self.singular_scheme_degree} with multiplicities"
+            facts.append(("singular scheme", "empty" if self.singular_dim < 0 else scheme))
+        for number, component in enumerate(self.components or (), start=1):
+            shown = ", ".join(component.generators) or "0"
+            text = shown if len(shown) <= 200 else f"{len(component.generators)} generators"
+            facts.append(
+                (f"component {number}", f"codimension {component.codim}, degree {component.degree}: {text}")
+            )
         notes = tuple(f"- not shown: {sentence}" for sentence in self.not_shown)
         return View(
             answer=answer,
@@ -103,20 +105,20 @@ class IdealSummary(Result):
         )
 
 
-def _given(given: Any) -> GivenIdeal:
+def _as_ideal(value: Any) -> GivenIdeal:
     """Read an ideal from an ideal, a string, a list of strings, or the result of `closure`."""
-    if isinstance(given, GivenIdeal):
-        return given
-    if isinstance(given, Closure):
-        count = given.coordinate_count
+    if isinstance(value, GivenIdeal):
+        return value
+    if isinstance(value, Closure):
+        count = value.coordinate_count
         return GivenIdeal(
-            variables=tuple(f"z{i}" for i in range(count)), characteristic=given.characteristic,
-            polynomials=tuple(f.terms(count) for f in given.known_equations),
+            variables=tuple(f"z{i}" for i in range(count)), characteristic=value.characteristic,
+            polynomials=tuple(f.terms(count) for f in value.known_equations),
         )  # fmt: skip
-    lines = [given] if isinstance(given, str) else given
+    lines = [value] if isinstance(value, str) else value
     if not isinstance(lines, Sequence) or not all(isinstance(line, str) for line in lines):
         raise InputError(
-            f"an ideal is a string or a list of strings, not the {type(given).__name__} {str(given)[:40]!r}"
+            f"an ideal is a string or a list of strings, not the {type(value).__name__} {str(value)[:40]!r}"
         )
     return read_ideal("\n".join(lines))
 
@@ -132,7 +134,7 @@ def _from_file(file: str) -> GivenIdeal:
 
 
 IDEAL = Subject(
-    of=_given,
+    of=_as_ideal,
     read=_from_file,
     metavar="FILE",
     help="File of polynomials, one per line, or a list such as ideal(x*y - z^2, x^3), as Macaulay2 or Singular write it, or an "
@@ -155,7 +157,7 @@ IDEAL = Subject(
 )
 def ideal(
     context: Context,
-    given: GivenIdeal,
+    user_ideal: GivenIdeal,
     *,
     field: Annotated[
         int | Literal["QQ"] | None,
@@ -166,18 +168,19 @@ def ideal(
     ] = True,
     singular: Annotated[bool, Option("Compute the singular locus if it is small.")] = True,
 ) -> IdealSummary:
-    """Invariants of an ideal: dimension, degree, Hilbert series, radical, components, singular locus.
+    """Compute invariants of an ideal: dimension, degree, Hilbert series, radical, components, singular locus.
 
-    The ideal is given by its text (see :func:`~m2bridge.frontends.ideals.read_ideal`). By default it is computed over the field
-    that the file states, else over F_32003, or the next smaller prime that divides no coefficient.
+    :func:`~m2bridge.frontends.ideals.read_ideal` describes the format of the text. The default field is the one that the file
+    states, otherwise F_32003, or that of the next smaller prime that divides no coefficient.
     """
-    p = _characteristic(context.prime if field is None else field, given)
+    p = _characteristic(context.prime if field is None else field, user_ideal)
     request = {
-        "p": p, "variableCount": len(given.variables), "polynomials": [for_macaulay2(f) for f in given.polynomials if f],
+        "p": p, "variableCount": len(user_ideal.variables),
+        "polynomials": [for_macaulay2(f) for f in user_ideal.polynomials if f],
         "wantComponents": components, "wantSingular": singular,
     }  # fmt: skip
     values, limit = context.run_template("ideal", request)
-    sure, over = (Certainty.PROBABLE, f"F_{p}") if p else (Certainty.COMPUTED, "QQ")
+    certainty, field_name = (Certainty.PROBABLE, f"F_{p}") if p else (Certainty.COMPUTED, "QQ")
     for name in IdealSummary.HEADLINE:
         if name in values:
             context.add_evidence(
@@ -186,56 +189,61 @@ def ideal(
                     values[name],
                     "macaulay2",
                     "Groebner basis",
-                    certainty=sure,
+                    certainty=certainty,
                     prime=p or None,
-                    field=over,
+                    field=field_name,
                 )
             )
-    _say_hilbert_function(context, given, values.get("h_vector"), values.get("dim"), p)
-    found, not_shown = values.get("components"), []
+    _add_hilbert_evidence(context, user_ideal, values.get("h_vector"), values.get("dim"), p)
+    primes, not_shown = values.get("components"), []
     if "singular_skipped" in values:
         not_shown.append(f"the singular locus: {values['singular_skipped']} Jacobian minors are too many")
     singular_dim, singular_scheme_degree = values.get("singular_dim"), values.get("singular_scheme_degree")
-    if singular_dim is not None and (found is None or len({c for c, _, _ in found}) > 1):
+    if singular_dim is not None and (primes is None or len({c for c, _, _ in primes}) > 1):
         # the minors of the size of the codimension do not see singularities of smaller components
         not_shown.append("the singular locus: components may have different dimensions")
         singular_dim = singular_scheme_degree = None
     if p:
         not_shown.append(f"that these numbers are the same over QQ: they were computed over F_{p}")
-        if gone := next((c for f in given.polynomials for c in f.values() if c.numerator % p == 0), None):
+        if gone := next(
+            (c for f in user_ideal.polynomials for c in f.values() if c.numerator % p == 0), None
+        ):
             not_shown.append(f"anything about the ideal over QQ: its coefficient {gone} is 0 in F_{p}")
 
     def component(codim: int, degree: int, generators: Any) -> IdealComponent:
-        polynomials = values.polynomials(generators, len(given.variables))
-        texts = tuple(polynomial_text(f, given.variables) for f in polynomials)
+        polynomials = values.polynomials(generators, len(user_ideal.variables))
+        texts = tuple(polynomial_text(f, user_ideal.variables) for f in polynomials)
         return IdealComponent(codim=codim, degree=degree, generators=texts)
 
     sizes = {name: values.get(name) for name in ("homogeneous", "dim", "codim", "degree", "radical")}
     lists = {name: values.get(name) for name in ("generator_degrees", "h_vector")}
     return context.build_result(
         IdealSummary, model="ideal",
-        options={"components": components, "singular": singular, "generators": list(given.texts())},
-        certainty=sure, limit=limit,
-        variables=given.variables, generators=given.texts(), field=f"F_{p}" if p else "QQ", **sizes,
+        options={"components": components, "singular": singular, "generators": list(user_ideal.texts())},
+        certainty=certainty, limit=limit,
+        variables=user_ideal.variables, generators=user_ideal.texts(), field=f"F_{p}" if p else "QQ", **sizes,
         **{name: None if listed is None else tuple(listed) for name, listed in lists.items()},
-        components=None if found is None else tuple(component(*item) for item in found),
+        components=None if primes is None else tuple(component(*item) for item in primes),
         singular_dim=singular_dim, singular_scheme_degree=singular_scheme_degree, not_shown=tuple(not_shown),
     )  # fmt: skip
 
 
-def _characteristic(field: int | str | None, given: GivenIdeal) -> int:
-    """0 for QQ, or the prime. A prime that the user or the file names is the field of the question, where all coefficients exist.
+def _characteristic(field: int | str | None, user_ideal: GivenIdeal) -> int:
+    """Return 0 for QQ, or the prime.
 
-    The default divides none of them.
+    A prime that the user or the file states is the field of the question; all coefficients must be defined there. The default
+    prime divides no coefficient.
     """
-    stated = given.characteristic if field is None else 0 if field == "QQ" else int(read_field(str(field)))
+    stated = (
+        user_ideal.characteristic if field is None else 0 if field == "QQ" else int(read_field(str(field)))
+    )
     if stated == 0:
         return 0
-    default = prime_for(numbers_in(given.polynomials), chosen=None, default=MACAULAY2_PRIME)
+    default = prime_for(numbers_in(user_ideal.polynomials), chosen=None, default=MACAULAY2_PRIME)
     if stated is None:
         return default
     p = check_prime(stated, "--field" if field is not None else "the file's ring, characteristic")
-    lost = [c for f in given.polynomials for c in f.values() if c.denominator % p == 0]
+    lost = [c for f in user_ideal.polynomials for c in f.values() if c.denominator % p == 0]
     if lost:
         raise InputError(
             f"the coefficient {lost[0]} of the ideal is not defined modulo {p}; use --field {default}, or --field QQ"
@@ -243,16 +251,16 @@ def _characteristic(field: int | str | None, given: GivenIdeal) -> int:
     return p
 
 
-def _say_hilbert_function(
-    context: Context, given: GivenIdeal, h_vector: Sequence[int] | None, dim: int | None, p: int
+def _add_hilbert_evidence(
+    context: Context, user_ideal: GivenIdeal, h_vector: Sequence[int] | None, dim: int | None, p: int
 ) -> None:
-    """The Hilbert function in low degrees from Macaulay2's series, and by ranks over the same field: QQ for p = 0."""
+    """Add the Hilbert function in low degrees from Macaulay2's series, and by ranks over the same field (QQ if p = 0)."""
     if h_vector is None or dim is None or dim < 0:
         return
-    n = len(given.variables)
+    n = len(user_ideal.variables)
     most = _MOST_IDEAL_MONOMIALS if p else _MOST_RATIONAL_MONOMIALS
     top = max(k for k in range(_HIGHEST_CHECKED + 1) if comb(n + k - 1, k) <= most or k <= 1)
-    generators = [f for f in (reduce_polynomial(f, p) if p else f for f in given.polynomials) if f]
+    generators = [f for f in (reduce_polynomial(f, p) if p else f for f in user_ideal.polynomials) if f]
     try:
         ranks = [
             comb(n + k - 1, k) - generated_rank(generators, k, n, p, context.clock.check)
@@ -260,10 +268,12 @@ def _say_hilbert_function(
         ]
     except LimitReached:
         return
-    certainty, over = (Certainty.PROBABLE, f"F_{p}") if p else (Certainty.COMPUTED, "QQ")
-    say = partial(Evidence, "hilbert_function", prime=p or None, certainty=certainty, field=over)
+    certainty, field_name = (Certainty.PROBABLE, f"F_{p}") if p else (Certainty.COMPUTED, "QQ")
+    evidence_of = partial(
+        Evidence, "hilbert_function", prime=p or None, certainty=certainty, field=field_name
+    )
     witness, method = "modular" if p else "exact", "ranks of the generators' multiples"
     context.add_evidence(
-        say(list(expanded(h_vector, dim, top)), "macaulay2", "Hilbert series of the ideal"),
-        say(ranks, witness, method, ancestry="program"),
+        evidence_of(list(expanded(h_vector, dim, top)), "macaulay2", "Hilbert series of the ideal"),
+        evidence_of(ranks, witness, method, ancestry="program"),
     )

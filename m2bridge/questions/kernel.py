@@ -1,9 +1,9 @@
-"""What a question is, and the one way in which every question is answered.
+"""Declare questions and answer them.
 
-A question is a function ``name(context, subject, *, option, ...)`` under the decorator :func:`question`, which declares its
-question, templates and quantities. The function adds evidence and returns ``context.build_result(ResultType, ...)``. What all
-questions have in common is done here: the engine, the clock, limits, progress, evidence, agreement. The command line, batches,
-schemas, explanations and the documentation read the declaration.
+A question is a function ``name(context, subject, *, option, ...)`` with the decorator :func:`question`, which declares its
+description, templates and quantities. The function adds evidence and returns ``context.build_result(ResultType, ...)``. This
+module does what all questions have in common: options, engine, clock, limits, progress. The command line, batches, schemas,
+explanations and the documentation use the declaration.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from m2bridge.errors import InputError, LimitError, suggestion
 from m2bridge.families import Model, parse_spec
 from m2bridge.limits import Clock, LimitReached, Limits, parse_bytes, parse_seconds
 from m2bridge.linear.primes import LARGE_PRIME
-from m2bridge.questions import SPEC, ForceOption, Option, OwnOption, Subject, check_number
+from m2bridge.questions import SPEC, DeclaredOption, ForceOption, Option, Subject, check_number
 from m2bridge.questions.comments import comments_on
 from m2bridge.questions.context import Context, Progress, prime_between
 from m2bridge.results import RESULT_TYPES, Result, register_result
@@ -37,11 +37,21 @@ from m2bridge.views import shorten
 R = TypeVar("R", bound=Result)
 S = TypeVar("S")
 __all__ = [
-    "COMMON", "MODEL", "Context", "ForceOption", "Option", "OwnOption", "Progress", "Question", "Subject", "model_of", "question",
+    "COMMON",
+    "MODEL",
+    "Context",
+    "DeclaredOption",
+    "ForceOption",
+    "Option",
+    "Progress",
+    "Question",
+    "Subject",
+    "model_of",
+    "question",
 ]  # fmt: skip
 
 COMMON = ("engine", "prime", "seed", "limits", "keep", "progress")
-"""What every question takes beside its own options."""
+"""Arguments that every question takes in addition to its options."""
 _COMMON_OPTIONS = """Like every question it also takes `engine` (a Macaulay2, or False for none), `prime`, `seed`, `limits` (or
 `timeout` and `memory`, as "10m" and "4G"), `keep` (a directory for scripts and raw output) and `progress` (a function
 that is called with each step)."""
@@ -53,10 +63,10 @@ def model_of(model: Model | str) -> Model:
         return parse_spec(model)
     if isinstance(model, Model):
         return model
-    what = f"the {type(model).__name__} {str(model)[:40]!r}"
+    description = f"the {type(model).__name__} {str(model)[:40]!r}"
     if callable(model) and not isinstance(model, type):
-        what = "a function; m2bridge.from_callable makes a model of it"
-    raise InputError(f"expected a model or its spec, such as 'lightning(d=2,dp=1)', not {what}")
+        description = "a function; m2bridge.from_callable makes a model of it"
+    raise InputError(f"expected a model or its spec, such as 'lightning(d=2,dp=1)', not {description}")
 
 
 MODEL = Subject(
@@ -69,18 +79,17 @@ MODEL = Subject(
 
 @dataclass(kw_only=True, eq=False)
 class Question(Generic[S, R]):
-    """A declared question; call it with a subject to have it answered.
+    """A declared question; calling it with a subject returns the answer.
 
     Attributes
     ----------
-    templates: those of its scripts, by their names, or by the paths of files outside the package; with what they include they
-        determine the answer.
-    quantities: what is reported, a sentence each; grounds are shown for these, in this order.
-    primes: the smallest and the largest prime that a user may choose. Over a smaller field than the default's, most points are
-        special and ranks at random points mean little: a question that allows it has a guard of its own.
-    warm: whether it runs many scripts, for which a Macaulay2 is kept ready.
-    subject: what it is about; a model, unless said.
-    formats: other texts that the answer can be printed as.
+    templates: of its scripts, by name, or by path for files outside the package.
+    quantities: the reported quantities with a description of each; their evidence is shown in this order.
+    primes: the smallest and the largest prime that a user may choose. Over a small field most points are special and ranks at
+        random points mean little, so that a question that allows small primes checks them itself.
+    warm: whether it runs many scripts, so that a Macaulay2 process is kept ready.
+    subject: the kind of its subject, by default a model.
+    formats: further output formats of the answer.
     """
 
     name: str
@@ -101,42 +110,45 @@ class Question(Generic[S, R]):
         return f"<question {self.name}: {self.asks}>"
 
     @functools.cached_property
-    def _own_parameters(self) -> list[inspect.Parameter]:
-        """Those after the context and the subject."""
+    def _option_parameters(self) -> list[inspect.Parameter]:
+        """Return the parameters after the context and the subject."""
         return list(inspect.signature(self.function).parameters.values())[2:]
 
     @functools.cached_property
-    def options(self) -> dict[str, OwnOption]:
-        """Return the question's own options, by their names in Python."""
+    def options(self) -> dict[str, DeclaredOption]:
+        """Return the options of the question by their names in Python."""
         hints = typing.get_type_hints(self.function, include_extras=True)
-        found = {}
-        for own in self._own_parameters:
-            kind, option = hints[own.name], Option("")
+        options = {}
+        for parameter in self._option_parameters:
+            kind, option = hints[parameter.name], Option("")
             if typing.get_origin(kind) is Annotated:
                 kind, option = typing.get_args(kind)
-            found[own.name] = OwnOption(own.name, kind, own.default, option)
-        return found
+            options[parameter.name] = DeclaredOption(parameter.name, kind, parameter.default, option)
+        return options
 
-    def __call__(  # noqa: PLR0913 -- what every question takes, as users write it
-        self, subject: S | str, *given: Any, engine: Engine | bool | None = None, prime: int | None = None, seed: int = 0,
+    def __call__(  # noqa: PLR0913 -- the arguments that every question takes
+        self, subject: S | str, *positional: Any, engine: Engine | bool | None = None, prime: int | None = None, seed: int = 0,
         limits: Limits | None = None, timeout: float | str | None = None, memory: int | str | None = None,
         keep: Path | None = None, progress: Progress | None = None, clock: Clock | None = None, **options: Any,
     ) -> R:  # fmt: skip
-        """Answer the question about `subject`, a model or its spec; `given` are positional options of the question.
+        """Answer the question about `subject`, a model or its spec; `positional` are options of the question.
 
-        `engine` is a Macaulay2 from :func:`m2bridge.open_engine`, None for the first that works, False for none. `prime` is the
-        characteristic of finite fields, by default one that divides nothing in the subject; `seed` that of every random choice.
-        `limits` are time and memory of the whole question; `timeout` and `memory` say the same: ``"10m"``, ``"4G"``. `keep` is a
-        directory in which to leave every script with its raw output. `progress` is told each step as it begins; without one,
-        notebooks and interactive terminals show the step themselves. `clock` is that of the command, job or question of which
-        this one is a part; by default a new one is started.
+        Parameters
+        ----------
+        engine: a Macaulay2 from :func:`m2bridge.open_engine`, None for the first that works, False for none.
+        prime: the characteristic of finite fields, by default a prime that divides no number of the subject.
+        seed: of all random choices.
+        limits: time and memory of the whole question; `timeout` and `memory` are the same as text: ``"10m"``, ``"4G"``.
+        keep: a directory for all scripts and their raw output.
+        progress: a function that is called when a step begins; by default notebooks and interactive terminals show the step.
+        clock: that of the command, job or question to which this one belongs; by default a new one is started.
         """
-        places = [p.name for p in self._own_parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
-        if len(given) > len(places) or set(places[: len(given)]) & set(options):
+        names = [p.name for p in self._option_parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
+        if len(positional) > len(names) or set(names[: len(positional)]) & set(options):
             raise InputError(
-                f"{self.name} takes {', '.join(['a model', *places])} as positional arguments, each once"
+                f"{self.name} takes {', '.join(['a model', *names])} as positional arguments, each once"
             )
-        options |= zip(places, given, strict=False)
+        options |= zip(names, positional, strict=False)
         self.check(options, prime, seed)
         allowed = limits or Limits()
         if timeout is not None:
@@ -154,24 +166,24 @@ class Question(Generic[S, R]):
                 answer = self.function(context, about, **options)
                 return replace(answer, **self._envelope(about, answer, options))
         except LimitReached as error:
-            raise LimitError(f"{self.name}: {error.reason}; {_found_before(context)}") from None
+            raise LimitError(f"{self.name}: {error.reason}; {_obtained(context)}") from None
         finally:
             context.close()
             if steps is not None:
                 steps.close()
 
     def _envelope(self, about: S, answer: R, options: Mapping[str, Any]) -> dict[str, Any]:
-        """Return what the kernel adds to an answer: the model's name, options that were chosen, comments of papers."""
+        """Return the fields that the kernel adds to an answer: name of the model, chosen options, comments of papers."""
         chosen = dict(answer.options)
         for option, value in options.items():
-            own = self.options[option]
-            if isinstance(value, str | int | float) and value not in (own.default, own.unasked):
+            declared = self.options[option]
+            if isinstance(value, str | int | float) and value not in (declared.default, declared.cli_default):
                 chosen.setdefault(option, value)
         name = about.user.name if isinstance(about, Model) else answer.name
         return {"name": name, "options": chosen, **comments_on(self.name, about, answer)}
 
     def check(self, options: Mapping[str, Any], prime: int | None, seed: int = 0) -> None:
-        """An InputError, with the field `argument`, where an option is unknown or its value is impossible."""
+        """Raise InputError, with the field `argument`, if an option is unknown or its value is not allowed."""
         if unknown := sorted(set(options) - set(self.options)):
             raise InputError(
                 f"{self.name} has no option {unknown[0]!r}; {suggestion(unknown[0], [*self.options, *COMMON])}",
@@ -186,20 +198,19 @@ class Question(Generic[S, R]):
             prime_between(prime, *self.primes)
 
 
-def _found_before(context: Context) -> str:
-    """What is known where a limit came before an answer could be made."""
-    known = [e for e in context.evidence if e.value is not None]
-    if not known:
+def _obtained(context: Context) -> str:
+    """List the quantities that were computed before a limit was reached."""
+    items = [e for e in context.evidence if e.value is not None]
+    if not items:
         return "no quantity was obtained"
-    return "obtained: " + ", ".join(
-        f"{e.quantity} {e.relation} {shorten(str(e.value), 40)}" for e in known[:8]
-    )
+    texts = [f"{e.quantity} {e.relation} {shorten(str(e.value), 40)}" for e in items[:8]]
+    return f"obtained: {', '.join(texts)}"
 
 
 def question(
     *, asks: str, **declared: Any
 ) -> Callable[[Callable[Concatenate[Context, S, ...], R]], Question[S, R]]:
-    """Declare a question; see :class:`Question` for the words. Its name is that of the function, with dashes."""
+    """Declare a question; :class:`Question` documents the arguments. Its name is that of the function, with dashes."""
 
     def declare(function: Callable[Concatenate[Context, S, ...], R]) -> Question[S, R]:
         result = typing.get_type_hints(function)["return"]
@@ -213,29 +224,33 @@ def question(
             register_result(made.result)
         functools.update_wrapper(made, function)
         made.__doc__ = f"{inspect.getdoc(function) or asks}\n\n{_COMMON_OPTIONS}"
-        _, subject, *own = inspect.signature(function).parameters.values()
-        words = inspect.signature(Question.__call__).parameters
-        common = [word for name, word in words.items() if name in (*COMMON, "timeout", "memory")]
-        made.__signature__ = inspect.Signature([subject.replace(name="subject"), *own, *common])  # type: ignore[attr-defined]
+        _, subject, *options = inspect.signature(function).parameters.values()
+        parameters = inspect.signature(Question.__call__).parameters
+        common = [parameters[name] for name in parameters if name in (*COMMON, "timeout", "memory")]
+        shown = inspect.Signature([subject.replace(name="subject"), *options, *common])
+        made.__signature__ = shown  # type: ignore[attr-defined]
         return made
 
     return declare
 
 
-# -- what a person sees while a question takes long ------------------------------------------------------------------
+# -- progress --------------------------------------------------------------------------------------------------------
 
-_PROGRESS_PATIENCE = 1.0
-"""Seconds before a person sees the step that runs."""
+_PROGRESS_DELAY = 1.0
+"""Seconds before the current step is shown."""
 
 
 class Steps:
-    """Shows a person the step that runs now; called as it begins, closed at the end, when the line goes away.
+    """Show the current step: call the object when a step begins, and close it at the end, which removes the line.
 
-    Nothing is shown in the first second. Where it is `ticking`, the seconds go on within a step.
+    Nothing is shown in the first second. If `ticking`, a thread updates the seconds during a step.
     """
 
     def __init__(self, put: Callable[[str | None], None], *, ticking: bool = False) -> None:
-        self._put, self._start, self._step, self._shown = put, time.monotonic(), "", False
+        self._put = put
+        self._start = time.monotonic()
+        self._step = ""
+        self._shown = False
         self._over = threading.Event()
         self._clock = threading.Thread(target=self._tick, daemon=True) if ticking else None
         if self._clock is not None:
@@ -244,7 +259,7 @@ class Steps:
     def __call__(self, step: str) -> None:
         self._step = step
         seconds = time.monotonic() - self._start
-        if step and seconds >= _PROGRESS_PATIENCE:
+        if step and seconds >= _PROGRESS_DELAY:
             self._shown = True
             self._put(f"{step} ({seconds:.0f} s)")
 
@@ -288,7 +303,7 @@ def _notebook_steps(display: Any) -> Steps:
 
 
 def suitable_steps() -> Steps | None:
-    """What suits where Python runs: a bar in a notebook, a line on a terminal where somebody types, nothing elsewhere."""
+    """Return a progress bar in a notebook, a progress line in an interactive terminal, and otherwise None."""
     python = sys.modules.get("IPython")
     shell = python.get_ipython() if python is not None else None
     if shell is not None and "IPKernelApp" in shell.config:

@@ -1,4 +1,4 @@
-"""The orbit of given weights of one layer of attention, and the other weights of a fiber with two points."""
+"""Compute the orbit of weights of one layer of attention, and the second point of a fiber with two points."""
 
 from __future__ import annotations
 

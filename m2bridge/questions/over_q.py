@@ -24,9 +24,9 @@ def integral(matrix: Any) -> np.ndarray:
 
 def primitive(vector: Any) -> np.ndarray:
     """Return the primitive integer vector on the line of a vector that is not zero, its first non-zero entry positive."""
-    whole = integral(vector)
-    content = gcd(*whole.tolist()) * (1 if next(c for c in whole if c) > 0 else -1)
-    return elementwise(lambda c: c // content, whole)
+    multiple = integral(vector)
+    content = gcd(*multiple.tolist()) * (1 if next(c for c in multiple if c) > 0 else -1)
+    return elementwise(lambda c: c // content, multiple)
 
 
 def rank(matrix: Any) -> int:
@@ -57,21 +57,21 @@ def _flint_integers(matrix: Any) -> Any:
 
 def kernel(matrix: Any) -> np.ndarray:
     """Return an integer basis of the kernel, one vector per row."""
-    whole = _flint_integers(matrix)
-    columns = whole.ncols()
-    basis, nullity = whole.nullspace()
-    found = [int(basis[i, j]) for j in range(nullity) for i in range(columns)]
-    return object_array(found, (nullity, columns))
+    integers = _flint_integers(matrix)
+    columns = integers.ncols()
+    basis, nullity = integers.nullspace()
+    entries = [int(basis[i, j]) for j in range(nullity) for i in range(columns)]
+    return object_array(entries, (nullity, columns))
 
 
 def echelon(matrix: Any) -> tuple[list[int], np.ndarray]:
-    """Pivot columns and the reduced row echelon form, as Fractions."""
+    """Return the pivot columns and the reduced row echelon form, as Fractions."""
     array = np.asarray(matrix, dtype=object)
     flat = [fmpq(c) for c in array.flat]
-    reduced, found = flint.fmpq_mat(*array.shape, flat).rref()
+    reduced, rank = flint.fmpq_mat(*array.shape, flat).rref()
     entries = [Fraction(int(c.p), int(c.q)) for c in reduced.entries()]
     table = object_array(entries, array.shape)
-    return [int(np.flatnonzero(row)[0]) for row in table[:found]], table
+    return [int(np.flatnonzero(row)[0]) for row in table[:rank]], table
 
 
 def solve(matrix: Any, right: Any) -> np.ndarray | None:
@@ -83,10 +83,10 @@ def solve(matrix: Any, right: Any) -> np.ndarray | None:
 
 def inverse(matrix: Any) -> np.ndarray:
     """Return the inverse of a square matrix; an InputError if it is singular."""
-    found = solve(matrix, np.eye(len(matrix), dtype=int))
-    if found is None:
+    solution = solve(matrix, np.eye(len(matrix), dtype=int))
+    if solution is None:
         raise InputError("the matrix is not invertible")
-    return found
+    return solution
 
 
 def is_skew(matrix: np.ndarray) -> bool:
@@ -95,7 +95,7 @@ def is_skew(matrix: np.ndarray) -> bool:
 
 
 def factors(A: np.ndarray, a: int) -> tuple[np.ndarray, np.ndarray]:
-    """(Q, K) of `a` rows with K^T Q = A: the echelon form of A, its pivot columns, and rows of zeros.
+    """Return (Q, K) of `a` rows with K^T Q = A: the echelon form of A, its pivot columns, and rows of zeros.
 
     >>> Q, K = factors(np.array([[1, 2], [2, 4]]), 2)
     >>> (K.T @ Q).tolist() == [[1, 2], [2, 4]]
@@ -111,7 +111,7 @@ def factors(A: np.ndarray, a: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def fmpq(value: Any) -> Any:
-    """FLINT's rational number from an integer, a Fraction or a text such as "1/3"."""
+    """Convert an integer, a Fraction or a text such as "1/3" to FLINT's rational number."""
     exact = Fraction(value)
     return flint.fmpq(exact.numerator, exact.denominator)
 

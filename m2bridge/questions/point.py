@@ -1,4 +1,4 @@
-"""A point in the space of weights, exact over QQ: given by the user, a stratum's, or small random integers.
+"""Exact points of the space of weights over QQ: those of the user, of a stratum, or small random integers.
 
 A point is kept as Fractions and reduced modulo a prime when a computation needs it.
 """
@@ -32,7 +32,7 @@ from m2bridge.questions.kernel import Option
 
 
 def weights_or_path(text: str) -> Any:
-    """Read what is written behind ``--at``: the weights as a JSON object, or the path of a file that exists."""
+    """Read the value of ``--at``: the weights as a JSON object, or the path of an existing file."""
     if text.lstrip().startswith("{"):
         return checkpoints.read_json(text, "the object")
     path = Path(text)
@@ -59,14 +59,14 @@ StratumOption = Annotated[
     ),
 ]
 SPREAD = 60
-"""Random weights are integers from -SPREAD to SPREAD, never 0: small enough to be read, and to be real points too."""
+"""Random weights are non-zero integers from -SPREAD to SPREAD: readable, and also usable as floats."""
 PRIMES = (101, LARGEST_MACAULAY2_PRIME)
-"""Fibers are computed modulo primes from here to there."""
+"""The smallest and the largest prime modulo which fibers are computed."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Point:
-    """Weights over QQ. `kind` is random, weights or stratum; `detail` says which stratum, or where the weights came from."""
+    """Weights over QQ. `kind` is random, weights or stratum; `detail` is the name of the stratum or the source of the weights."""
 
     model: Model
     kind: str
@@ -85,8 +85,8 @@ class Point:
 
     def image(self, p: int = 0) -> list[Any]:
         """Return the coordinates of the function: Fractions, or residues modulo p."""
-        found = self.model.coordinates(self.mod(p) if p else self.weights)
-        values: list[Any] = (found.values if p else np.asarray(found)).ravel().tolist()
+        coordinates = self.model.coordinates(self.mod(p) if p else self.weights)
+        values: list[Any] = (coordinates.values if p else np.asarray(coordinates)).ravel().tolist()
         return values
 
     @cached_property
@@ -110,7 +110,7 @@ def fractions_of(array: Any) -> np.ndarray:
     )
 
 
-# -- which point -----------------------------------------------------------------------------------------------------------------
+# -- points from arguments -------------------------------------------------------------------------------------------------------
 
 
 def one_of(at: Any, stratum: str | None, rationalize: int | None = None) -> Any:
@@ -125,7 +125,7 @@ def one_of(at: Any, stratum: str | None, rationalize: int | None = None) -> Any:
 
 
 def resolve(model: Model, at: Any, seed: int) -> Point:
-    """Return the point that an argument `at` names: weights, a file of them, the text of a stratum, or None for random ones."""
+    """Return the point that `at` specifies: weights, a file of weights, the text of a stratum, or None for random weights."""
     if at is None or at == "random":
         return random_point(model, seed)
     if isinstance(at, Point):
@@ -133,12 +133,12 @@ def resolve(model: Model, at: Any, seed: int) -> Point:
             raise InputError(f"the point belongs to {at.model.spec}, not to {model}")
         return replace(at)
     if isinstance(at, (Path, checkpoints.CheckpointFile)):
-        found = checkpoints.read(at, model.parameters)
-        return given_point(model, found.weights, detail=found.note)
+        checkpoint = checkpoints.read(at, model.parameters)
+        return point_from_weights(model, checkpoint.weights, detail=checkpoint.note)
     if isinstance(at, str):
         return stratum_point(model, at, seed)
     if isinstance(at, Mapping):
-        return given_point(model, at)
+        return point_from_weights(model, at)
     raise InputError(
         f"at={at!r} is not a point: give weights, a stratum such as 'rank_a=1,rank_v=1', a path, or None"
     )
@@ -169,7 +169,7 @@ def _draw(rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
     return fractions_of(rng.integers(1, SPREAD + 1, size=shape) * signs)
 
 
-def given_point(model: Model, weights: Mapping[str, Any], *, detail: str | None = None) -> Point:
+def point_from_weights(model: Model, weights: Mapping[str, Any], *, detail: str | None = None) -> Point:
     """Make a point from matrices of numbers, which are read exactly; shapes, names and ranks are checked.
 
     The weights of a polynomial map are a list ``x``, or one number for each variable under its own name.
@@ -179,18 +179,20 @@ def given_point(model: Model, weights: Mapping[str, Any], *, detail: str | None 
     variables = model.user.variables
     if variables:
         names, described = list(variables), f"one number for each of {', '.join(variables)}"
-        listed = weights["x"] if list(weights) == ["x"] else None
-        listed = listed.tolist() if isinstance(listed, np.ndarray) else listed
-        if isinstance(listed, (list, tuple)):
-            if len(listed) != len(names):
-                raise InputError(f"the weights have a list of {len(listed)} numbers; {model} has {described}")
-            weights = dict(zip(names, listed, strict=True))
+        entries = weights["x"] if list(weights) == ["x"] else None
+        entries = entries.tolist() if isinstance(entries, np.ndarray) else entries
+        if isinstance(entries, (list, tuple)):
+            if len(entries) != len(names):
+                raise InputError(
+                    f"the weights have a list of {len(entries)} numbers; {model} has {described}"
+                )
+            weights = dict(zip(names, entries, strict=True))
     missing = [name for name in names if name not in weights]
     unknown = [str(name) for name in weights if name not in names]
     if missing or unknown:
-        said = [f"missing weight {', '.join(missing)}"] * bool(missing)
-        said += [f"unexpected weight {', '.join(unknown)}"] * bool(unknown)
-        raise InputError(f"{'; '.join(said)}; {model} has {described}")
+        problems = [f"missing weight {', '.join(missing)}"] * bool(missing)
+        problems += [f"unexpected weight {', '.join(unknown)}"] * bool(unknown)
+        raise InputError(f"{'; '.join(problems)}; {model} has {described}")
     if variables:
         weights = {"x": [exact_number(weights[name], name) for name in names]}
     arrays = {name: exact_array(name, weights[name], shape) for name, shape in model.parameters.items()}
@@ -209,32 +211,32 @@ def _shape(shape: tuple[int, ...]) -> str:
 
 def exact_array(name: str, value: Any, shape: tuple[int, ...] | None = None) -> np.ndarray:
     """Convert to an array of Fractions (:func:`m2bridge.exact_numbers.exact_number`); other shapes are refused."""
-    found = np.array(value, dtype=object)
-    ragged = any(isinstance(entry, (list, tuple)) for entry in found.flat)
-    if ragged or shape not in (None, found.shape):
-        given = "rows of different lengths" if ragged else _shape(found.shape) if found.ndim else "no list"
-        wanted = "be a matrix" if shape is None else f"have shape {_shape(shape)}"
-        raise InputError(f"{name} should {wanted}; the weights give {given}")
-    return elementwise(lambda entry: exact_number(entry, name), found)
+    array = np.array(value, dtype=object)
+    ragged = any(isinstance(entry, (list, tuple)) for entry in array.flat)
+    if ragged or shape not in (None, array.shape):
+        actual = "rows of different lengths" if ragged else _shape(array.shape) if array.ndim else "no list"
+        requirement = "be a matrix" if shape is None else f"have shape {_shape(shape)}"
+        raise InputError(f"{name} should {requirement}; the weights give {actual}")
+    return elementwise(lambda entry: exact_number(entry, name), array)
 
 
 # -- strata ----------------------------------------------------------------------------------------------------------------------
 
 
 def stratum_point(model: Model, text: str, seed: int = 0) -> Point:
-    """Return the point that a text such as ``rank_a=1,rank_v=1,meet=1`` or ``m1=skew,m2=rank1`` names."""
-    wanted: dict[str, str] = {}
-    for part in text.split(","):
-        key, equals, value = part.partition("=")
+    """Return the point of a stratum such as ``rank_a=1,rank_v=1,meet=1`` or ``m1=skew,m2=rank1``."""
+    properties: dict[str, str] = {}
+    for assignment in text.split(","):
+        key, equals, value = assignment.partition("=")
         key, value = key.strip(), value.strip()
-        if not equals or not key or not value or key in wanted:
+        if not equals or not key or not value or key in properties:
             raise _refusal(text, "write it as rank_a=1,rank_v=1 or, for virtual weights, m1=skew")
-        wanted[key] = value
+        properties[key] = value
     layer, network = model.knowledge.layer, model.knowledge.attention
     if layer is not None:
-        return _one_layer_stratum(layer, text, wanted)
+        return _one_layer_stratum(layer, text, properties)
     if network is not None and network.parametrization == "virtual":
-        return _virtual_stratum(network, text, wanted, seed)
+        return _virtual_stratum(network, text, properties, seed)
     raise InputError(
         f"--stratum is for one layer of attention and for virtual weights; {model} is neither: use --at"
     )
@@ -244,12 +246,12 @@ def _refusal(text: str, message: str) -> InputError:
     return InputError(f"--stratum {text!r}: {message}")
 
 
-def _one_layer_stratum(model: Attention, text: str, wanted: dict[str, str]) -> Point:
-    unknown = sorted(set(wanted) - {"rank_a", "rank_v", "meet"})
-    if unknown or not {"rank_a", "rank_v"} <= set(wanted):
+def _one_layer_stratum(model: Attention, text: str, properties: dict[str, str]) -> Point:
+    unknown = sorted(set(properties) - {"rank_a", "rank_v", "meet"})
+    if unknown or not {"rank_a", "rank_v"} <= set(properties):
         raise _refusal(text, "one layer of attention takes rank_a=, rank_v= and optionally meet=")
     try:
-        numbers = {key: int(value) for key, value in wanted.items()}
+        numbers = {key: int(value) for key, value in properties.items()}
     except ValueError:
         raise _refusal(text, "ranks must be integers") from None
     r, s = numbers["rank_a"], numbers["rank_v"]
@@ -265,11 +267,11 @@ def _one_layer_stratum(model: Attention, text: str, wanted: dict[str, str]) -> P
     weights = {"A": A, "V": V}
     if model.parametrization == "weights":
         weights = {**dict(zip("QK", over_q.factors(A, model.a), strict=True)), "V": V}
-    found = {name: fractions_of(value) for name, value in weights.items()}
-    return Point(model=model, kind="stratum", weights=found, detail=f"rank_a={r},rank_v={s},meet={meet}")
+    exact = {name: fractions_of(value) for name, value in weights.items()}
+    return Point(model=model, kind="stratum", weights=exact, detail=f"rank_a={r},rank_v={s},meet={meet}")
 
 
-def _virtual_stratum(model: AttentionNetwork, text: str, wanted: dict[str, str], seed: int) -> Point:
+def _virtual_stratum(model: AttentionNetwork, text: str, properties: dict[str, str], seed: int) -> Point:
     names = {name.lower(): name for name in model.parameters}
     if model.constrained:
         raise InputError(
@@ -277,7 +279,7 @@ def _virtual_stratum(model: AttentionNetwork, text: str, wanted: dict[str, str],
         )
     rng = np.random.default_rng([seed, 92])
     weights = {name: _draw(rng, shape) for name, shape in model.parameters.items()}
-    for key, value in wanted.items():
+    for key, value in properties.items():
         if key.lower() not in names:
             raise _refusal(text, f"no weight {key!r}; choose from {', '.join(names)}")
         name = names[key.lower()]
@@ -303,14 +305,14 @@ def _special(matrix: np.ndarray, kind: str, text: str, rng: np.random.Generator)
     raise _refusal(text, f"{kind!r} is not valid; use generic, skew, symmetric, rank1, rank2, ...")
 
 
-# -- primes at which a point stays the point it is ------------------------------------------------------------------------------
+# -- primes of good reduction of a point ----------------------------------------------------------------------------------------
 #
-# A prime that divides a denominator, makes a non-zero entry vanish or lowers a rank would ask about another point: then another
-# prime is taken, and said so.
+# Modulo a prime that divides a denominator, makes a non-zero entry vanish or lowers a rank, the point would have other
+# properties. Then another prime is used, and a note in the answer states this.
 
 
 def good_prime(point: Point, p: int) -> tuple[int, str | None]:
-    """`p`, or the next smaller prime at which the point keeps its entries and ranks, with a note that says so."""
+    """Return `p` or, with a note, the next smaller prime modulo which the point keeps its entries and ranks."""
     prime_between(p, *PRIMES)
     first = _objection(point, p)
     if first is None:
@@ -324,7 +326,7 @@ def good_prime(point: Point, p: int) -> tuple[int, str | None]:
 
 
 def other_primes(point: Point, p: int, count: int) -> list[int]:
-    """Other primes at which the point keeps its entries and ranks, the largest first."""
+    """Return other primes modulo which the point keeps its entries and ranks, the largest first."""
     return list(islice((q for q in _kept(point, range(PRIMES[1], PRIMES[0], -1)) if q != p), count))
 
 
@@ -342,16 +344,17 @@ def _kept(point: Point, numbers: Any) -> Iterator[int]:
 
 
 def _objection(point: Point, p: int) -> str | None:
-    if (found := given_numbers(point.model).divided_by(p)) is not None:
-        return f"the coefficient {found} of the map is zero or undefined"
+    """State why the point has bad reduction modulo p; None if the reduction is good."""
+    if (divided := given_numbers(point.model).divided_by(p)) is not None:
+        return f"the coefficient {divided} of the map is zero or undefined"
     for name, array in point.weights.items():
         for index, x in np.ndenumerate(array):
             if x and (x.numerator % p == 0 or x.denominator % p == 0):
-                what = "vanishes" if x.numerator % p == 0 else "does not exist"
+                problem = "vanishes" if x.numerator % p == 0 else "does not exist"
                 entry = f"{name}{[i + 1 for i in index]}"
                 if point.model.user.variables:
                     entry = point.model.user.variables[index[0]]
-                return f"the entry {entry} = {x} {what}"
+                return f"the entry {entry} = {x} {problem}"
         matrix = array.ndim == 2 and array.size <= 400
         if matrix and rank_mod(residues(array, p), p) != over_q.rank(array):
             return f"the rank of {name} is smaller"

@@ -1,4 +1,4 @@
-"""Two checkpoints: do they compute one function, and does a known symmetry carry one to the other?"""
+"""Compare two checkpoints: whether they compute the same function, and whether a symmetry maps one to the other."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from m2bridge.symmetry.alignment import alignment
 from m2bridge.views import View, shorten
 
 _ROUNDING = 1e-9
-"""Relative differences of outputs below this one are those of rounding."""
+"""Relative differences of outputs below this value are attributed to rounding."""
 OtherOption = Annotated[
     Any, Option("Second weights (required), in the format of --at.", flag="--and", read=weights_or_path)
 ]
@@ -30,7 +30,7 @@ OtherOption = Annotated[
 @register_result
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Same(Result):
-    """Whether two weights compute one function.
+    """Whether two weights compute the same function.
 
     Attributes
     ----------
@@ -39,11 +39,11 @@ class Same(Result):
     example: for different functions an input and both outputs, exact, where one was found.
     distance: the largest relative difference of outputs at random inputs in float64; None if the functions are equal and no
         tolerance was given.
-    carried: whether symmetries carry one to the other: True when both have one normal form; False when the normal forms differ
-        and every known group was used up, so that no known symmetry does; None when this was not decided.
-    relation: symmetries by structure that carry the first weights to the second ones in float64, up to rounding or the
-        tolerance; None if none were found, or exact normal forms were compared.
-    first_moves, second_moves: the elements that bring each to the normal form; empty unless `carried`.
+    carried: whether symmetries map one to the other: True if both have the same normal form; False if the normal forms differ
+        and use every declared group, so that no declared symmetry does; None if this was not decided.
+    relation: symmetries by structure that map the first weights to the second ones in float64, up to rounding or the
+        tolerance; None if there are none, or exact normal forms were compared.
+    first_moves, second_moves: the group elements that map each to the normal form; empty unless `carried`.
     certificate: the pair as a certificate of equal functions, or None.
     """
 
@@ -111,40 +111,45 @@ def same(
 ) -> Same:
     """Decide whether two sets of weights define the same function, by comparing all coefficients over QQ if possible.
 
-    Different functions are shown by an input where they differ. Equal ones are shown as a certificate; where the weights have one
-    normal form under the known symmetries (:mod:`m2bridge.questions.normal_form`), so are the elements.
+    For different functions the answer contains an input where they differ. For equal ones it contains a certificate and, if both
+    weights have the same normal form under the declared symmetries (:mod:`m2bridge.questions.normal_form`), the group elements.
 
     Examples
     --------
     >>> a, b = {"W1": [[3], [2]], "W2": [[1, 1]]}, {"W1": [[1], [6]], "W2": [["4", "1/4"]]}
-    >>> found = same("mlp(widths=[1,2,1],r=2)", a, b, engine=False)
-    >>> found.verdict, found.carried
+    >>> answer = same("mlp(widths=[1,2,1],r=2)", a, b, engine=False)
+    >>> answer.verdict, answer.carried
     ('same', True)
-    >>> found = same("mlp(widths=[1,2,1],r=2)", at=a, other={"W1": [[1], [1]], "W2": [[12, 1]]}, engine=False)
-    >>> found.verdict, found.carried
+    >>> answer = same("mlp(widths=[1,2,1],r=2)", at=a, other={"W1": [[1], [1]], "W2": [[12, 1]]}, engine=False)
+    >>> answer.verdict, answer.carried
     ('same', False)
     """
     if at is None or other is None:
         raise InputError("same requires two sets of weights: --at and --and")
     if tolerance is not None and not 0 <= tolerance < 1:
         raise InputError(f"the tolerance is a number from 0 to 1, not {tolerance}", argument="tolerance")
-    first, second = (resolve(model, one_of(given, None, rationalize), context.seed) for given in (at, other))
+    first, second = (
+        resolve(model, one_of(weights_option, None, rationalize), context.seed)
+        for weights_option in (at, other)
+    )
     weights = (first.weights, second.weights)
     if tolerance is None:
-        found = comparison(model, *weights, context.seed)
+        compared = comparison(model, *weights, context.seed)
     else:
-        found = comparison_up_to(model, *weights, context.seed, tolerance)
-    distance = None if found.same and tolerance is None else relative_distance(model, *weights, context.seed)
+        compared = comparison_up_to(model, *weights, context.seed, tolerance)
+    distance = (
+        None if compared.same and tolerance is None else relative_distance(model, *weights, context.seed)
+    )
     forms, carried = [], None
-    if found.same and tolerance is None and model.knowledge.symmetries:
+    if compared.same and tolerance is None and model.knowledge.symmetries:
         forms = [normal_form(model, point.weights, context.seed) for point in (first, second)]
         equal = all((forms[0].weights[name] == forms[1].weights[name]).all() for name in model.parameters)
         carried = True if equal else None if forms[0].left or forms[1].left else False
     relation = None
-    if found.same and not forms:
+    if compared.same and not forms:
         start, end = (point.vector.astype(np.float64) for point in (first, second))
         relation = alignment(model.program, start, end, max(_ROUNDING, tolerance or 0.0))
-    context.add_evidence(found.evidence)
+    context.add_evidence(compared.evidence)
     if carried:
         context.add_evidence(
             Evidence(
@@ -157,20 +162,20 @@ def same(
                 ancestry="construction",
             )
         )
-    proved = found.certainty is Certainty.PROVED or bool(carried)
+    proved = compared.certainty is Certainty.PROVED or bool(carried)
     return context.build_result(
         Same,
         model=model.spec,
         options={"rationalize": rationalize, "tolerance": tolerance},
-        certainty=Certainty.PROVED if proved and found.same is not None else found.certainty,
+        certainty=Certainty.PROVED if proved and compared.same is not None else compared.certainty,
         first=first.document(None),
         second=second.document(None),
-        verdict="undecided" if found.same is None else "same" if found.same else "different",
-        example=found.example,
+        verdict="undecided" if compared.same is None else "same" if compared.same else "different",
+        example=compared.example,
         distance=distance,
         carried=carried,
         relation=None if relation is None else tuple(relation),
         first_moves=forms[0].moves if carried else (),
         second_moves=forms[1].moves if carried else (),
-        certificate=same_certificate(model, first.vector, second.vector) if found.proved_same else None,
+        certificate=same_certificate(model, first.vector, second.vector) if compared.proved_same else None,
     )

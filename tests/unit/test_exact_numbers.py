@@ -18,7 +18,7 @@ from m2bridge.figures import slices
 from m2bridge.questions.boundary.points import as_point
 from m2bridge.questions.critical_points.losses import read_target
 from m2bridge.questions.membership.points import target_of
-from m2bridge.questions.point import given_point, one_of, resolve, weights_or_path
+from m2bridge.questions.point import one_of, point_from_weights, resolve, weights_or_path
 
 HALF = Fraction(1, 2)
 TENTH = Fraction(1, 10)
@@ -75,7 +75,7 @@ def points(texts: list[Any]) -> dict[str, list[Fraction]]:
     weights = dict(zip("abcdef", texts, strict=True))
     written = json.dumps(texts)
     return {
-        "weights": given_point(model, weights).weights["x"].tolist(),
+        "weights": point_from_weights(model, weights).weights["x"].tolist(),
         "weights in JSON": resolve(model, one_of(weights_or_path(json.dumps(weights)), None, None), 0)
         .weights["x"]
         .tolist(),

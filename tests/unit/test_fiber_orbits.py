@@ -17,7 +17,7 @@ from m2bridge.families import parse_spec
 from m2bridge.linear.primes import LARGE_PRIME
 from m2bridge.questions.fiber.arguments import all_orbits, finitely_many, orbit_count, two_layer_dim
 from m2bridge.questions.fiber.ranks import dimensions_of, kernel_dim
-from m2bridge.questions.point import given_point, good_prime, random_point, rank_prime, stratum_point
+from m2bridge.questions.point import good_prime, point_from_weights, random_point, rank_prime, stratum_point
 
 
 def matrices(rows: int, columns: int, q: int) -> list[np.ndarray]:
@@ -189,7 +189,7 @@ def one_layer_orbits_over(q: int, d: int, dp: int, A: np.ndarray, V: np.ndarray,
 def test_orbits_of_one_layer(d, dp, a, A, V):
     A, V = np.array(A), np.array(V)
     if a is None:
-        point = given_point(
+        point = point_from_weights(
             parse_spec(f"lightning(d={d},dp={dp},a={d},parametrization=attention)"), {"A": A, "V": V}
         )
     else:
@@ -197,7 +197,7 @@ def test_orbits_of_one_layer(d, dp, a, A, V):
         Q = K.copy()
         for i in range(min(a, d)):
             K[i, i], Q[i] = 1, A[i]
-        point = given_point(parse_spec(f"lightning(d={d},dp={dp},a={a})"), {"Q": Q, "K": K, "V": V})
+        point = point_from_weights(parse_spec(f"lightning(d={d},dp={dp},a={a})"), {"Q": Q, "K": K, "V": V})
     found = all_orbits(point)
     assert found is not None
     assert found.count == one_layer_orbits_over(3, d, dp, A, V, a)
@@ -255,7 +255,7 @@ def test_no_argument_where_a_hypothesis_fails():
 
 def test_ranks_look_at_the_point_itself():
     """(x - 2, (x - 2) y) at (2, 3): the differential is ((1, 0), (3, 0)), of rank 1; at (2/3, 1) it has rank 2."""
-    point = given_point(parse_spec("map:x,y->x-2;x*y-2*y"), {"x": 2, "y": 3})
+    point = point_from_weights(parse_spec("map:x,y->x-2;x*y-2*y"), {"x": 2, "y": 3})
     dims = dimensions_of(point, 0)
     assert dims.tangent_upper == 1
     assert weigh(dims.evidence).verdict is not False
@@ -275,7 +275,7 @@ def test_ranks_look_at_the_point_itself():
     ],
 )
 def test_overflow_of_float64_is_not_a_contradiction(spec, at):
-    point = given_point(parse_spec(spec), at)
+    point = point_from_weights(parse_spec(spec), at)
     assert weigh(dimensions_of(point, 0).evidence).verdict is not False
 
 
@@ -290,7 +290,7 @@ def test_random_maps_at_special_points(seed):
         u, v = rng.choice(names, 2)
         a, b, k = rng.integers(-9, 10), rng.integers(1, 9), rng.integers(1, 4)
         terms.append(f"({u}-{at[u]})*({v}^{k})*{b}+{a}".replace("--", "+"))
-    point = given_point(parse_spec("map:x,y,z->" + ";".join(terms)), at)
+    point = point_from_weights(parse_spec("map:x,y,z->" + ";".join(terms)), at)
     assert weigh(dimensions_of(point, seed).evidence).verdict is not False
 
 
@@ -316,12 +316,12 @@ def test_wide_layers_with_many_tokens_are_identifiable():
 def test_primes_divide_nothing_that_was_given():
     model = parse_spec(f"map:x,y->{LARGE_PRIME}*x;y^2")
     assert rank_prime(model) < LARGE_PRIME
-    assert dimensions_of(given_point(model, {"x": LARGE_PRIME, "y": 1}), 0).tangent_upper == 0
-    power = given_point(parse_spec("map:x->x^101"), {"x": 1})
+    assert dimensions_of(point_from_weights(model, {"x": LARGE_PRIME, "y": 1}), 0).tangent_upper == 0
+    power = point_from_weights(parse_spec("map:x->x^101"), {"x": 1})
     assert good_prime(power, 101)[0] != 101
     assert (
         dimensions_of(
-            given_point(
+            point_from_weights(
                 parse_spec("linear(widths=[2,2])"), {"W1": [[LARGE_PRIME, 0], [0, f"1/{LARGE_PRIME}"]]}
             ),
             0,

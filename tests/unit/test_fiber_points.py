@@ -16,7 +16,7 @@ from m2bridge.families import Lightning, parse_spec
 from m2bridge.frontends import checkpoints
 from m2bridge.papers.lightning_attention.comments import one_layer_orbit
 from m2bridge.questions.fiber.arguments import coarsest
-from m2bridge.questions.point import given_point, good_prime, other_primes, random_point, stratum_point
+from m2bridge.questions.point import good_prime, other_primes, point_from_weights, random_point, stratum_point
 
 LAYER = Lightning(d=2, dp=1, parametrization="attention")
 DEEP = parse_spec("deep-lightning(d=[2,2,2],parametrization=virtual)")
@@ -27,7 +27,7 @@ SCHEMA = json.loads(resources.files("m2bridge").joinpath("data/weights.schema.js
 def test_a_file_of_weights(tmp_path: Path):
     path = tmp_path / "weights.json"
     path.write_text(json.dumps(GOOD))
-    point = given_point(LAYER, checkpoints.read(path, LAYER.parameters).weights)
+    point = point_from_weights(LAYER, checkpoints.read(path, LAYER.parameters).weights)
     assert point.weights["A"][0, 1] == Fraction(2, 3)
     assert point.document(7)["weights"]["V"] == [["7", "-1/2"]]
     assert point.mod(7)["A"].values.tolist() == [[1, 3], [0, 5]]  # 2/3 = 2 * 5 modulo 7
@@ -51,7 +51,7 @@ def test_a_file_of_weights(tmp_path: Path):
 )
 def test_wrong_weights_are_refused_in_one_line(weights, message):
     with pytest.raises(InputError, match=message) as caught:
-        given_point(LAYER, weights)
+        point_from_weights(LAYER, weights)
     assert "\n" not in str(caught.value)
 
 
@@ -66,7 +66,7 @@ def test_wrong_weights_are_refused_in_one_line(weights, message):
 )
 def test_wrong_lists_of_variables_are_refused(listed, message):
     with pytest.raises(InputError, match=message):
-        given_point(parse_spec("map:s,t->s*t;s;t^2"), {"x": listed})
+        point_from_weights(parse_spec("map:s,t->s*t;s;t^2"), {"x": listed})
 
 
 def test_the_schema_takes_what_is_read_and_nothing_else():
@@ -82,7 +82,7 @@ def test_files_that_are_no_weights(tmp_path: Path, text: str):
     path = tmp_path / "w.json"
     path.write_text(text)
     with pytest.raises(InputError):
-        given_point(LAYER, checkpoints.read(path, LAYER.parameters).weights)
+        point_from_weights(LAYER, checkpoints.read(path, LAYER.parameters).weights)
 
 
 def test_a_missing_file():
@@ -93,7 +93,7 @@ def test_a_missing_file():
 def test_a_rank_above_the_bound_is_refused():
     bounded = Lightning(d=2, dp=1, a=1, parametrization="attention")
     with pytest.raises(InputError, match=r"A .*rank 2"):
-        given_point(bounded, {"A": [[1, 0], [0, 1]], "V": [[1, 1]]})
+        point_from_weights(bounded, {"A": [[1, 0], [0, 1]], "V": [[1, 1]]})
 
 
 @pytest.mark.parametrize("parametrization", ["attention", "weights"])
@@ -139,7 +139,7 @@ def test_strata_of_other_models_are_refused():
 
 
 def test_a_prime_at_which_an_entry_vanishes_is_replaced_with_a_note():
-    point = given_point(LAYER, {"A": [[32003, 1], [0, 1]], "V": [[1, 1]]})
+    point = point_from_weights(LAYER, {"A": [[32003, 1], [0, 1]], "V": [[1, 1]]})
     prime, note = good_prime(point, 32003)
     assert prime == 31991
     assert note is not None
@@ -148,23 +148,23 @@ def test_a_prime_at_which_an_entry_vanishes_is_replaced_with_a_note():
 
 
 def test_a_prime_in_a_denominator_or_that_lowers_a_rank_is_exchanged():
-    fraction = given_point(LAYER, {"A": [["1/101", 1], [0, 1]], "V": [[1, 1]]})
+    fraction = point_from_weights(LAYER, {"A": [["1/101", 1], [0, 1]], "V": [[1, 1]]})
     assert "1/101" in (good_prime(fraction, 101)[1] or "")
-    rank = given_point(LAYER, {"A": [[1, 1], [1, 102]], "V": [[1, 1]]})
+    rank = point_from_weights(LAYER, {"A": [[1, 1], [1, 102]], "V": [[1, 1]]})
     prime, note = good_prime(rank, 101)
     assert prime > 101
     assert "rank" in (note or "")
 
 
 def test_a_good_prime_is_kept():
-    assert good_prime(given_point(LAYER, GOOD), 32003) == (32003, None)
-    assert other_primes(given_point(LAYER, GOOD), 32003, 1) == [32749]
+    assert good_prime(point_from_weights(LAYER, GOOD), 32003) == (32003, None)
+    assert other_primes(point_from_weights(LAYER, GOOD), 32003, 1) == [32749]
 
 
 @pytest.mark.parametrize("p", [0, 1, 4, 97, 32761, 2**31 - 1])
 def test_numbers_that_are_no_prime_of_the_engine(p):
     with pytest.raises(InputError, match="--prime"):
-        good_prime(given_point(LAYER, GOOD), p)
+        good_prime(point_from_weights(LAYER, GOOD), p)
 
 
 def test_random_points_are_small_integers_and_depend_on_the_seed():
@@ -190,17 +190,17 @@ def test_virtual_weights_compute_the_same_function():
 
 def test_a_map_takes_its_variables_by_name() -> None:
     umbrella = parse_spec("map:s,t->s;s*t;t^2")
-    by_name = given_point(umbrella, {"t": "1/2", "s": 3})
+    by_name = point_from_weights(umbrella, {"t": "1/2", "s": 3})
     assert by_name.weights["x"].tolist() == [3, Fraction(1, 2)]
-    assert given_point(umbrella, {"x": [3, "1/2"]}).weights["x"].tolist() == [3, Fraction(1, 2)]
+    assert point_from_weights(umbrella, {"x": [3, "1/2"]}).weights["x"].tolist() == [3, Fraction(1, 2)]
     with pytest.raises(InputError, match=r"missing .*t; unexpected .*u; .* s, t"):
-        given_point(umbrella, {"s": 1, "u": 2})
-    assert given_point(umbrella, {"s": 1, "t": 0.5}).weights["x"].tolist() == [1, Fraction(1, 2)]
+        point_from_weights(umbrella, {"s": 1, "u": 2})
+    assert point_from_weights(umbrella, {"s": 1, "t": 0.5}).weights["x"].tolist() == [1, Fraction(1, 2)]
     with pytest.raises(InputError, match=r"t .*'x'"):
-        given_point(umbrella, {"x": [1, "x"]})
+        point_from_weights(umbrella, {"x": [1, "x"]})
     with pytest.raises(InputError, match=r"3 numbers.* s, t"):
-        given_point(umbrella, {"x": [1, 2, 3]})
-    assert "t = 32003" in (good_prime(given_point(umbrella, {"s": 1, "t": 32003}), 32003)[1] or "")
+        point_from_weights(umbrella, {"x": [1, 2, 3]})
+    assert "t = 32003" in (good_prime(point_from_weights(umbrella, {"s": 1, "t": 32003}), 32003)[1] or "")
     only = parse_spec("map:x->x^2")  # a variable may be called as the list is
     for value in ([3], np.array([3]), 3):
-        assert given_point(only, {"x": value}).weights["x"].tolist() == [3]
+        assert point_from_weights(only, {"x": value}).weights["x"].tolist() == [3]

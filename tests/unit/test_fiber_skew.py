@@ -10,7 +10,7 @@ import pytest
 from m2bridge.families import DeepLightning
 from m2bridge.questions.equal import comparison
 from m2bridge.questions.fiber.equivalent_weights import counterexample, skew_partner
-from m2bridge.questions.point import Point, given_point
+from m2bridge.questions.point import Point, point_from_weights
 
 J, N, L = [[0, 1], [-1, 0]], [[3, 5], [2, 7]], [[2, 3], [5, 11]]
 DIVIDED = [[Fraction(x, 11) for x in row] for row in L]
@@ -18,7 +18,7 @@ DIVIDED = [[Fraction(x, 11) for x in row] for row in L]
 
 def point(M1: Any, M2: Any, last: Any, tokens: int) -> Point:
     model = DeepLightning(d=(len(M1), len(M1), len(last)), t=tokens, parametrization="virtual")
-    return given_point(model, {"M1": M1, "M2": M2, "L": last})
+    return point_from_weights(model, {"M1": M1, "M2": M2, "L": last})
 
 
 def same_function(first: tuple[Any, Any, Any], second: tuple[Any, Any, Any], tokens: int) -> bool:

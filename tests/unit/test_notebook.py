@@ -33,7 +33,7 @@ def notebook(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     shell = SimpleNamespace(config={"IPKernelApp": {}})
     monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))  # type: ignore[arg-type]
     monkeypatch.setitem(sys.modules, "IPython.display", SimpleNamespace(display=display))  # type: ignore[arg-type]
-    monkeypatch.setattr(steps, "_PROGRESS_PATIENCE", 0.0)
+    monkeypatch.setattr(steps, "_PROGRESS_DELAY", 0.0)
     return log
 
 
@@ -68,7 +68,7 @@ def test_the_line_goes_away_when_interrupted(notebook: list[str]) -> None:
 
 
 def test_short_work_shows_nothing(notebook: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(steps, "_PROGRESS_PATIENCE", 60.0)
+    monkeypatch.setattr(steps, "_PROGRESS_DELAY", 60.0)
     m2bridge.dimension("lightning(d=2,dp=1)", engine=False)
     assert notebook == []
 

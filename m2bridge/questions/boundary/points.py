@@ -16,7 +16,7 @@ from m2bridge.questions import over_q
 from m2bridge.questions.boundary.criterion import Where
 from m2bridge.questions.critical_points.losses import linear_in_coordinates
 from m2bridge.questions.membership.points import written_point
-from m2bridge.questions.point import given_point
+from m2bridge.questions.point import point_from_weights
 
 Coordinates = tuple[Fraction, ...]
 _LARGEST = 4
@@ -36,7 +36,7 @@ def as_point(model: Attention, value: Any, source: str = "the point") -> Coordin
             value = value["coordinates"]
         elif "V" in value and ("A" in value or {"Q", "K"} <= set(value)):
             parametrized = model if "A" in value else replace(model, parametrization="weights")
-            return tuple(given_point(parametrized, value).image())
+            return tuple(point_from_weights(parametrized, value).image())
         else:
             raise InputError(f"{source} has neither coordinates nor weights A and V; {_HOW}")
     if isinstance(value, np.ndarray):

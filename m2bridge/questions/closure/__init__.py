@@ -107,7 +107,9 @@ def closure(
     cross_check: Annotated[bool, Option("Also compute the kernel of the ring map, and compare.")] = False,
     equations: Annotated[
         bool,
-        Option("Print and record the equations (a single short equation is always recorded).", unasked=False),
+        Option(
+            "Print and record the equations (a single short equation is always recorded).", cli_default=False
+        ),
     ] = True,
 ) -> Closure:
     """Compute the ideal of the Zariski closure of the image of a polynomial model.

@@ -21,7 +21,7 @@ from m2bridge.programs.arithmetics import elementwise, object_array
 from m2bridge.questions import over_q
 from m2bridge.questions.least_squares import descended
 from m2bridge.questions.over_q import fmpq
-from m2bridge.questions.point import given_point
+from m2bridge.questions.point import point_from_weights
 
 _HOW = 'write a list of coordinates such as 1,0,-1/2, or {"inputs": [...], "outputs": [...]}, or {"weights": {...}}'
 _LONGEST_POINT = 1_000_000
@@ -56,7 +56,7 @@ def target_of(model: Model, point: Any) -> Target:
     value, source = written_point(point, _HOW) if isinstance(point, str) else (point, "the point")
     if isinstance(value, Mapping):
         if "weights" in value:
-            given = given_point(model, value["weights"])
+            given = point_from_weights(model, value["weights"])
             value = np.asarray(model.coordinates(given.weights)).ravel()
             weights = tuple(Fraction(w) for name in model.parameters for w in given.weights[name].flat)
         elif {"inputs", "outputs"} <= set(value):
