@@ -19,7 +19,7 @@ from m2bridge.batch.jobfile import COMMON, FILE_ANALYSES, NAME, JobFile, Section
 from m2bridge.errors import InputError, OutOfReachError, ParseError, SpecError, suggestion
 from m2bridge.families import Model, catalogue, parse_spec
 from m2bridge.families.spec import Arguments, read, written
-from m2bridge.families.user_code import is_code, parts_of
+from m2bridge.families.user_code import is_code, split_spec
 from m2bridge.limits import Limits, parse_bytes, parse_seconds
 
 MOST_GRID_AXES = 32  # entries of one grid; each multiplies the number of points
@@ -43,7 +43,7 @@ class Models:
                 named = parse_spec(f"file:{self.path_inside(text.strip().removeprefix('file:'))}")
                 model = parse_spec(named.spec)
             elif is_code(text):  # rejected without --allow-code; the job contains the recorded program
-                kind, path, name = parts_of(text)
+                kind, path, name = split_spec(text)
                 named = model = parse_spec(f"{kind}:{self.path_inside(str(path))}:{name}")
             else:
                 named = model = parse_spec(text)

@@ -1,4 +1,4 @@
-"""Self-attention networks of all kinds: one forward pass and one source.
+"""Self-attention networks of all kinds: the forward pass and the parametrizations.
 
 A layer is X -> V_k X w(X^T A_k X) with A_k = K_k^T Q_k; w is the identity for lightning attention and a normalised exponential
 for softmax.
@@ -22,7 +22,7 @@ HIGHEST_DEGREE = 10_000  # of a network in its inputs; exponents of monomials st
 
 
 class AttentionNetwork(NetworkModel):
-    """A network of self-attention layers. A family says which of these are its fields.
+    """A network of self-attention layers. A family declares which of these attributes are its fields.
 
     Weights of a layer with several heads have a leading axis over them. Layers are numbered from 1.
     """
@@ -42,7 +42,7 @@ class AttentionNetwork(NetworkModel):
     skip: bool = False
     """Whether each layer adds its input to its output."""
     causal: bool = False
-    """Whether token i sees the tokens up to itself only."""
+    """Whether token i attends to the tokens 1, ..., i only."""
     tied: bool = False
     """Whether Q = K."""
     positions: bool = False
@@ -91,7 +91,7 @@ class AttentionNetwork(NetworkModel):
 
     @property
     def by(self) -> str:
-        """What the parametrization is called in titles."""
+        """Return the name of the parametrization in titles."""
         names = {"weights": "(Q, K, V)", "attention": "(A, V)", "virtual": "virtual weights (M, L)"}
         return names[self.parametrization]
 
@@ -180,8 +180,10 @@ class AttentionNetwork(NetworkModel):
         if self.parametrization == "virtual":
             M, L = virtual_weights(A, V)
             return {f"M{i}": matrix for i, matrix in enumerate(M, start=1)} | {"L": L}
-        pairs = [(i, letter, part) for i in self.layer_numbers for letter, part in (("A", A), ("V", V))]
-        return {self.weight_name(letter, i): part[i - 1] for i, letter, part in pairs}
+        pairs = [
+            (i, letter, matrices) for i in self.layer_numbers for letter, matrices in (("A", A), ("V", V))
+        ]
+        return {self.weight_name(letter, i): matrices[i - 1] for i, letter, matrices in pairs}
 
     # -- the network --------------------------------------------------------------------------------
 
@@ -206,7 +208,7 @@ class AttentionNetwork(NetworkModel):
     def mixing(self, scores: Any) -> Any:
         """Return the matrix that multiplies the tokens, from the scores: entry [j, i] is the weight of token j for token i.
 
-        By softmax token i asks with row i of the scores, as in Equation 15.
+        With softmax the weights of token i are row i of the normalised scores, as in Equation 15.
         """
         seen = np.tril(np.ones((self.t, self.t), dtype=np.int64)) if self.causal else None
         if not self.softmax:
@@ -215,7 +217,7 @@ class AttentionNetwork(NetworkModel):
         return (kernel / kernel.sum(axis=-1, keepdims=True)).mT
 
     def layer(self, weights: Mapping[str, Any], i: int, X: Any) -> Any:
-        """What layer i makes of the tokens X."""
+        """Return the output of layer i for the tokens X."""
         output = weights[self.weight_name("V", i)] @ (X @ self.mixing(self.scores(weights, i, X)))
         output = output.sum(axis=0) if self.head_count(i) > 1 else output
         return X + output if self.skip else output

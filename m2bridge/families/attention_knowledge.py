@@ -1,4 +1,4 @@
-"""What is known about networks of self-attention: dimensions, degrees, symmetries and a gauge slice.
+"""Knowledge about networks of self-attention: dimensions, degrees, symmetries and a gauge slice.
 
 A network of l layers X -> V_k X w(X^T A_k X), A_k = K_k^T Q_k, is not changed by GL(a_k) acting on (Q_k, K_k), by GL(d_k) acting
 between layers, and in the lightning case by l scalings (Henry, Marchetti and Kohn, arXiv:2408.17221, section 3.3). These groups
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 PAPER = "Henry, Marchetti, Kohn, arXiv:2408.17221"
 HOMOGENEOUS_SCORES = "homogeneity of the scores"
 LARGEST_DEGREE_WIDTH = 64
-"""Widths up to which the degree of a closure is evaluated: it has thousands of digits beyond, and no equations are in reach."""
+"""Widths up to which the degree of a closure is evaluated: beyond, it has thousands of digits and equations are infeasible."""
 MOST_GAUGE_WEIGHTS = 10**8
-"""Weights up to which a slice is written down, an integer for each; no rank of more weights fits into memory."""
+"""Weights up to which a slice is computed, one integer per weight; the rank for more weights does not fit into memory."""
 LAYERS = "sum over layers of sum_h A_h (x) V_h in its variety, up to changes of basis"
 
 
 def attention_knowledge(network: Attention) -> Knowledge:
-    """Collect what is known about a network of attention layers and nothing else."""
+    """Collect the knowledge about a network that consists of attention layers only."""
     plain = network.is_plain
     deep = plain and network.numbered and not network.softmax
     small = network.parameter_count <= MOST_GAUGE_WEIGHTS
@@ -52,9 +52,9 @@ def attention_knowledge(network: Attention) -> Knowledge:
 def samples_of_low_rank(network: Attention, gauge: Held) -> int | None:
     """Estimate how many inputs show the generic rank of a lightning network by (Q, K, V) whose ranks a are below t.
 
-    With ranks a < t in two layers or more, all that later layers see of X_0 is X_0^T K_1^T and Q_1 X_0, so that an input shows
-    2 a t - a^2 numbers of `free` unknown weights and of some rows of the last V, and a^2 to the later layers, which have all
-    but the `first` unknowns.
+    With ranks a < t in at least two layers, later layers depend on X_0 only through X_0^T K_1^T and Q_1 X_0. Each input then
+    gives 2 a t - a^2 equations for the `free` unknown weights and some rows of the last V, of which a^2 involve the later
+    layers; these have all unknowns but the `first` ones.
     """
     d, t = network.widths, network.t
     rank = min(*network.ranks, *d[:-1])
@@ -111,8 +111,8 @@ def dimension_formula(network: AttentionNetwork) -> Formula | None:
 
 def causal_formula(network: AttentionNetwork) -> Formula | None:
     """State the dimension of one causal layer with one head, which is that of the layer without a mask; None for others."""
-    others = (network.tied, network.positions, network.skip, network.power > 1, network.multi_head)
-    if any(others) or network.layers > 1 or not network.causal:
+    options = (network.tied, network.positions, network.skip, network.power > 1, network.multi_head)
+    if any(options) or network.layers > 1 or not network.causal:
         return None
     (d, dp), (a,) = network.widths, network.ranks
     value = attention_dim(a, d) + d * dp
@@ -162,7 +162,8 @@ def layer_dim(d: int, dp: int, a: int, heads: int, t: int) -> int:
 
     A layer is determined by sum_h A_h (x) V_h, with one token by the symmetric parts of the A_h. That is H pairs up to scaling,
     (dim D_a + d d' - 1) each; a matrix with d d' columns and rank at most H; and it is seen only through its coordinates. With
-    one output row (d' = 1) these are forms in the ideal of the H rows V_h, a linear space of codimension n = min(H, d).
+    one output row (d' = 1) these are forms in the ideal of the H rows V_h, which defines a linear space of codimension
+    n = min(H, d).
     """
     matrices = comb(d + 1, 2) if t == 1 else d * d
     h, n = min(heads, matrices, d * dp), min(heads, d)
@@ -177,12 +178,12 @@ def layer_dim(d: int, dp: int, a: int, heads: int, t: int) -> int:
 def layers_bound(network: AttentionNetwork) -> Formula:
     """Return the sum over the layers of a bound for each layer, minus the changes of basis between layers.
 
-    The outputs of a layer are combinations of the H d rows of X X^T A_h X, and have so many coordinates each as
-    :func:`coordinates_each` says. So they span at most e <= d' dimensions, and without skip connections a network with these
-    widths has the same functions. GL(e) between two layers then acts on the functions of both and not on their composition.
-    At least min(e, d min(H, d)) outputs of some layer are independent (A_h = u_h^T u_h for unit vectors u_h), so of a
-    generic one: its orbits have dimension e times that number or more. After one head with one row of Q the outputs have
-    rank one, and what follows acts on them as on one token.
+    The outputs of a layer are linear combinations of the H d rows of X X^T A_h X, with :func:`coordinates_each` coordinates
+    each. They span a space of dimension at most e <= d', and without skip connections a network with these widths has the
+    same functions. GL(e) between two layers acts on the functions of both layers and trivially on their composition. At
+    least min(e, d min(H, d)) outputs of some layer are independent (A_h = u_h^T u_h for unit vectors u_h), hence also those
+    of a generic layer: the orbits of GL(e) have dimension at least e times that number. After one head with one row of Q the
+    outputs have rank one, and the following layers act on them as on one token.
     """
     total, d, t = 0, network.widths[0], network.t
     for i, (_, dp, a, heads) in zip(network.layer_numbers, network.layer_sizes, strict=True):
@@ -232,9 +233,9 @@ def layer_degree(network: AttentionNetwork) -> Formula:
 
 
 def attention_symmetries(network: AttentionNetwork) -> tuple[Symmetry, ...]:
-    """Scalings, GL(a_i) inside and GL(d_i) between layers, as far as heads and skip connections leave them.
+    """Return the scalings, GL(a_i) inside and GL(d_i) between layers, as far as heads and skip connections allow.
 
-    Softmax has no scalings: it depends on the attention matrices, not up to multiples.
+    Softmax has no scalings: the function determines the attention matrices themselves, not only up to a factor.
     """
     if network.parametrization == "virtual":
         return tuple(_virtual_scaling(network, i) for i in network.layer_numbers)
@@ -255,7 +256,7 @@ def _virtual_scaling(network: AttentionNetwork, i: int) -> Symmetry:
 
 
 def layer_symmetries(network: AttentionNetwork, i: int, scalings: str) -> list[Symmetry]:
-    """Groups that act on the attention weights of layer i alone; `scalings` is where those of the scores are stated."""
+    """Return groups that act on the attention weights of layer i only; `scalings` is the citation for those of the scores."""
     d, _, a, heads = network.layer_sizes[i - 1]
     symmetries: list[Symmetry] = []
     if network.letters == "QKV":
@@ -268,7 +269,7 @@ def layer_symmetries(network: AttentionNetwork, i: int, scalings: str) -> list[S
 
 
 def _key_basis(network: AttentionNetwork, i: int, a: int, heads: int) -> Symmetry:
-    """GL(a) on the rows of Q and K, in each head."""
+    """Return GL(a) acting on the rows of Q and K, in each head."""
     Q, K = (network.weight_name(letter, i) for letter in "QK")
     copies: tuple[Label, ...] = ("*",) if heads > 1 else ()
     return Symmetry(

@@ -1,4 +1,4 @@
-"""Sets of options of attention networks: the arguments of a function are those of the spec of a family.
+"""Build attention networks from the options of a spec; the arguments of a function are those of the spec of a family.
 
 ``lightning`` is :func:`Lightning`, ``deep-lightning`` :func:`DeepLightning`, ``softmax`` :func:`Softmax`, ``attention``
 :func:`attention_network`; ``multi-head`` and ``skip-lightning`` are short for ``deep-lightning``.

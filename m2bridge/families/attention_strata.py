@@ -1,4 +1,4 @@
-"""Strata of one layer of attention, the orbits of its group: (g, h, k) in GL_d x GL_d x GL_d' acts by A -> g A h, V -> k V g^T.
+"""Strata of one layer of attention: orbits of GL_d x GL_d x GL_d', where (g, h, k) acts by A -> g A h, V -> k V g^T.
 
 The action is linear on the Segre coordinates (g moves all linear forms, h mixes the columns of A, k the rows of V), so it
 maps the variety to itself, and whether a point is singular depends on its orbit alone. Pairs (A, V^T) are representations of
@@ -38,7 +38,7 @@ class Orbit:
 
     @property
     def joint_rank(self) -> int:
-        """rk [A | V^T], the dimension of col A + row V."""
+        """Return rk [A | V^T], the dimension of col A + row V."""
         return self.rank_a + self.rank_v - self.meet
 
     @property
@@ -187,7 +187,7 @@ class LayerStrata:
 
     exhaustive = True
     closure_coordinates = 18
-    """Beyond, the Groebner bases of the equations take hours: (3,2,3) has 800 equations of degree 2 to 4 in 36 coordinates."""
+    """Beyond, Groebner bases of the equations take hours: (3,2,3) has 800 equations of degrees 2 to 4 in 36 coordinates."""
 
     def __init__(self, layer: Attention) -> None:
         if layer.t < 2:
@@ -230,7 +230,7 @@ class LayerStrata:
         return {"Q": Q, "K": K, "V": V}
 
     def directions(self, stratum: Orbit) -> np.ndarray:
-        """Return how the Lie algebra moves the first weights of the fiber; K^T Q is moved by K -> K g^T and Q -> Q h."""
+        """Return the action of the Lie algebra on the first weights of the fiber; K^T Q is moved by K -> K g^T and Q -> Q h."""
         weights = self.fiber(stratum)[0]
         if "A" in weights:
             return group_moves(weights["A"], weights["V"])
@@ -250,7 +250,7 @@ class LayerStrata:
         return None if stratum.is_zero else orbit_closure(self.model, stratum)
 
     def degree(self, stratum: Orbit) -> ImageDegree | None:
-        """Return it for the zero function, for rk A = rk V = 1, and for orbits that are dense in {rk A <= r} x {rk V <= s}."""
+        """Return the degree for the zero function, rk A = rk V = 1, and orbits that are dense in {rk A <= r} x {rk V <= s}."""
         d, dp = self._sizes
         if stratum.is_zero:
             return ImageDegree(value=1, argument="one point")

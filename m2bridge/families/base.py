@@ -1,8 +1,8 @@
-"""What a parametrization is, for every question that comes after.
+"""Define models: parametrizations of families of functions.
 
-A model is a polynomial (or, for softmax, analytic) map from weights to functions. Its forward pass is written once, the way
-people write it (:meth:`Model.network`), and recorded as a program that every arithmetic interprets. Its Macaulay2 twin is a
-template partial that shares no code with it: these are the two definitions of the network.
+A model is a polynomial (or, for softmax, analytic) map from weights to functions. Its forward pass is an ordinary Python function
+(:meth:`Model.network`), which is recorded once as a program; every arithmetic interprets this program. The second definition of
+the network is a Macaulay2 partial, which shares no code with the first.
 """
 
 from __future__ import annotations
@@ -41,19 +41,19 @@ class Model(SpecFields):
     """A parametrization: weights in, a function (or a vector of coordinates) out.
 
     Subclasses are frozen dataclasses whose fields are the arguments of the spec string, and of the Macaulay2 partial. A family
-    says its parameters, its forward pass, its title, and what is known about it; the rest is read off its fields.
+    defines its parameters, its forward pass, its title and its knowledge; everything else follows from its fields.
     """
 
     # -- identity ----------------------------------------------------------------------------------------
 
     @property
     def user(self) -> UserDefinition:
-        """What the user wrote; nothing for a model that belongs to a family."""
+        """Return the definition by the user; empty for a model that belongs to a family."""
         return NOTHING_WRITTEN
 
     @property
     def numbers(self) -> GivenNumbers:
-        """Numbers that no prime of a computation may divide: those that the user wrote."""
+        """Return the numbers in the user's definition, which no prime of a computation may divide."""
         return self.user.numbers
 
     @property
@@ -66,7 +66,7 @@ class Model(SpecFields):
         return f"<{type(self).__name__} {shorten(self.spec, 80)}: {self.parameter_count} weights>"
 
     def __str__(self) -> str:
-        """What messages call the model: a user's own by its name, others by their spec, cut where it is long."""
+        """Return the name of the model in messages: that of a user-defined model, or the spec, shortened if it is long."""
         return self.user.name or shorten(self.spec, 100)
 
     def _repr_html_(self) -> str:
@@ -105,7 +105,7 @@ class Model(SpecFields):
     def free(self) -> Model:
         """Return a model with the same image whose weights are arbitrary; the model itself unless it bounds ranks of its weights.
 
-        One-layer attention by (A, V) with rk A <= a < d answers with the one by (Q, K, V).
+        For one-layer attention by (A, V) with rk A <= a < d this is the model by (Q, K, V).
         """
         return self.constraints.free
 
@@ -118,13 +118,13 @@ class Model(SpecFields):
         """Flatten weights to vectors: the last axis has length `parameter_count`, in the order of `parameters`."""
         first = weights[next(iter(self.parameters))]
         batch = first.shape[: first.ndim - len(next(iter(self.parameters.values())))]
-        parts = [weights[name].reshape(*batch, prod(shape)) for name, shape in self.parameters.items()]
-        return np.concatenate(parts, axis=-1)
+        blocks = [weights[name].reshape(*batch, prod(shape)) for name, shape in self.parameters.items()]
+        return np.concatenate(blocks, axis=-1)
 
     def unflatten(self, vector: Any) -> dict[str, Any]:
         """Invert :meth:`flatten`."""
-        batch, parts = vector.shape[:-1], flat_parts(self.parameters)
-        return {name: vector[..., part].reshape((*batch, *shape)) for name, shape, part in parts}
+        batch, blocks = vector.shape[:-1], flat_parts(self.parameters)
+        return {name: vector[..., block].reshape((*batch, *shape)) for name, shape, block in blocks}
 
     def draw_weights(self, rng: np.random.Generator, p: int, *batch: int) -> dict[str, np.ndarray]:
         """Draw points of the parameter space over F_p: int64 arrays, entries in [0, p), leading axes of lengths `batch`."""
@@ -192,7 +192,7 @@ class Model(SpecFields):
         return self
 
     output_name: ClassVar[str] = "y"
-    """What names of coordinates call the output, if there is one only."""
+    """The name of a single output in the names of coordinates."""
 
     @property
     def monomials(self) -> np.ndarray:
@@ -215,7 +215,7 @@ class Model(SpecFields):
 
     @property
     def coordinate_description(self) -> str:
-        """What the coordinates are, in words; :attr:`coordinate_names` says it of each."""
+        """Describe the coordinates in words; :attr:`coordinate_names` lists them."""
         if not self.program.inputs:
             return "the entries of the output, in their order"
         return "the coefficients of the outputs as polynomials in the inputs, output by output"
@@ -229,16 +229,16 @@ class Model(SpecFields):
         """Return the dimension of the space of all functions of this kind (for one-layer attention: of Sym3)."""
         return self.coordinate_count
 
-    # -- what is known -----------------------------------------------------------------------------------
+    # -- knowledge ---------------------------------------------------------------------------------------
 
     @property
     def knowledge(self) -> Knowledge:
-        """Symmetries, formulas and bounds, with their citations; nothing unless a family states it."""
+        """Return symmetries, formulas and bounds with their citations; empty unless a family states them."""
         return NOTHING_KNOWN
 
 
 class NetworkModel(Model):
-    """A model with inputs and outputs whose target coordinates are, unless said otherwise, all coefficients.
+    """A model with inputs and outputs whose target coordinates are, by default, all coefficients.
 
     Order: output entries row by row, then monomials of the input entries by ascending degree, within a
     degree in descending lexicographic order; the entries of an input matrix are ordered column by column

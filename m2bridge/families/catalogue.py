@@ -1,4 +1,4 @@
-"""The families by name, the one reader of spec strings, and what is known about a model before any question is asked."""
+"""List the families by name, read spec strings, and describe models."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ from m2bridge.linear.primes import LARGE_PRIME, given_numbers, prime_for
 
 MOST_SPAN_COORDINATES = 2_000  # coordinates whose linear span `describe` computes
 _EXAMPLES = ("cross-attention", "graph-convolution", "group-convolution", "polynomial-mlp", "tensor-train")
-"""Families of the example package, which were built in once."""
+"""Families of the example package, which were part of m2bridge earlier."""
 _SHOWN_COORDINATES = 12  # coordinates that `describe` names
 
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """A family of models: its name in specs, what it is, an example, among which others it is listed, and how to build one."""
+    """A family of models: its name in specs, a description, an example, its group in lists, and the function that builds one."""
 
     name: str
     summary: str
@@ -151,19 +151,16 @@ def imported(module: str) -> ModuleType:
 @cache
 def families() -> dict[str, Family]:
     """Return all families by name: built-in, from entry points, and classes with a ``family`` in ``M2BRIDGE_PLUGINS``."""
-    places = [point.module for point in entry_points(group=GROUP)]
-    places += filter(None, os.environ.get("M2BRIDGE_PLUGINS", "").split(","))
-    found = [item for name in dict.fromkeys(places) for item in vars(imported(name)).values()]
-    own = [
-        c
-        for c in found
-        if isinstance(c, type) and issubclass(c, Model) and c.__module__ in places and "family" in vars(c)
-    ]
-    return FAMILIES | {c.family: _family("other packages", c) for c in own if c.family not in FAMILIES}
+    modules = [point.module for point in entry_points(group=GROUP)]
+    modules += filter(None, os.environ.get("M2BRIDGE_PLUGINS", "").split(","))
+    objects = [item for name in dict.fromkeys(modules) for item in vars(imported(name)).values()]
+    models = [c for c in objects if isinstance(c, type) and issubclass(c, Model)]
+    classes = [c for c in models if c.__module__ in modules and "family" in vars(c)]
+    return FAMILIES | {c.family: _family("other packages", c) for c in classes if c.family not in FAMILIES}
 
 
 def _nearest(name: str) -> str:
-    """Return the name of a family that does not exist, and what to write or to install instead."""
+    """Return the name of an unknown family, and what to write or to install instead."""
     hint = suggestion(name, tuple(families()))
     if name in _EXAMPLES:
         hint = "install the package examples/families of the source tree, which has it"
@@ -181,8 +178,7 @@ def parse_spec(text: str) -> Model:
     ParseError
         A polynomial or a file cannot be read.
     SpecError
-        The text cannot be read, the family is not known, or the sizes are impossible; one line, with the
-        position.
+        The text cannot be read, the family does not exist, or the sizes are impossible; one line, with the position.
     """
     if not isinstance(text, str):
         raise SpecError(
@@ -216,8 +212,8 @@ def parse_spec(text: str) -> Model:
 def span_dim(model: Model) -> int | None:
     """Return the dimension of the linear span of the image: the rank of its coordinates at random points over F_p.
 
-    Points are added until their number passes the rank: a lower bound, and the dimension unless the points are special.
-    None above 2,000 coordinates.
+    Points are added until there are more points than the rank. The rank is a lower bound, and the dimension unless the points
+    are special. None above 2,000 coordinates.
 
     >>> span_dim(parse_spec("lightning(d=2,dp=1,coordinates=full)"))
     6
@@ -237,7 +233,7 @@ def span_dim(model: Model) -> int | None:
 
 
 def describe(model: Model) -> dict[str, Any]:
-    """Parameters, target, symmetries, gradings, formula and bound of a model, as JSON values."""
+    """Return parameters, target, symmetries, gradings, formula and bound of a model, as JSON values."""
     return {
         "spec": model.spec,
         "title": model.title,
@@ -261,14 +257,14 @@ def describe(model: Model) -> dict[str, Any]:
 
 
 def _target(model: Model) -> dict[str, Any]:
-    """Describe the space of the image; all values are None where there is none, or where its coordinates are out of reach."""
-    nothing = dict.fromkeys(("ambient_dim", "coordinate_count", "coordinates", "span_dim", "grading_rank"))
+    """Describe the space of the image; all values are None if there is none, or if it has too many coordinates."""
+    unknown = dict.fromkeys(("ambient_dim", "coordinate_count", "coordinates", "span_dim", "grading_rank"))
     if not model.polynomial:
-        return nothing
+        return unknown
     try:
         small = model.coordinate_count <= MOST_SPAN_COORDINATES
     except OutOfReachError:
-        return nothing
+        return unknown
     grading = target_grading(model) if small else None
     return {
         "ambient_dim": model.ambient_dim,

@@ -18,14 +18,14 @@ def _unchanged(weights: Weights) -> Weights:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Constraints:
-    """How the parameter space of a model lies in the space of all weights of its shapes.
+    """The parameter space of a model as a subset of the space of all weights of its shapes.
 
     Attributes
     ----------
     free: a model with the same image whose weights are arbitrary; the model itself where its weights are.
     from_free: converts weights of `free` to weights of the model.
     rank_bounds: weights whose rank is bounded below their size, and the bounds.
-    has_equations: whether equations of the parameter space are known, so that its dimension is certain.
+    has_equations: whether the partial contains equations of the parameter space, so that its dimension is certain.
     """
 
     free: Model

@@ -1,4 +1,4 @@
-"""A model's network, coordinates and derivatives at given weights, in whatever arithmetic the arrays are of."""
+"""Evaluate a model at given weights: network, coordinates and derivatives, in the arithmetic of the arrays."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ _BLOCK_BYTES = 1 << 22  # bytes of a block of the Jacobian; it fits into the cac
 
 def _coordinate_table(model: Model, weights: Weights, *, derivative: bool) -> tuple[GivenArrays, Array]:
     if model.coordinate_program is not None:
-        given = GivenArrays(model.coordinate_program, weights, derivative=derivative)
-        return given, given.values()
+        arrays = GivenArrays(model.coordinate_program, weights, derivative=derivative)
+        return arrays, arrays.values()
     exponents = model.monomials  # a network with too many coordinates is refused first
-    given = GivenArrays(model.program, weights, derivative=derivative)
-    return given, given.coefficients(exponents)
+    arrays = GivenArrays(model.program, weights, derivative=derivative)
+    return arrays, arrays.coefficients(exponents)
 
 
 def coordinates(model: Model, weights: Weights) -> Any:
     """Return the image point in the chosen target coordinates: the last axis has length `coordinate_count`."""
-    given, table = _coordinate_table(model, weights, derivative=False)
-    return given.returned(table, (model.coordinate_count,))
+    arrays, table = _coordinate_table(model, weights, derivative=False)
+    return arrays.returned(table, (model.coordinate_count,))
 
 
 def random_image_points(model: Model, rng: np.random.Generator, count: int, p: int) -> np.ndarray:
@@ -42,23 +42,24 @@ def random_image_points(model: Model, rng: np.random.Generator, count: int, p: i
 
 def coordinate_jacobian(model: Model, weights: Weights) -> Any:
     """Return the Jacobian of the coordinates: the last two axes are coordinates and flat weights."""
-    given, table = _coordinate_table(model, weights, derivative=True)
-    return given.matrix(table)
+    arrays, table = _coordinate_table(model, weights, derivative=True)
+    return arrays.matrix(table)
 
 
 def output_jacobian(model: Model, weights: Weights, inputs: Any) -> Any:
     """Return the Jacobian of the outputs at several inputs (one leading axis over them): rows are inputs, then output entries."""
     program = model.program
-    given = GivenArrays(program, weights, inputs)
+    arrays = GivenArrays(program, weights, inputs)
     rows, columns = program.output_count, program.parameter_count
-    block = max(1, _BLOCK_BYTES // (8 * rows * columns))
-    parts = []
-    for start in range(0, len(inputs), block):
+    block_length = max(1, _BLOCK_BYTES // (8 * rows * columns))
+    blocks = []
+    for start in range(0, len(inputs), block_length):
         window = {
-            name: Lettered("N", given.arrays[name].array[start : start + block]) for name in program.inputs
+            name: Lettered("N", arrays.arrays[name].array[start : start + block_length])
+            for name in program.inputs
         }
-        parts.append(jacobian_block(program, given.arithmetic, given.arrays | window, np.arange(columns)))
-    return given.arithmetic.convert_output(np.concatenate(parts) if parts else np.zeros((0, columns)))
+        blocks.append(jacobian_block(program, arrays.arithmetic, arrays.arrays | window, np.arange(columns)))
+    return arrays.arithmetic.convert_output(np.concatenate(blocks) if blocks else np.zeros((0, columns)))
 
 
 def jacobian(
@@ -78,21 +79,21 @@ def jacobian(
     ([9], [[3, 3, 3]])
     """
 
-    def entered(array: Any) -> Any:
+    def converted(array: Any) -> Any:
         if p is None:
             return np.asarray(array, dtype=np.float64)
         return array if isinstance(array, Mod) else Mod(array, p)
 
-    lifted = {name: entered(weights[name]) for name in model.parameters}
+    point = {name: converted(weights[name]) for name in model.parameters}
     if inputs is None:
-        found = [model.coordinates(lifted), model.coordinate_jacobian(lifted)]
+        results = [model.coordinates(point), model.coordinate_jacobian(point)]
     else:
         if model.input_shape is None:
             raise InputError(f"{model} has no inputs; use the Jacobian of its coordinates")
-        points = entered(inputs)
+        points = converted(inputs)
         if tuple(points.shape[1:]) != model.input_shape:
-            wanted = ", ".join(map(str, model.input_shape))
-            raise InputError(f"inputs of shape {points.shape} do not fit (N, {wanted})")
-        found = [model.forward(lifted, points).reshape(-1), output_jacobian(model, lifted, points)]
-    values, matrix = (np.asarray(array.values if isinstance(array, Mod) else array) for array in found)
+            expected = ", ".join(map(str, model.input_shape))
+            raise InputError(f"inputs of shape {points.shape} do not fit (N, {expected})")
+        results = [model.forward(point, points).reshape(-1), output_jacobian(model, point, points)]
+    values, matrix = (np.asarray(array.values if isinstance(array, Mod) else array) for array in results)
     return values, matrix

@@ -1,7 +1,7 @@
-"""What is known about a model beside its definition: data with citations.
+"""Knowledge about a model in addition to its definition: data with citations.
 
-A formula of the literature is compared with what a question computes, or stands in an answer as a named theorem. Symmetries are
-verified at random points before a bound rests on them.
+A formula of the literature is compared with the computed answer, or used in an answer as a named theorem. Symmetries are
+verified at random points before a bound uses them.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from m2bridge.families.symmetries import FoundSymmetries, Symmetry
+from m2bridge.families.symmetries import SearchedSymmetries, Symmetry
 from m2bridge.programs.points import NOTHING_HELD, Held
 
 if TYPE_CHECKING:
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Formula:
-    """A number from the literature, with its hypotheses as they stand for one model.
+    """A number from the literature, with its hypotheses evaluated for one model.
 
-    `value` is None when a hypothesis fails: outside its hypotheses a formula does not apply. `argument` names the method where
-    the proof stands beside the code, so that the number does not rest on the literature.
+    `value` is None when a hypothesis fails: outside its hypotheses a formula does not apply. `argument` names the method if the
+    proof is given beside the code, so that the number does not depend on the literature.
     """
 
     value: int | None
@@ -36,7 +36,7 @@ class Formula:
 
 
 def cited(value: int, citation: str, *hypotheses: tuple[str, bool], argument: str | None = None) -> Formula:
-    """Build a formula; its value is left out where a hypothesis fails.
+    """Build a formula; its value is None if a hypothesis fails.
 
     >>> cited(8, "Harris, Proposition 12.2", ("rank >= 1", False)).value is None
     True
@@ -49,7 +49,7 @@ def cited(value: int, citation: str, *hypotheses: tuple[str, bool], argument: st
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Knowledge:
-    """What is known about one model; nothing unless a family states it.
+    """Knowledge about one model; empty unless a family states it.
 
     Attributes
     ----------
@@ -57,8 +57,8 @@ class Knowledge:
     closure_degree: the degree of the closure of the image; it holds over every field.
     dimension_bound: an upper bound of the dimension of the image.
     symmetries: groups that act on the weights without changing the function.
-    gauge: weight entries that the symmetries bring to fixed values: a slice on which ranks are those of the whole model.
-    samples: an estimate of how many inputs show the generic rank on the slice; None leaves it to the rank.
+    gauge: weight entries to which the symmetries give fixed values: a slice on which ranks are those of the whole model.
+    samples: an estimate of how many inputs show the generic rank on the slice; by default it is determined with the rank.
     homogeneous: whether every coordinate is homogeneous in each weight array.
     attention: the network itself where the arguments about self-attention apply: no mask, no tied weights, no positions, no
         powers of scores, and with softmax one head and no skip connections.
@@ -75,7 +75,7 @@ class Knowledge:
     homogeneous: bool = False
     attention: Attention | None = None
     perceptron: Perceptron | None = None
-    searched: FoundSymmetries | None = None
+    searched: SearchedSymmetries | None = None
 
     @property
     def layer(self) -> Attention | None:

@@ -35,7 +35,7 @@ class LinearStrata:
 
     exhaustive = True
     closure_coordinates = 18
-    """Matrices 4 x 4 have 16; with 25 coordinates and 100 cubics the equations take minutes and show nothing further."""
+    """Matrices of size 4 x 4 have 16; with 25 coordinates and 100 cubics the equations take minutes and add nothing."""
 
     def __init__(self, network: Perceptron) -> None:
         self.model = network
@@ -47,7 +47,7 @@ class LinearStrata:
         return {"product": stratum.rank}
 
     def representative(self, stratum: MatricesOfRank) -> dict[str, np.ndarray]:
-        """Return matrices with ones at the first places of the diagonal: so is their product."""
+        """Return matrices with ones at the first entries of the diagonal; their product has the same form."""
         weights = {}
         for name, shape in self.model.parameters.items():
             weights[name] = np.zeros(shape, dtype=np.int64)
@@ -61,21 +61,21 @@ class LinearStrata:
         are combinations of the rows of W_1: these are the first unit vectors and r - rank further ones.
         """
         weights = self.representative(stratum)
-        found: list[Mapping[str, np.ndarray]] = [weights]
+        fiber: list[Mapping[str, np.ndarray]] = [weights]
         largest, columns = min(self.model.widths), self.model.widths[0]
         step = largest - stratum.rank
         if not step or self.model.layers == 1:
-            return found
+            return fiber
         full = self.representative(MatricesOfRank(largest))
         for start in range(stratum.rank, columns, step):
             first = weights["W1"].copy()
             for row, column in enumerate(range(start, min(start + step, columns)), start=stratum.rank):
                 first[row, column] = 1
-            found.append({**full, "W1": first, f"W{self.model.layers}": weights[f"W{self.model.layers}"]})
-        return found
+            fiber.append({**full, "W1": first, f"W{self.model.layers}": weights[f"W{self.model.layers}"]})
+        return fiber
 
     def directions(self, stratum: MatricesOfRank) -> np.ndarray:
-        """Return how the Lie algebra moves the representative: the first matrix by columns, the last one by rows."""
+        """Return the action of the Lie algebra on the representative: the first matrix by columns, the last one by rows."""
         weights = self.representative(stratum)
         first, last = "W1", f"W{self.model.layers}"
         still = {name: np.zeros_like(matrix) for name, matrix in weights.items()}

@@ -60,9 +60,9 @@ class Perceptron(NetworkModel):
         self.need(self.layers >= 1, "widths", "widths lists at least two widths, such as [3,2,3]")
         self.check_sizes("r", self.r)
         self.check_exponents(self.r, *self.exponents)
-        given, hidden = len(self.exponents), self.layers - 1
+        count, hidden = len(self.exponents), self.layers - 1
         self.need(
-            given == hidden, "r", f"{given} exponents for {hidden} hidden layers; there is one for each"
+            count == hidden, "r", f"{count} exponents for {hidden} hidden layers; there is one for each"
         )
         self.need(not self.linear or (self.r == 1 and not self.bias), "r", "a linear network has exponent 1")
 

@@ -1,4 +1,4 @@
-"""What is known about perceptrons: determinantal varieties, sums of powers, scalings of hidden neurons.
+"""Knowledge about perceptrons: determinantal varieties, sums of powers, scalings of hidden neurons.
 
 Reference: Kileel, Trager, Bruna, *On the Expressive Power of Deep Polynomial Neural Networks*, arXiv:1905.12207. Images of linear
 networks are determinantal varieties.
@@ -21,7 +21,7 @@ _DEFECTIVE = {(3, 5, 7), (4, 3, 5), (4, 4, 9), (4, 5, 14)}
 
 
 def perceptron_knowledge(network: Perceptron) -> Knowledge:
-    """Collect what is known about a perceptron; with biases or several exponents, its symmetries only."""
+    """Collect the knowledge about a perceptron; with biases or several exponents, only its symmetries."""
     symmetries = tuple(_between(network, i) for i in range(1, network.layers))
     if not isinstance(network.r, int):
         return Knowledge(symmetries=symmetries)
@@ -41,7 +41,7 @@ def determinantal(rank: int, rows: int, columns: int) -> Formula:
 
 
 def dimension_formula(network: Perceptron) -> Formula:
-    """State what is a theorem: linear networks, one hidden layer with one output, and equal widths."""
+    """State the dimension where it is a theorem: linear networks, one hidden layer with one output, and equal widths."""
     widths, r = network.widths, network.r
     if r == 1 or network.layers == 1:
         return determinantal(min(widths), widths[0], widths[-1])
@@ -84,7 +84,7 @@ def _bound(network: Perceptron) -> Formula:
 
 
 def _between(network: Perceptron, i: int) -> Symmetry:
-    """Scalings of the neurons between two layers; whole changes of basis in linear networks."""
+    """Return the scalings of the neurons between two layers; in linear networks all changes of basis."""
     axes: dict[str, tuple[Label, ...]] = {f"W{i}": (1, 0), f"W{i + 1}": (0, -network.exponents[i - 1])}
     axes |= {f"b{i}": (1,)} if network.bias else {}
     if network.r == 1:

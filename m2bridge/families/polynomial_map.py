@@ -1,5 +1,8 @@
-"""A user-defined polynomial or rational map: from SymPy (:func:`from_sympy`), from text (:func:`from_text`), from one line
-``map:s,t->s^2;s*t`` or from a file (:func:`read_map`)."""
+"""User-defined polynomial and rational maps.
+
+They are built from SymPy (:func:`from_sympy`), from text (:func:`from_text`), from one line ``map:s,t->s^2;s*t`` or from a file
+(:func:`read_map`).
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ from typing import Any, ClassVar, NoReturn
 
 from m2bridge.errors import InputError, NotPolynomialError, ParseError, SpecError, suggestion
 from m2bridge.families.base import Knowledge, Model, Shape
-from m2bridge.families.symmetries import FoundSymmetries
+from m2bridge.families.symmetries import SearchedSymmetries
 from m2bridge.families.user_definition import UserDefinition
 from m2bridge.frontends.polynomial_programs import fraction_program, polynomial_program
 from m2bridge.frontends.polynomials import (
@@ -47,15 +50,15 @@ _NO_EQUATIONS = (
 
 
 class UserModel(Model):
-    """A model whose coordinates are polynomials in its flat weights; Macaulay2 is given these."""
+    """A model whose coordinates are polynomials in its flat weights, which are passed to Macaulay2."""
 
     m2_partial = "_custom"
     unnamed: ClassVar[str]
-    """The name of a model that the user gave none."""
+    """The default name of a model."""
     name: str
     polynomials: tuple[Terms, ...]
-    found: FoundSymmetries
-    """Symmetries that were searched and verified; a model as the user gave it has none."""
+    searched: SearchedSymmetries
+    """Symmetries that were searched and verified; none in the user's definition."""
 
     @property
     def stated_name(self) -> str | None:
@@ -64,7 +67,7 @@ class UserModel(Model):
 
     @property
     def knowledge(self) -> Knowledge:
-        return Knowledge(searched=self.found)
+        return Knowledge(searched=self.searched)
 
     @property
     def m2_parameters(self) -> dict[str, object]:
@@ -76,13 +79,13 @@ class UserModel(Model):
         }
 
 
-def with_symmetries(model: Model, searched: FoundSymmetries) -> Model:
+def with_symmetries(model: Model, searched: SearchedSymmetries) -> Model:
     """Return a user-defined model with the symmetries that were searched."""
-    return replace(model, found=searched)  # type: ignore[type-var]
+    return replace(model, searched=searched)  # type: ignore[type-var]
 
 
 class UserMap(UserModel):
-    """A map given by its coordinates, functions of named variables: the one parameter ``x`` is the vector of them."""
+    """A map given by its coordinates, functions of named variables; the only parameter ``x`` is the vector of variables."""
 
     family: ClassVar[str] = "map"
     variables: tuple[str, ...]
@@ -119,7 +122,7 @@ class PolynomialMap(UserMap):
     name: str = field(default=unnamed, compare=False)
     variables: tuple[str, ...]
     polynomials: tuple[Terms, ...]
-    found: FoundSymmetries = field(default=FoundSymmetries(), compare=False, repr=False)
+    searched: SearchedSymmetries = field(default=SearchedSymmetries(), compare=False, repr=False)
 
     def check(self) -> None:
         if not self.variables or not self.polynomials:
@@ -169,7 +172,7 @@ class RationalMap(UserMap):
     name: str = field(default=unnamed, compare=False)
     variables: tuple[str, ...]
     fractions: tuple[Quotient, ...]
-    found: FoundSymmetries = field(default=FoundSymmetries(), compare=False, repr=False)
+    searched: SearchedSymmetries = field(default=SearchedSymmetries(), compare=False, repr=False)
 
     def check(self) -> None:
         _check_variables(self.variables)
@@ -181,7 +184,7 @@ class RationalMap(UserMap):
 
     @cached_property
     def user(self) -> UserDefinition:
-        terms = (dict(part) for fraction in self.fractions for part in fraction)
+        terms = (dict(polynomial) for fraction in self.fractions for polynomial in fraction)
         return UserDefinition(name=self.stated_name, variables=self.variables, numbers=numbers_in(terms))
 
     @cached_property
@@ -195,11 +198,11 @@ class RationalMap(UserMap):
 
 def _check_variables(names: Sequence[str]) -> None:
     """Refuse names that are not variables, or are declared twice."""
-    for place, name in enumerate(names):
+    for index, name in enumerate(names):
         if not isinstance(name, str) or not NAME.fullmatch(name):
-            raise SpecError(f"variable {place + 1}: {name!r} is not a name such as x, x_1 or x_(0,1)")
-        if name in names[:place]:
-            raise SpecError(f"variable {place + 1}: {name!r} is declared twice")
+            raise SpecError(f"variable {index + 1}: {name!r} is not a name such as x, x_1 or x_(0,1)")
+        if name in names[:index]:
+            raise SpecError(f"variable {index + 1}: {name!r} is declared twice")
 
 
 def _built(
@@ -248,8 +251,8 @@ def _from_sympy(expression: Any, variables: Sequence[Any], where: str) -> Quotie
         checked = sympy.sympify(expression, strict=True)
         if checked.has(sympy.Float):
             raise InputError(f"{where} has an inexact number in it; write it as a Rational")
-        parts = sympy.fraction(sympy.together(checked))
-        over, under = (sympy.Poly(part, *variables, domain="QQ").as_dict() for part in parts)
+        quotient = sympy.fraction(sympy.together(checked))
+        over, under = (sympy.Poly(polynomial, *variables, domain="QQ").as_dict() for polynomial in quotient)
     except (BasePolynomialError, sympy.SympifyError) as error:
         reason = str(error).splitlines()[0]
         raise NotPolynomialError(
@@ -274,14 +277,14 @@ def read_inline(text: str) -> PolynomialMap | RationalMap:
         raise SpecError(
             f"an inline map of {len(text)} characters is too long (at most {LONGEST_INLINE}); use a file"
         )
-    variables, arrow, rest = text.removeprefix("map:").partition("->")
+    variables, arrow, coordinates = text.removeprefix("map:").partition("->")
     if not arrow:
         raise SpecError(
             f"{text[:80]}: expected '->' after the variables, as in map:s,t->s^2;s*t;t^2", position=5
         )
-    if "|" in rest:
+    if "|" in coordinates:
         raise SpecError(f"{text[:80]}: {_NO_EQUATIONS}", position=text.index("|"))
-    return from_text(PolynomialMap.unnamed, _listed(variables), rest.split(";"))
+    return from_text(PolynomialMap.unnamed, _listed(variables), coordinates.split(";"))
 
 
 def _listed(variables: str) -> list[str]:
@@ -304,7 +307,7 @@ def by_variable(spec: str, weights: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def in_variables(spec: str, text: str) -> str:
-    """Words about the weights of a map in the names of its variables.
+    """Rewrite a text about the weights of a map with the names of its variables.
 
     >>> in_variables("map:s,t->s*t", "scaling: x[0] by s, x[1] by s^-1"), in_variables("map:s,t->s*t", "x axis 0")
     ('scaling: s by lambda, t by lambda^-1', 's, t')
@@ -331,8 +334,8 @@ def read_map(path: str | Path) -> PolynomialMap | RationalMap:  # noqa: C901 -- 
     """
     file = Path(path)
     if file.suffix not in (".toml", ".json"):
-        own = f"; a function in it is python:{file}:NAME" if file.suffix == ".py" else ""
-        raise InputError(f"{file}: a map is read from a .toml or .json file{own}")
+        hint = f"; a function in it is python:{file}:NAME" if file.suffix == ".py" else ""
+        raise InputError(f"{file}: a map is read from a .toml or .json file{hint}")
     text, document = read_document(file, LARGEST_MAP_FILE)
 
     def fail(key: str, message: str) -> NoReturn:
@@ -361,9 +364,9 @@ def read_map(path: str | Path) -> PolynomialMap | RationalMap:  # noqa: C901 -- 
     read_up_to = 0
 
     def read(item: str, where: str) -> Quotient:
-        nonlocal read_up_to  # polynomials are looked for in the file one after the other
-        places = (text.find(quote + item + quote, read_up_to) for quote in "\"'")
-        read_up_to = next((place + 1 for place in places if place >= 0), read_up_to)
+        nonlocal read_up_to  # polynomials are located in the file in their order
+        offsets = (text.find(quote + item + quote, read_up_to) for quote in "\"'")
+        read_up_to = next((offset + 1 for offset in offsets if offset >= 0), read_up_to)
         before = text[:read_up_to]
         line, column = before.count("\n") + 1, max(1, len(before) - before.rfind("\n"))
         return parse_fraction(item, variables, source=f"{file}, {where}", line=line, column=column)

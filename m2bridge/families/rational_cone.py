@@ -1,8 +1,8 @@
-"""Rational maps by polynomials: the cone over the image, and the coordinates as fractions.
+"""Convert rational maps to polynomial ones: the cone over the image, and the coordinates as fractions.
 
-With a common denominator Q, the map f has the polynomial map (l, x) -> (l Q f, l Q). The closure of its image is the cone over
-that of f: its points with the last coordinate 1 are the closure of the image of f, where no denominator is zero, and it has one
-dimension more. A symmetry of it moves neither l Q nor l Q f, so that it does not move f.
+Let f be a rational map and Q a common denominator. The closure of the image of the polynomial map (l, x) -> (l Q f, l Q) is the
+cone over the closure of the image of f: its points with last coordinate 1 are the latter, and its dimension is larger by one. A
+symmetry of this map fixes l Q and l Q f, hence also f.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ def symbolic_fractions(model: Model) -> tuple[Quotient, ...]:
             f"{model} has {model.parameter_count} weights, too many to expand", estimate=model.parameter_count
         )
     weights, _ = symbolic_weights(model)
-    entered = {
+    fractions = {
         name: np.vectorize(lambda w: _Fraction(w, w * 0 + 1), otypes=[object])(array)
         for name, array in weights.items()
     }
-    zero = next(iter(entered.values())).reshape(-1)[0] * 0
-    found = [zero + entry for entry in np.asarray(model.coordinates(entered)).reshape(-1)]
-    return tuple(lowest_terms(sparse(entry.over), sparse(entry.under)) for entry in found)
+    zero = next(iter(fractions.values())).reshape(-1)[0] * 0
+    entries = [zero + entry for entry in np.asarray(model.coordinates(fractions)).reshape(-1)]
+    return tuple(lowest_terms(sparse(entry.over), sparse(entry.under)) for entry in entries)
 
 
 def cone_map(model: Model) -> PolynomialMap:
@@ -71,25 +71,25 @@ class _Fraction:
         common = over.gcd(under) if over != 0 else under
         self.over, self.under = over / common, under / common
 
-    def _entered(self, other: Any) -> _Fraction:
-        if isinstance(other, _Fraction):
-            return other
-        value = fmpq(other.numerator, other.denominator) if isinstance(other, Fraction) else other
+    def _converted(self, value: Any) -> _Fraction:
+        if isinstance(value, _Fraction):
+            return value
+        number = fmpq(value.numerator, value.denominator) if isinstance(value, Fraction) else value
         one = self.under * 0 + 1
-        return _Fraction(one * value, one)
+        return _Fraction(one * number, one)
 
     def __add__(self, other: Any) -> _Fraction:
-        right = self._entered(other)
+        right = self._converted(other)
         return _Fraction(self.over * right.under + right.over * self.under, self.under * right.under)
 
     def __mul__(self, other: Any) -> _Fraction:
-        right = self._entered(other)
+        right = self._converted(other)
         return _Fraction(self.over * right.over, self.under * right.under)
 
     def __rtruediv__(self, other: Any) -> _Fraction:
         if self.over == 0:
             raise InputError("a division by zero: a denominator is identically 0")
-        return self._entered(other) * _Fraction(self.under, self.over)
+        return self._converted(other) * _Fraction(self.under, self.over)
 
     __radd__, __rmul__ = __add__, __mul__
 

@@ -49,7 +49,7 @@ def _factors(network: AttentionNetwork, weights: Mapping[str, Any]) -> tuple[Any
 
 
 def segre_names(d: int, dp: int) -> tuple[str, ...]:
-    """Return which monomial of which output entry a coordinate belongs to."""
+    """Return the name of each coordinate: an output entry and a monomial."""
     pairs = zip(*np.triu_indices(d), strict=True)
     squares = [f"x[{i + 1},2]^2" if i == j else f"x[{i + 1},2]*x[{j + 1},2]" for i, j in pairs]
     entries = [(n, m, square) for n in range(dp) for m in range(d) for square in squares]
@@ -57,7 +57,7 @@ def segre_names(d: int, dp: int) -> tuple[str, ...]:
 
 
 def segre_description(*, multi_head: bool) -> str:
-    """What the coordinates are, in words."""
+    """Describe the coordinates in words."""
     coefficients = "the coefficients of x[m,1]*x[i,2]*x[j,2] in the outputs y[n,1]"
     if multi_head:
         return f"{coefficients} (Segre coordinates, Proposition A.5, added up over the heads)"

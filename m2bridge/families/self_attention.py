@@ -5,8 +5,8 @@ The families ``lightning``, ``deep-lightning``, ``softmax`` and ``attention`` ar
 References: Henry, Marchetti, Kohn, *Geometry of Lightning Self-Attention*, arXiv:2408.17221. Lightning: Definitions 1 and 2. The
 printed sizes of Q_i and K_i in Definition 2 (and with them the exponent in Equation 5) are misprints: Q_i and K_i are
 a_i x d_{i-1}, so that there are sum d_{i-1} (2 a_i + d_i) weights. Softmax: Equation 15, token i attends to token j with weight
-S(x_i^T A x_j) / sum_k S(x_i^T A x_k), S(x) = e^x; a temperature is a factor of A. The pairing is the other way round than in
-the lightning layer (Equation 1: x_j^T A x_i); the code follows each equation as it is printed.
+S(x_i^T A x_j) / sum_k S(x_i^T A x_k), S(x) = e^x; a temperature is a factor of A. The order of the two tokens is the opposite of
+that in the lightning layer (Equation 1: x_j^T A x_i); the code follows each equation as it is printed.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Attention(AttentionNetwork):
     heads: number of heads in each layer, whose outputs are added; 1 unless given.
     power: each score is raised to this power, so that a layer has degree 2 r + 1.
     skip: whether each layer adds its input to its output; needs equal widths.
-    causal: whether token i sees the tokens 1, ..., i only.
+    causal: whether token i attends to the tokens 1, ..., i only.
     tied: whether Q = K.
     positions: whether a matrix P of weights is added to the input.
     softmax: whether the scores are normalised exponentials; the network is then analytic, and has no coordinates.
@@ -72,7 +72,7 @@ class Attention(AttentionNetwork):
 
     @property
     def family(self) -> str:  # type: ignore[override]
-        """Return the set of options with the fewest of them that has this network."""
+        """Return the name of the family with the fewest options that contains this network."""
         if not self.numbered:
             return "lightning"
         if not self.is_plain:
@@ -166,14 +166,14 @@ class Attention(AttentionNetwork):
                 f"deep lightning self-attention by {self.by}, {sizes}{heads if self.multi_head else ''}{skip}"
             )
         kind = "".join(f"{word} " for word in ("causal", "softmax") if getattr(self, word))
-        more = {
+        options = {
             f" of degree {2 * self.power + 1}": self.power > 1,
             " with Q = K": self.tied,
             " with positions": self.positions,
             " with skip connections": self.skip,
         }
-        options = ",".join(text for text, there in more.items() if there)
-        return f"{kind}self-attention{options}, {sizes}{heads}"
+        suffix = ",".join(text for text, present in options.items() if present)
+        return f"{kind}self-attention{suffix}, {sizes}{heads}"
 
     @property
     def m2_parameters(self) -> dict[str, object]:
@@ -255,7 +255,7 @@ class Attention(AttentionNetwork):
             return super().coordinate_description
         return segre_description(multi_head=self.multi_head)
 
-    # -- what is known ------------------------------------------------------------------------------
+    # -- knowledge ----------------------------------------------------------------------------------
 
     @cached_property
     def knowledge(self) -> Knowledge:

@@ -1,8 +1,7 @@
-"""The spec string, one spelling of a model for the command line, records and job files alike.
+"""Read and write spec strings, the notation of models on the command line, in records and in job files.
 
 ``family(key=value,...)``, or ``family:key=value,...`` where a shell would need quotes; lists are ``[2,3,2]``
-or ``2-3-2``. :func:`read` turns the text into :class:`Arguments`; what a family accepts is decided by the
-family.
+or ``2-3-2``. :func:`read` converts the text into :class:`Arguments`; each family decides which arguments it accepts.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ _KINDS: dict[str, tuple[Any, str]] = {
     _ONE_OR_LIST: ((int, tuple), "an integer or a list such as [2,3,2] or 2-3-2"),
 }
 WRITTEN = {"coordinate_system": "coordinates"}
-"""Fields of models that specs call otherwise."""
+"""Fields of models that have another name in specs."""
 
 
 def type_name(item: Field[Any]) -> str:
@@ -62,7 +61,7 @@ class Arguments:
                 self.fail(f"{self.family} has no argument {key!r}; {suggestion(key, keys)}", key)
 
     def changed(self, *left_out: str, **values: Value) -> Arguments:
-        """These arguments with other values, and without some."""
+        """Return these arguments with other values, and without those in `left_out`."""
         kept = {key: value for key, value in self.values.items() if key not in left_out}
         return replace(self, values=kept | values)
 
@@ -94,9 +93,9 @@ class Arguments:
             key = WRITTEN.get(name, name)
             if key in self.values:
                 value = values[name] = self.values[key]
-                accepted, wanted = _KINDS[kind]
+                accepted, expected = _KINDS[kind]
                 if not isinstance(value, accepted) or isinstance(value, bool) != (kind == "bool"):
-                    self.fail(f"{key} should be {wanted}, not {_shown(value)}", key)
+                    self.fail(f"{key} should be {expected}, not {_shown(value)}", key)
             elif needed:
                 self.fail(f"{self.family} needs {key}=" + ("[...]" if kind == _LIST else ""))
         return values
@@ -107,10 +106,11 @@ def _one_or_list(kind: str) -> str:
 
 
 class _Reader:
-    """A text that is read from left to right; blanks between parts mean nothing."""
+    """Read a text from left to right; blanks between tokens are ignored."""
 
     def __init__(self, text: str) -> None:
-        self.text, self.at = text, 0
+        self.text = text
+        self.at = 0
 
     def fail(self, message: str) -> NoReturn:
         position = self.at + 1
@@ -122,26 +122,26 @@ class _Reader:
             self.at += 1
         return self.text[self.at : self.at + 1]
 
-    def take(self, pattern: str, wanted: str) -> re.Match[str]:
-        found = repr(self.peek()) if self.peek() else "the end"
+    def take(self, pattern: str, expected: str) -> re.Match[str]:
+        next_character = repr(self.peek()) if self.peek() else "the end"
         match = re.compile(pattern).match(self.text, self.at)
         if match is None:
-            self.fail(f"expected {wanted}, found {found}")
+            self.fail(f"expected {expected}, found {next_character}")
         self.at = match.end()
         return match
 
-    def found(self, char: str) -> bool:
-        """Read the next character if it is this one; return whether it was."""
-        here = self.peek() == char
-        self.at += here
-        return here
+    def skip(self, char: str) -> bool:
+        """Read the next character if it is `char`; return whether it was."""
+        matches = self.peek() == char
+        self.at += matches
+        return matches
 
     def value(self) -> Value:
         match = self.take(_VALUE, "a value")
         kind, text = match.lastgroup, match[0]
         if kind == "list":
             items = [self.take(_INTEGER, "an integer in a list")[0]]
-            while self.found(","):
+            while self.skip(","):
                 items.append(self.take(_INTEGER, "an integer in a list")[0])
             self.take(r"\]", "']'")
             return tuple(map(int, items))
@@ -155,7 +155,7 @@ class _Reader:
 
 
 def read(text: str) -> Arguments:
-    """Return the family and arguments in a spec string; a SpecError that names the position where it is not one.
+    """Return the family and arguments in a spec string; raise SpecError with the position otherwise.
 
     >>> read("mlp:widths=2-3-2,r=2").values
     {'widths': (2, 3, 2), 'r': 2}
@@ -165,8 +165,8 @@ def read(text: str) -> Arguments:
             f"a spec of {len(text)} characters is too long (at most {LONGEST_SPEC})", text=text[:80]
         )
     text = text.strip()
-    if strange := re.search(r"[^ -~]", text):
-        char, position = strange[0], strange.end()
+    if invalid := re.search(r"[^ -~]", text):
+        char, position = invalid[0], invalid.end()
         message = f"character {char!r} at position {position} is not allowed in a spec"
         raise SpecError(message, position=position)
     reader = _Reader(text)
@@ -186,7 +186,7 @@ def read(text: str) -> Arguments:
             reader.fail(f"argument {key!r} is given twice")
         reader.take("=", "'='")
         arguments.values[key], arguments.positions[key] = reader.value(), start
-        more = reader.found(",")
+        more = reader.skip(",")
     if opening == "(":
         reader.take(r"\)", "')'")
     if reader.peek():

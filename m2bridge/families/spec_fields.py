@@ -25,22 +25,22 @@ class SpecFields(ABC):
     """The word before the parenthesis in the spec, e.g. ``lightning``."""
     summary: ClassVar[str]
     example: ClassVar[str]
-    """What a list of families says of this one, and a spec."""
+    """A description for the list of families, and an example of a spec."""
     m2_names: ClassVar[Mapping[str, str]] = {}
-    """Fields that the Macaulay2 partial calls otherwise; an empty name for those that it does not have."""
+    """Fields with another name in the Macaulay2 partial; the name is empty if the partial does not use the field."""
     signed: ClassVar[tuple[str, ...]] = ()
-    """Fields of integers that are no sizes, and may be zero or negative."""
+    """Integer fields that are not sizes, and may be zero or negative."""
     unwritten: ClassVar[tuple[str, ...]] = ()
-    """Fields that are left out of the spec where they have their default values."""
+    """Fields that are omitted from the spec if they have their default values."""
 
     def __init_subclass__(cls, **arguments: Any) -> None:
-        """A family that is a dataclass keeps the short repr of models."""
+        """Keep the short repr of models in families that are dataclasses."""
         super().__init_subclass__(**arguments)
         if "__repr__" not in vars(cls):
             cls.__repr__ = cls.__repr__  # type: ignore[method-assign] # its own, so that the dataclass writes none
 
     def __post_init__(self) -> None:
-        """Complete fields that were left out, one integer for each layer where one stands for all, and check all sizes."""
+        """Fill in omitted fields, repeat a single integer for each layer, and check all sizes."""
         for item in fields(self):  # type: ignore[arg-type]
             value = getattr(self, item.name)
             if value is None:
@@ -64,10 +64,10 @@ class SpecFields(ABC):
         return {}
 
     def check(self) -> None:  # noqa: B027 # most families refuse nothing more
-        """Refuse arguments that make no model."""
+        """Refuse arguments for which there is no model."""
 
     def need(self, condition: bool, argument: str, reason: str) -> None:
-        """Raise a SpecError that names the argument and says what is wrong, unless the condition holds."""
+        """Raise a SpecError with the argument and the reason unless the condition holds."""
         if not condition:
             raise SpecError(f"{self.family}: {reason}", argument=argument)
 
@@ -75,8 +75,8 @@ class SpecFields(ABC):
         """Refuse sizes that are not integers from 1 to 100,000."""
         for index, value in enumerate(size if isinstance(size, tuple) else (size,)):
             argument = self.argument_name(name, index)
-            whole = isinstance(value, int) and not isinstance(value, bool)
-            self.need(whole, argument, f"{argument} should be an integer, not {value!r}")
+            integral = isinstance(value, int) and not isinstance(value, bool)
+            self.need(integral, argument, f"{argument} should be an integer, not {value!r}")
             small = 1 <= value <= LARGEST_SIZE
             self.need(small, argument, f"{argument} should be between 1 and {LARGEST_SIZE}, not {value}")
 
@@ -122,12 +122,13 @@ class SpecFields(ABC):
     def polynomial(self) -> bool:
         """Return whether Macaulay2 can compute with the model."""
 
-    # -- the Macaulay2 twin ------------------------------------------------------------------------------
+    # -- the definition in Macaulay2 ---------------------------------------------------------------------
 
     @property
     def m2_partial(self) -> str | Path:
-        """The template partial that defines the model in Macaulay2: ``_lightning``, or for a family of another package the file
-        beside its module."""
+        """Return the partial that defines the model in Macaulay2: ``_lightning``, or the file beside the module of another
+        package.
+        """
         name, module = "_" + self._must_be_polynomial().replace("-", "_"), type(self).__module__
         if module.startswith("m2bridge."):
             return name

@@ -1,4 +1,4 @@
-"""Strata of the closure of a model's image: the interface, and which strata a model has.
+"""Strata of the closure of a model's image: the interface, and the choice of strata for a model.
 
 A stratum is a set of weights. One point represents it. Strata that are `exhaustive` cover the closure, and whether a point is
 singular depends on its stratum alone; all others are candidates for singular points.
@@ -17,7 +17,7 @@ from m2bridge.families.base import Model
 
 @dataclass(frozen=True, kw_only=True)
 class FiniteMap:
-    """What shows that a point is smooth without equations (docs/decisions/0018-smooth-by-a-finite-map.md).
+    """A finite map that shows that a point is smooth, without equations (docs/decisions/0018-smooth-by-a-finite-map.md).
 
     The coordinates of `model` are bilinear in two groups of weights and define a finite map of the product of two projective
     spaces. `weights` is a point near which the closure is the image of a smooth part of the source; the affine cone over that
@@ -38,12 +38,12 @@ class ImageDegree:
 
 
 class Strata(Protocol):
-    """Strata of the closure of the image of `model`, whose coordinates are those of all statements about them.
+    """Strata of the closure of the image of `model`; all statements about them use its coordinates.
 
     Attributes
     ----------
     exhaustive: whether the strata cover the closure, and all points of one stratum are singular or none is.
-    closure_coordinates: the largest number of coordinates in which all equations of the closure are in reach.
+    closure_coordinates: the largest number of coordinates for which computing all equations of the closure is feasible.
     """
 
     @property

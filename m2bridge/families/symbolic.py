@@ -1,4 +1,4 @@
-"""A model run over polynomials: an identity proved once holds for all weights."""
+"""Evaluate a model over polynomials, so that an identity holds for all weights."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def symbolic_map(model: Model) -> tuple[dict[tuple[int, ...], Any], ...]:
     >>> symbolic_map(Linear(widths=(1, 1, 1)))
     ({(1, 1): 1},)
     """
-    if isinstance(model, PolynomialMap):  # they are given
+    if isinstance(model, PolynomialMap):
         return tuple(map(dict, model.polynomials))
     weights, _ = symbolic_weights(model)
     return tuple(sparse(entry) for entry in model.coordinates(weights).reshape(-1))
@@ -42,7 +42,7 @@ def symbolic_map(model: Model) -> tuple[dict[tuple[int, ...], Any], ...]:
 
 @dataclass(frozen=True, slots=True)
 class _Terms:
-    """An upper bound of the number of terms of a polynomial, which sums and products keep."""
+    """An upper bound of the number of terms of a polynomial, with the bounds for sums and products."""
 
     count: int
     degree: int
@@ -94,7 +94,7 @@ def _number(value: Any) -> Any:
 
 
 def rational_variables(names: list[str]) -> list[Any]:
-    """Variables of a polynomial ring over QQ."""
+    """Return the variables of a polynomial ring over QQ."""
     return list(fmpq_mpoly_ctx.get(names, Ordering.lex).gens())
 
 

@@ -1,7 +1,7 @@
-"""Groups that act on the weights, as data: which axes of which weights they act on.
+"""Groups that act on the weights, as data: the axes of the weights on which they act.
 
-The same labels stand in certificates (``docs/certificates.md``, section 4), where a checker carries them through the program to
-show that the function does not change.
+Certificates contain the same labels (``docs/certificates.md``, section 4). A checker propagates them through the program to show
+that the function does not change.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Label = int | Literal["*"]
 
 
 class Moving(Protocol):
-    """What moves weights infinitesimally without changing the function: a group, or a linear vector field."""
+    """An infinitesimal action on weights that does not change the function: of a group, or a linear vector field."""
 
     def generators(self, weights: Mapping[str, Any]) -> Any:
         """Return the action of a basis on given weights (Mod arrays, integers or objects): one row per element."""
@@ -37,17 +37,17 @@ class SignedPermutation:
         return np.asarray(vector)[list(self.order)] * np.array(self.signs)
 
     def after(self, first: SignedPermutation) -> SignedPermutation:
-        """This one, applied to what the first one gives."""
+        """Return the composition: `first`, then this permutation."""
         order = tuple(first.order[i] for i in self.order)
         signs = tuple(s * first.signs[i] for s, i in zip(self.signs, self.order, strict=True))
         return SignedPermutation(order, signs)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FoundSymmetries:
+class SearchedSymmetries:
     """Symmetries that were searched and verified: linear vector fields, and elements of a finite group, the identity first.
 
-    `complete` says that these are all linear fields.
+    `complete` is true if these are all linear fields.
     """
 
     complete: bool = True
@@ -61,7 +61,7 @@ class Symmetry:
 
     Attributes
     ----------
-    name, citation: what it is and where it is stated.
+    name, citation: a description, and where it is stated.
     size: n for GL(n) or a torus of rank n; 1 for a scaling.
     axes: labels of the axes of each weight that moves. For ``gl``: 1 where g acts, -1 where its inverse transpose acts, ``"*"``
         on an axis that counts copies of the group. For ``torus``: entry i along an axis with label k is multiplied by s_i^k.
@@ -90,7 +90,7 @@ class Symmetry:
 
     @property
     def group(self) -> str:
-        """Its name, e.g. ``GL(2)^3``."""
+        """Return the name of the group, e.g. ``GL(2)^3``."""
         n = self.size if self.kind == "gl" else 1
         power = self.copies if self.kind == "gl" else self.size
         return f"GL({n})" if power == 1 else f"GL({n})^{power}"
@@ -128,23 +128,23 @@ class Symmetry:
         moved = {
             name: self._moved(Mod(weights[name], p), labels, element) for name, labels in self.axes.items()
         }
-        return {name: found[0].values for name, found in moved.items()}
+        return {name: action[0].values for name, action in moved.items()}
 
     def _moved(self, weight: Any, labels: tuple[Label, ...], elements: np.ndarray) -> Any:
         """Return the action of elements of the Lie algebra on one weight; the leading axis is the element."""
         if self.kind == "scaling":
             labels = (labels[0],) + (0,) * (weight.ndim - 1)
-        parts = [
+        summands = [
             self._moved_along(weight, axis, int(label), labels, elements)
             for axis, label in enumerate(labels)
             if label not in (0, "*")
         ]
-        return sum(parts[1:], parts[0])
+        return sum(summands[1:], summands[0])
 
     def _moved_along(
         self, weight: Any, axis: int, label: int, labels: tuple[Label, ...], elements: np.ndarray
     ) -> Any:
-        """Along one axis: a matrix (label -1: minus its transpose), or multiples of the entries."""
+        """Return the action along one axis: by a matrix (label -1: minus its transpose), or by multiples of the entries."""
         if self.kind != "gl":
             shape = [len(elements), *(1,) * weight.ndim]
             shape[1 + axis] = self.size

@@ -16,16 +16,16 @@ from m2bridge.programs.instructions import flat_parts
 def target_grading(model: Model) -> np.ndarray | None:
     """Return the torus weights as an integer matrix with one row per grading and one column per coordinate.
 
-    The image is stable under the torus with these weights. They are read off the program; None for one that is too large.
+    The image is stable under the torus with these weights. They are computed from the program; None if it is too large.
     """
     program = model.coordinate_program or model.program
-    found = gradings(program) if program.polynomial else None
-    if found is None or not program.inputs:
-        return None if found is None else found.outputs
-    parts = []
-    for _, shape, part in flat_parts(program.input_shapes):  # variables of a matrix go column by column
-        entries = found.inputs[:, part].reshape(len(found.inputs), *shape)
-        parts.append(entries.transpose(0, *range(len(shape), 0, -1)).reshape(len(entries), prod(shape)))
-    variables = np.concatenate(parts, axis=1) @ model.monomials.T
-    target = found.outputs[:, :, None] - variables[:, None, :]
+    weights = gradings(program) if program.polynomial else None
+    if weights is None or not program.inputs:
+        return None if weights is None else weights.outputs
+    blocks = []
+    for _, shape, block in flat_parts(program.input_shapes):  # variables of a matrix go column by column
+        entries = weights.inputs[:, block].reshape(len(weights.inputs), *shape)
+        blocks.append(entries.transpose(0, *range(len(shape), 0, -1)).reshape(len(entries), prod(shape)))
+    variables = np.concatenate(blocks, axis=1) @ model.monomials.T
+    target = weights.outputs[:, :, None] - variables[:, None, :]
     return np.asarray(target.reshape(len(target), model.coordinate_count))

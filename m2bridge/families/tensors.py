@@ -47,8 +47,8 @@ class CP(Model):
 
     def check(self) -> None:
         fits = len(self.sizes) > 1 and prod(self.sizes) <= MOST_TENSOR_ENTRIES
-        wanted = f"two or more sizes, such as [2,2,2], with at most {MOST_TENSOR_ENTRIES} entries"
-        self.need(fits, "sizes", f"sizes lists {wanted}")
+        expected = f"two or more sizes, such as [2,2,2], with at most {MOST_TENSOR_ENTRIES} entries"
+        self.need(fits, "sizes", f"sizes lists {expected}")
 
     @property
     def title(self) -> str:
@@ -87,7 +87,7 @@ class CP(Model):
         return tuple(sorted(n for n in self.sizes if n > 1)), self.rank
 
     def _dimension_formula(self) -> Formula:
-        """Matrices, tensors with all sizes two, and some exceptions; others are not classified."""
+        """State the dimension of matrices, of tensors with all sizes two, and of some exceptions; others are not classified."""
         if len(self.sizes) == 2:
             return determinantal(self.rank, *self.sizes)
         if self._case in _DEFECTIVE:
@@ -96,7 +96,7 @@ class CP(Model):
         return cited(value, BINARY, ("all sizes are 2", set(self.sizes) == {2}))
 
     def _dimension_bound(self) -> Formula:
-        """Rank-one tensors are counted; and as a matrix, some axes its rows, the tensor has this rank at most."""
+        """Bound the dimension by the number of parameters of rank-one tensors, and by ranks of flattenings."""
         if self._case in _DEFECTIVE:
             return cited(*_DEFECTIVE[self._case])
         entries, rows = prod(self.sizes), {1}

@@ -108,7 +108,7 @@ class Transformer(AttentionNetwork):
         return Knowledge(symmetries=self._symmetries(), dimension_bound=self._dimension_bound())
 
     def _symmetries(self) -> tuple[Symmetry, ...]:
-        """Those of the attention of each block, and scalings of its neurons."""
+        """Return the symmetries of the attention of each block, and the scalings of its neurons."""
         blocks = (
             (*layer_symmetries(self, i, HOMOGENEOUS_SCORES), self._neurons(i)) for i in self.layer_numbers
         )
@@ -132,7 +132,7 @@ class Transformer(AttentionNetwork):
             attention = d * d if self.t == 1 else self.heads * (attention_dim(self.a, d) + d * d)
         perceptrons = self.layers * min(2 * d * self.hidden - self.hidden, d * comb(d + r - 1, r))
         if r == 1:
-            # X -> X + U W X may change places with attention by other weights: together X plus a matrix of bounded rank
+            # X -> X + U W X commutes with attention after a change of its weights: together X plus a matrix of bounded rank
             perceptrons = min(perceptrons, attention_dim(self.layers * self.hidden, d))
         positions = d * self.t if self.positions else 0
         return cited(positions + self.layers * attention + perceptrons, "sum of upper bounds for the layers")

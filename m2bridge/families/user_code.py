@@ -2,9 +2,9 @@
 
 With parentheses, as in ``build(width=8)``, the function is called and returns the network. The arguments are integers, words,
 booleans and lists of integers, as in every spec.
-Reading such a spec runs the file. That happens only where the user typed it on the command line, or where
-``M2BRIDGE_ALLOW_CODE`` (``--allow-code``) says so; a spec in a record or a job file runs nothing by itself. The model is the
-program that was recorded, so records and jobs hold the network and never need the file again.
+Reading such a spec executes the file. This is allowed for a spec on the command line, and otherwise requires
+``M2BRIDGE_ALLOW_CODE`` (``--allow-code``); a spec in a record or a job file executes nothing. The model is the recorded program,
+so that records and jobs contain the network and do not need the file.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from m2bridge.families.spec import Value, read
 from m2bridge.families.user_network import UserNetwork, from_callable, from_torch
 
 ALLOW = "M2BRIDGE_ALLOW_CODE"
-_said: set[Path] = set()
+_announced: set[Path] = set()
 
 
 def is_code(text: str) -> bool:
@@ -37,7 +37,7 @@ def is_code(text: str) -> bool:
 
 @contextmanager
 def allowing(code: bool) -> Iterator[None]:
-    """Let specs of code be read within, when `code` is true: what ``--allow-code`` does while a job file is read."""
+    """Allow reading specs of code within the context if `code` is true, as ``--allow-code`` does for a job file."""
     before = os.environ.get(ALLOW, "")
     os.environ[ALLOW] = "1" if code else before
     try:
@@ -59,31 +59,31 @@ def allowed_model(text: str) -> UserNetwork:
 
 def model_from_code(text: str) -> UserNetwork:
     """Execute a file and return the model built by one of its functions; a message on stderr is printed once."""
-    kind, path, call = parts_of(text)
+    kind, path, call = split_spec(text)
     name, arguments = call, {}
     if not call.isidentifier():
         parsed = read(call)
         name, arguments = parsed.family, parsed.values
     if kind == "torch" and importlib.util.find_spec("torch") is None:
         raise InputError(f"{text[:80]}: PyTorch is not installed here; pip install 'm2bridge[torch]'")
-    if path not in _said:
-        _said.add(path)
+    if path not in _announced:
+        _announced.add(path)
         print(f"executing the file {path}", file=sys.stderr)
-    with _blamed(path):
+    with _located_errors(path):
         module = _module(path)
-    found = getattr(module, name, None)
-    if found is None:
-        there = [word for word, value in vars(module).items() if callable(value) and not word.startswith("_")]
-        raise InputError(f"{path} has no {name!r} at its top level; {suggestion(name, there)}")
+    definition = getattr(module, name, None)
+    if definition is None:
+        names = [key for key, value in vars(module).items() if callable(value) and not key.startswith("_")]
+        raise InputError(f"{path} has no {name!r} at its top level; {suggestion(name, names)}")
     if call != name:
-        found = _called(found, arguments, path, name)
-    return _from_torch(found, path, call) if kind == "torch" else _from_function(found, path, call)
+        definition = _called(definition, arguments, path, name)
+    return _from_torch(definition, path, call) if kind == "torch" else _from_function(definition, path, call)
 
 
-def parts_of(text: str) -> tuple[str, Path, str]:
+def split_spec(text: str) -> tuple[str, Path, str]:
     """Return the kind, the file and the call of ``torch:my_net.py:build`` or ``torch:my_net.py:build(width=8)``."""
-    kind, _, rest = text.strip().partition(":")
-    path, _, call = rest.rpartition(":")
+    kind, _, location = text.strip().partition(":")
+    path, _, call = location.rpartition(":")
     name, opening, _ = call.partition("(")
     if not path or not name.isidentifier():
         message = f"{text[:80]}: write {kind}:FILE.py:NAME, as in {kind}:my_net.py:build"
@@ -97,7 +97,7 @@ def _called(function: Any, arguments: Mapping[str, Value], path: Path, name: str
     """Return the network that a function of the file returns for these arguments."""
     if not callable(function):
         raise InputError(f"{path}: {name} is a {type(function).__name__}, not a function")
-    with _blamed(path):
+    with _located_errors(path):
         names = list(inspect.signature(function).parameters)
         if unknown := [argument for argument in arguments if argument not in names]:
             raise InputError(
@@ -123,8 +123,8 @@ def _module(path: Path) -> ModuleType:
 
 
 @contextmanager
-def _blamed(path: Path) -> Iterator[None]:
-    """Errors of the user's file within become InputErrors that name its line."""
+def _located_errors(path: Path) -> Iterator[None]:
+    """Convert errors of the user's file to InputErrors that name its line."""
     try:
         yield
     except M2BridgeError:
@@ -132,17 +132,19 @@ def _blamed(path: Path) -> Iterator[None]:
     except SyntaxError as error:
         raise InputError(f"{path}, line {error.lineno}: {error.msg}") from error
     except Exception as error:
-        here = [f for f in traceback.extract_tb(error.__traceback__) if f.filename == str(path.resolve())]
-        line = f", line {here[-1].lineno}" if here else ""
+        frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename == str(path.resolve())]
+        line = f", line {frames[-1].lineno}" if frames else ""
         raise InputError(f"{path}{line}: {type(error).__name__}: {error}") from error
 
 
-def _from_torch(found: Any, path: Path, name: str) -> UserNetwork:
-    """Return a module and the shape of its input: ``return module, (3, 4)``, or ``module.input_shape``."""
-    if callable(found) and not hasattr(found, "named_parameters"):
-        with _blamed(path):
-            found = found()
-    module, shape = found if isinstance(found, tuple) and len(found) == 2 else (found, None)
+def _from_torch(definition: Any, path: Path, name: str) -> UserNetwork:
+    """Return the model of a module with its input shape: ``return module, (3, 4)``, or ``module.input_shape``."""
+    if callable(definition) and not hasattr(definition, "named_parameters"):
+        with _located_errors(path):
+            definition = definition()
+    module, shape = (
+        definition if isinstance(definition, tuple) and len(definition) == 2 else (definition, None)
+    )
     shape = getattr(module, "input_shape", None) if shape is None else shape
     if shape is None:
         raise InputError(
@@ -152,15 +154,15 @@ def _from_torch(found: Any, path: Path, name: str) -> UserNetwork:
     return from_torch(module, shape, name=name if type(module).__name__ == "Sequential" else None)
 
 
-def _from_function(found: Any, path: Path, name: str) -> UserNetwork:
-    """Return a function whose annotations are shapes: weights first, inputs after ``*``."""
-    if not inspect.isfunction(found):
-        raise InputError(f"{path}: {name} is a {type(found).__name__}, not a function of arrays")
+def _from_function(function: Any, path: Path, name: str) -> UserNetwork:
+    """Return the model of a function whose annotations are shapes: weights first, inputs after ``*``."""
+    if not inspect.isfunction(function):
+        raise InputError(f"{path}: {name} is a {type(function).__name__}, not a function of arrays")
     weights: dict[str, Shape] = {}
     inputs: dict[str, Shape] = {}
-    for key, parameter in inspect.signature(found).parameters.items():
+    for key, parameter in inspect.signature(function).parameters.items():
         if parameter.annotation is parameter.empty and parameter.default is not parameter.empty:
-            continue  # a number of the function, such as an exponent, that is as it stands there
+            continue  # a constant of the function, such as an exponent
         shape = _shape(parameter.annotation)
         if shape is None or parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
             raise InputError(
@@ -172,7 +174,7 @@ def _from_function(found: Any, path: Path, name: str) -> UserNetwork:
         raise InputError(
             f"{path}: {name} has no weights; weights are the arguments before the star, with shapes as annotations"
         )
-    return from_callable(found, weights, inputs=inputs, name=name)
+    return from_callable(function, weights, inputs=inputs, name=name)
 
 
 def _shape(annotation: Any) -> Shape | None:
@@ -181,6 +183,6 @@ def _shape(annotation: Any) -> Shape | None:
             annotation = ast.literal_eval(annotation)
         except (ValueError, SyntaxError):
             return None
-    given = (annotation,) if isinstance(annotation, int) else annotation
-    fits = isinstance(given, tuple) and all(type(n) is int and n > 0 for n in given)
-    return given if fits else None
+    shape = (annotation,) if isinstance(annotation, int) else annotation
+    fits = isinstance(shape, tuple) and all(type(n) is int and n > 0 for n in shape)
+    return shape if fits else None

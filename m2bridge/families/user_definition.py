@@ -1,4 +1,4 @@
-"""What a user wrote, for a model that belongs to no family."""
+"""The definition by the user of a model that belongs to no family."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from m2bridge.linear.primes import NOTHING, GivenNumbers
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UserDefinition:
-    """A map by its coordinates, or a program; nothing for a model that belongs to a family.
+    """A map by its coordinates, or a program; empty for a model that belongs to a family.
 
     Attributes
     ----------

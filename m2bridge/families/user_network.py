@@ -1,8 +1,8 @@
-"""A user's own network: a recorded program is a model like any other.
+"""User-defined networks: models that are given by a recorded program.
 
-It comes from a Python function of arrays (:func:`from_callable`), from a PyTorch module, from a program on one line or in a file.
-The spec of such a model is the program itself, so that records, job files and certificates hold the network and nothing needs
-the Python file again.
+They are built from a Python function of arrays (:func:`from_callable`), from a PyTorch module, or from a program on one line or
+in a file. The spec of such a model is the program itself, so that records, job files and certificates contain the network and do
+not need the Python file.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from m2bridge.errors import OutOfReachError, SpecError
 from m2bridge.families.base import Model, Shape
 from m2bridge.families.polynomial_map import UserModel, read_map
 from m2bridge.families.symbolic import MOST_EXPANDED_TERMS, symbolic_map, term_bound
-from m2bridge.families.symmetries import FoundSymmetries
+from m2bridge.families.symmetries import SearchedSymmetries
 from m2bridge.families.user_definition import UserDefinition
 from m2bridge.frontends.polynomial_programs import polynomial_program
 from m2bridge.frontends.polynomials import Terms, terms_of
@@ -43,12 +43,12 @@ MOST_EXPANSION_PRODUCTS = 800_000
 
 @dataclass(frozen=True, kw_only=True)
 class UserNetwork(UserModel):
-    """A model that is its program.
+    """A model that is defined by its program.
 
     Attributes
     ----------
     recorded: the program; two models are equal when their programs are.
-    name: a title. notes: what an answer about this network has to say, for instance that floats were taken as exact dyadics.
+    name: a title. notes: remarks for every answer about this network, for instance that floats were converted exactly.
     declared: symmetries that the user states, as certificates write groups and fields; they are verified before they are used.
     """
 
@@ -59,7 +59,7 @@ class UserNetwork(UserModel):
     name: str = field(default=unnamed, compare=False)
     notes: tuple[str, ...] = field(default=(), compare=False)
     declared: tuple[Mapping[str, Any], ...] = field(default=(), compare=False)
-    found: FoundSymmetries = field(default=FoundSymmetries(), compare=False)
+    searched: SearchedSymmetries = field(default=SearchedSymmetries(), compare=False)
 
     def __hash__(self) -> int:
         return hash(self.recorded.sha256)
@@ -73,7 +73,7 @@ class UserNetwork(UserModel):
 
     @property
     def spec(self) -> str:
-        """``program:`` and the canonical text on one line, with ``;`` for line breaks."""
+        """Return ``program:`` and the canonical text on one line, with ``;`` for line breaks."""
         return "program:" + self.recorded.text.removeprefix(HEADER + "\n").rstrip("\n").replace("\n", ";")
 
     @property
@@ -102,17 +102,17 @@ class UserNetwork(UserModel):
 
     @cached_property
     def monomials(self) -> np.ndarray:
-        """Monomials in the inputs that occur at one of two random weights over F_p."""
+        """Return the monomials in the inputs that occur at one of two random weights over F_p."""
         rng = np.random.default_rng(0)
         drawn = self.draw_weights(rng, LARGE_PRIME, 2)
         weights = {name: Mod(value, LARGE_PRIME) for name, value in drawn.items()}
-        found = support(input_form(self.recorded, weights, most_products=MOST_EXPANSION_PRODUCTS))
-        if len(found) > MOST_INPUT_MONOMIALS:
+        exponents = support(input_form(self.recorded, weights, most_products=MOST_EXPANSION_PRODUCTS))
+        if len(exponents) > MOST_INPUT_MONOMIALS:
             raise OutOfReachError(
-                f"{self.name} has {len(found)} monomials in its inputs, more than {MOST_INPUT_MONOMIALS}",
-                estimate=len(found),
+                f"{self.name} has {len(exponents)} monomials in its inputs, more than {MOST_INPUT_MONOMIALS}",
+                estimate=len(exponents),
             )
-        return found
+        return exponents
 
     @cached_property
     def polynomials(self) -> tuple[Terms, ...]:  # type: ignore[override]
@@ -180,14 +180,14 @@ def from_callable(
     Parameters
     ----------
     function
-        Called with keyword arguments that record what is done with them: ``+ - * @ **``, division by constants, ``.T``,
+        Called with keyword arguments that record the operations on them: ``+ - * @ **``, division by constants, ``.T``,
         indexing, sums, most of NumPy's array functions; ``exp`` and division by an array make the network analytic.
     shapes
         Names and shapes of the weights.
     inputs
         Names and shapes of the inputs; without them the function's values are themselves the coordinates.
     symmetries
-        Groups or vector fields that you know, as certificates write them. They are verified, never believed.
+        Groups or vector fields in the notation of certificates. They are verified before they are used.
 
     Raises
     ------
@@ -218,9 +218,9 @@ def from_torch(
     ----------
     module
         Parameters that require a gradient become the weights, with underscores for dots in their names; tied ones occur once.
-        Frozen parameters and buffers are constants, exactly the binary numbers that they are.
+        Frozen parameters and buffers are constants, converted exactly.
     input_shape
-        The exact shape of the tensor that ``forward`` is given, with the batch axis if it wants one; several as a list.
+        The exact shape of the argument of ``forward``, including a batch axis if it requires one; several as a list.
     name
         A title; by default the name of the module's class.
 
@@ -254,6 +254,6 @@ def read_file(path: str | Path) -> UserModel:
         with file.open("rb") as stream:
             beginning = stream.read(4096).decode("utf-8", "replace")
         if is_program_file(beginning):
-            found = load_program(file)
-            return UserNetwork(recorded=found.program, name=found.name, notes=found.notes)
+            loaded = load_program(file)
+            return UserNetwork(recorded=loaded.program, name=loaded.name, notes=loaded.notes)
     return read_map(file)

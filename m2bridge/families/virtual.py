@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def virtual_weights(A: Sequence[Any], V: Sequence[Any]) -> tuple[list[Any], Any]:
-    """(M_1, ..., M_l) and L of Equation 8, from attention matrices and values."""
+    """Return (M_1, ..., M_l) and L of Equation 8, from attention matrices and values."""
     M, L = [A[0]], V[0]
     for attention, value in zip(A[1:], V[1:], strict=True):
         M.append(L.mT @ attention @ L)
@@ -69,7 +69,7 @@ def ternary_factor(j: int) -> tuple[int, bool]:
 
 
 def equation_12(M: Sequence[Any], L: Any, X: Any, k: int) -> Any:
-    """Column k of the output by the explicit sum of Equation 12, one term for each choice of tokens.
+    """Return column k of the output by the explicit sum of Equation 12, one term for each choice of tokens.
 
     The printed last factor reads x_l~^T A_1 x_k; the token index meant is k_l~. A sum of t^((3^l - 1)/2)
     terms: for small sizes only, over arrays without batch axes.
@@ -86,8 +86,8 @@ def equation_12(M: Sequence[Any], L: Any, X: Any, k: int) -> Any:
     total = None
     for choice in product(tokens, repeat=length):
         factor = last[choice[-1]]
-        for place, table in enumerate(score):
-            factor = table[choice[place]][choice[place + 1]] * factor
+        for position, table in enumerate(score):
+            factor = table[choice[position]][choice[position + 1]] * factor
         term = (L @ x[choice[0]]) * factor
         total = term if total is None else total + term
     return total

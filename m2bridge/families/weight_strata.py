@@ -15,7 +15,7 @@ from m2bridge.families.base import Model
 
 _MOST_STRATA = 24  # each takes a rank and a row of the answer
 _LARGEST_DRAWN_ENTRY = 500
-"""Weights are drawn below this: among small integers special points, say the node of t^2-1, t^3-t, are not rare."""
+"""Upper bound of drawn weights: among small integers special points, such as the node of t^2-1, t^3-t, are frequent."""
 
 Move = Callable[[np.ndarray], np.ndarray]
 """A linear projection of the arrays of one weight onto those of a stratum."""
@@ -80,7 +80,7 @@ class WeightStrata:
 
 
 def _special_weights(model: Model) -> Iterator[tuple[tuple[str, ...], str, Move | int]]:
-    """Yield which weights are special, in words, and how: by a projection, or by their rank."""
+    """Yield the names of special weights, a description, and a projection onto them or their rank."""
     for name, shape in model.parameters.items():
         if len(shape) == 2:
             yield from _special_matrices(name, *shape)
@@ -138,7 +138,7 @@ def _stratum(
             )
             lefts, rights = (np.eye(m.size, dtype=object).reshape(-1, *m.shape) for m in (left, right))
             weights[n], along = left @ right, [*(lefts @ right), *(left @ rights)]
-        # a move of a single number gives a number, not an array
+        # The projection of a scalar weight is a number, not an array.
         directions += [model.flatten({**still, n: np.asarray(to, dtype=object)}) for to in along]
     exact = {n: np.asarray(w) for n, w in weights.items()}
     return WeightStratum(name=name, weights=exact, directions=np.array(directions, dtype=object))

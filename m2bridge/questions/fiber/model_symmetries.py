@@ -15,7 +15,7 @@ import numpy as np
 
 from m2bridge.errors import InputError
 from m2bridge.families import Mod, Model
-from m2bridge.families.symmetries import FoundSymmetries, SignedPermutation
+from m2bridge.families.symmetries import SearchedSymmetries, SignedPermutation
 from m2bridge.linear.modular import rank_mod
 from m2bridge.programs.program import Program
 from m2bridge.programs.work import OF_DIMENSION, WorkBudget
@@ -42,7 +42,7 @@ def search_of(context: Context, model: Model) -> Search:
     return Search(model.program, p=rank_prime(model), seed=context.seed, work=work, all_affine=True)
 
 
-def found_symmetries(context: Context, model: Model, written: Program) -> FoundSymmetries:
+def found_symmetries(context: Context, model: Model, written: Program) -> SearchedSymmetries:
     """Return linear symmetries of a user-defined model, and finite ones found in its program, or tried for a map."""
     context.report_progress("linear symmetries")
     search = search_of(context, model)
@@ -51,7 +51,7 @@ def found_symmetries(context: Context, model: Model, written: Program) -> FoundS
         context.clock.check()
         search.linear()
         finished = search.complete
-    return FoundSymmetries(
+    return SearchedSymmetries(
         complete=finished and not search.unverified,
         fields=tuple(search.fields),
         finite=finite_group(written, _exchanges(model), most=_MOST_ELEMENTS),
