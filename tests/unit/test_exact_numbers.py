@@ -97,3 +97,30 @@ def test_targets_and_slices(tmp_path: Path) -> None:
     file = tmp_path / "slice.json"
     file.write_text('{"origin": [0.5, "0.5", "1/2"], "directions": [[1, 0, 0], [0, 1, 0]]}')
     assert slices.slice_file(file, parse_spec("map:s,t->s;t;s*t")).origin == (HALF,) * 3
+
+
+def test_a_function_is_given_by_its_polynomials():
+    model = parse_spec("mlp(widths=[2,2,2],r=2)")
+    assert target_of(model, "x[1]^2 - 3*x[1]*x[2]; 1/3*x[2]^2").point == tuple(
+        map(Fraction, (1, -3, 0, 0, 0, "1/3"))
+    )
+    weights = {"W1": [[1, 2], [3, 5]], "W2": [[1, 1], [0, 3]]}
+    polynomials = "(x[1] + 2*x[2])^2 + (3*x[1] + 5*x[2])^2; 3*(3*x[1] + 5*x[2])^2"
+    assert target_of(model, polynomials).point == target_of(model, {"weights": weights}).point
+
+
+@pytest.mark.parametrize(
+    ("spec", "text"),
+    [
+        ("mlp(widths=[2,2,1],r=2)", "x[1]^3"),
+        ("mlp(widths=[2,2,1],r=2)", "x[3]^2"),
+        ("mlp(widths=[2,2,1],r=2)", "x[1]^2; x[2]^2"),
+        ("mlp(widths=[2,2,1],r=2)", "x[1]^2 +"),
+        ("lightning(d=2,dp=1)", "x[1,1]^3; x[1,1]^3"),
+        ("map:s,t->s;t", "x[1]"),
+    ],
+)
+def test_other_polynomials_are_rejected(spec, text):
+    with pytest.raises(InputError) as caught:
+        target_of(parse_spec(spec), text)
+    assert "_(" not in str(caught.value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -12,18 +13,24 @@ from typing import Any
 import flint
 import numpy as np
 
-from m2bridge.errors import InputError
+from m2bridge.errors import InputError, ParseError
 from m2bridge.exact_numbers import exact_json, exact_number
 from m2bridge.families import Model, PolynomialMap
 from m2bridge.families.symbolic import rational_variables, sparse
-from m2bridge.frontends.polynomials import terms_of
+from m2bridge.frontends.polynomials import Polynomial, parse_polynomial, terms_of
 from m2bridge.programs.arithmetics import elementwise, object_array
 from m2bridge.questions import over_q
 from m2bridge.questions.least_squares import descended
 from m2bridge.questions.over_q import fmpq
 from m2bridge.questions.point import point_from_weights
 
-_HOW = 'write a list of coordinates such as 1,0,-1/2, or {"inputs": [...], "outputs": [...]}, or {"weights": {...}}'
+_HOW = (
+    "write a list of coordinates such as 1,0,-1/2, polynomials in the inputs such as x[1]^2 - 3*x[1]*x[2], one per output and "
+    'separated by semicolons, or {"inputs": [...], "outputs": [...]}, or {"weights": {...}}'
+)
+_VARIABLE = re.compile(r"[A-Za-z]+\[")
+_INDEX = re.compile(r"\[([0-9, ]+)\]")
+_SUBSCRIPT = re.compile(r"_\(([0-9, ]+)\)")
 _LONGEST_POINT = 1_000_000
 """Characters of a point on the command line or in a file."""
 _ARB_BITS = 200
@@ -53,6 +60,8 @@ class Target:
 def target_of(model: Model, point: Any) -> Target:
     """What is asked of a model by a point as people write it."""
     weights = None
+    if isinstance(point, str) and _is_polynomial(point):
+        point = _coefficients(model, point)
     value, source = written_point(point, _HOW) if isinstance(point, str) else (point, "the point")
     if isinstance(value, Mapping):
         if "weights" in value:
@@ -75,6 +84,48 @@ def target_of(model: Model, point: Any) -> Target:
         )
     lean = model.leanest
     return Target(lean, numbers, weights=weights if lean == model else None)
+
+
+def _is_polynomial(text: str) -> bool:
+    """Return whether a point is given by polynomials: it is neither JSON nor the name of a file, and has a variable x[...]."""
+    json_or_file = text.lstrip()[:1] in ("[", "{") or text.endswith(".json") or Path(text[:1000]).is_file()
+    return not json_or_file and _VARIABLE.search(text) is not None
+
+
+def _coefficients(model: Model, text: str) -> list[Fraction]:
+    """Return the coordinates of a function that is given by its outputs, polynomials in the inputs."""
+    source = f"--point {text[:60]!r}"
+    names = [name.partition(": ") for name in model.coordinate_names]
+    if not model.program.inputs or len(names) != model.with_all_coefficients.coordinate_count:
+        raise InputError(f"{source}: the coordinates of {model} are not all coefficients; {_HOW}")
+    outputs = list(dict.fromkeys(entry for entry, _, _ in names))
+    texts = [part.strip() for part in text.split(";")]
+    if len(texts) != len(outputs):
+        raise InputError(f"{source} has {len(texts)} polynomials; {model} has {len(outputs)} outputs")
+    terms = [_INDEX.sub(r"_(\1)", term) for _, _, term in names]
+    variables = sorted({factor.partition("^")[0] for term in terms for factor in term.split("*")} - {"1"})
+    index = {}
+    for k, ((entry, _, _), term) in enumerate(zip(names, terms, strict=True)):
+        ((exponents, _),) = parse_polynomial(term, variables).items()
+        index[entry, exponents] = k
+    point = [Fraction(0)] * len(names)
+    for entry, polynomial in zip(outputs, texts, strict=True):
+        for exponents, coefficient in _parsed(polynomial, variables, source).items():
+            if (entry, exponents) not in index:
+                degrees = ", ".join(map(str, sorted({sum(e) for _, e in index})))
+                raise InputError(
+                    f"{source}: a term has degree {sum(exponents)}; the functions of {model} have terms of degrees {degrees}"
+                )
+            point[index[entry, exponents]] = Fraction(coefficient)
+    return point
+
+
+def _parsed(text: str, variables: Sequence[str], source: str) -> Polynomial:
+    """Parse a polynomial in x[1], x[2], ...; the parser writes x_(1) for x[1]."""
+    try:
+        return parse_polynomial(_INDEX.sub(r"_(\1)", text), variables, source=source)
+    except ParseError as error:
+        raise InputError(_SUBSCRIPT.sub(r"[\1]", error.message)) from None
 
 
 def written_point(text: str, how: str) -> tuple[Any, str]:
