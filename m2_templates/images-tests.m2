@@ -44,4 +44,5 @@ M = matrix {{1,2},{3,5},{7,11},{13,17}} ** QQ;
 assert(degree L == 2 and sectionLength(L, M) == 3);
 assert(sectionLength(ideal(x, y^2), M) == 2);
 assert(isUnmixed L and not isUnmixed ideal(x^2, x*y));
+assert(isUnmixed ideal 0_(ring x) and isUnmixed ideal gens ring x and not isUnmixed intersect(ideal x, ideal(y, z)));
 print "complete";

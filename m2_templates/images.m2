@@ -108,9 +108,13 @@ sectionLength(Ideal, Matrix) := (I, M) -> (
     if dim L == 0 then degree L
     );
 
--- isUnmixed I: whether all associated primes of I have the same dimension, by Ext (Eisenbud, Huneke, Vasconcelos).
+-- isUnmixed I: whether all associated primes of a proper ideal have the same dimension: codim Ext^i(S/I, S) > i for
+--   all i > codim I (Eisenbud, Huneke, Vasconcelos, Direct methods for primary decomposition, Theorem 1.1).
+--   No annihilator is computed, which takes most of the time of topComponents.
 isUnmixed = method();
 isUnmixed Ideal := I -> (
-    needsPackage "PrimaryDecomposition";
-    I == 0 or topComponents I == I
+    if version#"VERSION" >= "1.25" then needsPackage "Complexes"; -- before, Ext is in the core
+    S := ring I;
+    M := comodule I;
+    all(toList(codim I + 1 .. numgens S), i -> codim Ext^i(M, S) > i)
     );

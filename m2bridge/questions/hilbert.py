@@ -74,7 +74,8 @@ def generated_rank(
         for shift in combinations_with_replacement(range(count), gap) if gap >= 0 else ():
             rows.append({exponents_of((*m, *shift), count): c for m, c in integral})
     columns = {m: i for i, m in enumerate(dict.fromkeys(m for row in rows for m in row))}
-    table = np.zeros((len(rows), len(columns)), dtype=np.int64 if p else object)
+    small = all(abs(c) < 2**63 for row in rows for c in row.values())
+    table = np.zeros((len(rows), len(columns)), dtype=np.int64 if small else object)
     for table_row, row in zip(table, rows, strict=True):
         table_row[[columns[m] for m in row]] = list(row.values())
     return len(echelon_mod(table, p, check)[1]) if p and rows else rank_over_q(table)

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 FIFOS = ("next", "gate")
 POLL_INTERVAL = 0.001  # seconds between two polls while a job waits
+LONGEST_POLL_INTERVAL = 0.016  # the same while Macaulay2 starts, which takes much longer than one poll
 START_TIMEOUT = 120.0  # seconds after which a Macaulay2 that is starting is considered stuck
 SERVER_TIMEOUT = 10.0  # the same for one that is already running
 
@@ -54,8 +55,10 @@ class WarmMacaulay2:
 
     def request_child(self, packages: list[str], deadline: float) -> None:
         """Request through the FIFO `next` that the warm Macaulay2 loads packages and forks."""
+        pause = POLL_INTERVAL
         while (fifo := self.supervisor.writing_end("next")) is None:
-            self.wait(deadline)
+            self.wait(deadline, pause)
+            pause = min(2 * pause, LONGEST_POLL_INTERVAL)
         os.write(fifo, " ".join(packages).encode())
         os.close(fifo)
         self.loaded.update(packages)
@@ -71,13 +74,13 @@ class WarmMacaulay2:
                     return pid
             self.wait(deadline)
 
-    def wait(self, deadline: float) -> None:
-        """Wait for POLL_INTERVAL. Raises ServerLostError if the warm Macaulay2 has ended or the deadline has passed."""
+    def wait(self, deadline: float, seconds: float = POLL_INTERVAL) -> None:
+        """Wait for `seconds`. Raises ServerLostError if the warm Macaulay2 has ended or the deadline has passed."""
         if self.died:
             raise ServerLostError("the warm Macaulay2 has ended")
         if time.monotonic() >= deadline or self.supervisor.kill_requested:
             raise ServerLostError("the warm Macaulay2 does not respond")
-        self.supervisor.wait_for_event(POLL_INTERVAL)
+        self.supervisor.wait_for_event(seconds)
 
     def record_exit(self, pid: int) -> None:
         """Record that a child of the supervisor has ended."""

@@ -290,7 +290,7 @@ def _settle_unmixedness(
         verdict, reason = _unmixed(setting, size, equations)
         if not verdict:
             return Conclusion(degree=degree, report=Report(not_shown=(reason,)))
-        shown = "the ideal is unmixed (topComponents), so it equals the prime ideal of the closure"
+        shown = "the ideal is unmixed (dimensions of Ext modules), so it equals the prime ideal of the closure"
     if length is None or count.distinct != degree:
         return Conclusion(degree=degree, completeness=Complete(exact=False), report=Report(shown=(shown,)))
     points = (
