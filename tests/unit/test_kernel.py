@@ -13,7 +13,7 @@ from m2bridge import records, schemas
 from m2bridge.certainty import Certainty
 from m2bridge.engine.base import Outcome
 from m2bridge.errors import InputError, LimitError, M2BridgeError, NoEngineError
-from m2bridge.evidence import Evidence
+from m2bridge.evidence import AGREEMENT_WORDS, Evidence
 from m2bridge.families import Model
 from m2bridge.limits import Clock, LimitReached, Limits
 from m2bridge.questions import QUESTIONS, comments, find, kernel, questions, sentences
@@ -86,7 +86,7 @@ def test_an_answer_has_what_all_answers_have(engine: ReplayEngine) -> None:
     assert found.engine is not None
     assert found.seconds >= 0
     assert repr(found) == (
-        "Double('lightning(d=2,dp=1,a=2,t=2)': twice the weights: 20; probable, witnesses agree)"
+        f"Double('lightning(d=2,dp=1,a=2,t=2)': {found.view().answer}; probable, {AGREEMENT_WORDS[True]})"
     )
     assert records.from_document(records.to_document(found)) == found
     assert "text" not in records.to_document(found)["scripts"][0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -114,5 +115,5 @@ def test_an_unsupported_function_is_named_with_what_to_use_instead() -> None:
         model_of(lambda X, A, B, c, T: np.linalg.cond(B) * X)
     line, _, message = str(caught.value).partition("\n")
     assert "test_models_einsum.py, line " in line
-    assert message.startswith("np.linalg.cond cannot be recorded; + - * / @")
-    assert "is not polynomial" not in message
+    assert re.search(r"np\.linalg\.cond .*\+ - \* / @", message)
+    assert "polynomial" not in message

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import doctest
 import math
+import re
 from collections.abc import Callable
 from fractions import Fraction
 from functools import reduce
@@ -336,9 +337,7 @@ def test_constants_are_exact_on_either_side(constant: Any, value: Any) -> None:
 def test_inexact_decimal_floats_give_one_note() -> None:
     assert record(lambda w: 0.5 * w + 3.0 + np.eye(2) @ w, {"w": (2,)}).notes == ()
     (note,) = record(lambda w: 0.1 * w + np.array([0.2, 0.3]) * w, {"w": (2,)}).notes
-    assert note.startswith(
-        "3 float constants are taken as the exact dyadic number: 0.1 is 3602879701896397/360287970"
-    )
+    assert re.search(r"^3 .*\b0\.1 is 3602879701896397/360287970", note)
     assert "test_programs_recording.py, line" in note
 
 

@@ -14,7 +14,7 @@ import pytest
 from m2bridge import records
 from m2bridge.certainty import Certainty
 from m2bridge.cli import main
-from m2bridge.evidence import Evidence
+from m2bridge.evidence import AGREEMENT_WORDS, Evidence
 from m2bridge.papers import claim
 from m2bridge.papers.base import CheckContext
 from m2bridge.papers.ledger import Ledger, verify
@@ -54,10 +54,8 @@ def test_markdown_has_the_question_the_number_and_every_ground(record: Dimension
     assert headings[4:] == []  # no script has run
     value = next(value for spec, value in SPECS.items() if record.model.startswith(spec.split("(")[0]))
     assert record.image_dim == value
-    assert (
-        f"- The dimension is {value}: a lower and an upper bound meet. Both are in the certificate." in text
-    )
-    assert f"- generic fiber: dimension {record.generic_fiber_dim}, " in text
+    assert f"- {record.statement}" in text
+    assert f"dimension {record.generic_fiber_dim}, " in text
     evidence = text.split("## Evidence")[1].split("##")[0]
     said = [item for item in record.evidence if item.value is not None]
     assert len(said) >= 3
@@ -95,15 +93,18 @@ def test_long_values_are_cut_and_missing_ones_left_out(record: Dimension) -> Non
 
 
 def test_an_explanation_warns_of_witnesses_that_disagree(record: Dimension) -> None:
-    assert "- Witnesses agree." in explain(record)
-    assert "do not use" in explain(replace(record, agreement=False))
-    assert "- No second witness." in explain(replace(record, agreement=None))
+    agreeing, single = (f"- {AGREEMENT_WORDS[verdict].capitalize()}." for verdict in (True, None))
+    assert agreeing in explain(record)
+    warning = explain(replace(record, agreement=False))
+    assert agreeing not in warning
+    assert "disagree" in warning
+    assert single in explain(replace(record, agreement=None))
 
 
 def test_explain_prints_the_bounds_of_a_certificate(record: Dimension) -> None:
     assert record.certificate is not None
     text = explain(record).split("## Certificate")[1]
-    assert f"At least {record.image_dim}: a minor of the Jacobian" in text
+    assert f"At least {record.image_dim}:" in text
     assert f"At most {record.image_dim}: " in text
     assert "m2bridge check RECORD" in text
     assert "## Certificate" not in explain(replace(record, certificate=None))
@@ -124,7 +125,7 @@ def test_the_command_prints_the_explanation_of_the_record(
     assert main(["explain", str(path)]) == 0
     assert capsys.readouterr().out == explain(record)
     assert main(["explain", str(path), "--latex"]) == 2
-    assert "m2bridge cite prints LaTeX" in capsys.readouterr().err
+    assert "m2bridge cite" in capsys.readouterr().err
 
 
 def _without(name: str) -> Damage:
@@ -190,7 +191,7 @@ def test_a_record_that_is_not_there_is_exit_code_2(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["explain", str(tmp_path / "nothing.json")]) == 2
-    assert "cannot be read" in capsys.readouterr().err
+    assert "nothing.json" in capsys.readouterr().err
 
 
 def test_a_ledger_of_a_claim_that_no_longer_exists_is_exit_code_2(

@@ -112,12 +112,12 @@ def test_the_command_line(tmp_path, capsys):
     files = ["--at", str(tmp_path / "a.json"), "--and", str(tmp_path / "b.json")]
     assert cli.main(["same", "mlp(widths=[1,2,1],r=2)", *files, "--no-engine"]) == 0
     text = capsys.readouterr().out
-    assert "same function" in text
-    assert "Symmetries relate them" in text
+    assert text.startswith("same")
+    assert "Symmetries" in text
 
 
 def test_missing_weights_are_an_error():
-    with pytest.raises(InputError, match="--at and --and"):
+    with pytest.raises(InputError, match="--and"):
         same("mlp(widths=[1,2,1],r=2)", at={"W1": [[3], [2]], "W2": [[1, 1]]}, engine=False)
 
 
