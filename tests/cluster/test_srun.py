@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -78,7 +79,7 @@ def test_a_node_without_macaulay2_is_excluded(trial: Make, left: Make) -> None:
     run = trial(1)  # the other node is slow, or it would have answered everything before
     spoil = 'case $SLURMD_NODENAME in n1) sleep 30;; n2) export M2BRIDGE_M2=/nonexistent/M2;; esac; exec "$@"'
     said = run.answered(run.start("srun", "--launcher", f"{SRUN} sh -c '{spoil}' sh", workers=4))
-    assert "worker excluded: n2: the variable M2BRIDGE_M2 names /nonexistent/M2" in said
+    assert re.search(r"n2: .*M2BRIDGE_M2 .*/nonexistent/M2", said)
     assert run.records("srun") == run.local()
     left()
 
@@ -87,7 +88,7 @@ def test_a_launcher_that_does_not_exist_is_bad_input(trial: Make) -> None:
     process = trial(0).start("store", "--launcher", "no-such-launcher -n1")
     _, err = process.communicate(timeout=60)
     assert process.returncode == 2
-    assert "command 'no-such-launcher' not found" in err
+    assert "no-such-launcher" in err
 
 
 def test_a_killed_batch_of_a_template_is_continued(trial: Make, left: Make) -> None:

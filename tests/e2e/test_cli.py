@@ -161,7 +161,7 @@ def test_a_reader_that_leaves_early_is_no_error(tmp_path: Path) -> None:
 def test_a_time_limit_prints_a_partial_answer(tmp_path: Path) -> None:
     done = command(*LAYER, "--timeout", "0.05", "--json", cwd=tmp_path)
     assert done.returncode == 5
-    assert re.fullmatch(r"partial answer: .*the time limit of 0.05 s.*\n", done.stderr)
+    assert re.fullmatch(r".*\b0\.05 s.*\n", done.stderr)
     document = json.loads(done.stdout)
     jsonschema.Draft202012Validator(schema("singular-locus")).validate(document)
     assert document["limit"]
@@ -170,7 +170,7 @@ def test_a_time_limit_prints_a_partial_answer(tmp_path: Path) -> None:
     assert document["agreement"] is not False
     for_people = command(*LAYER, "--timeout", "0.05", cwd=tmp_path)
     assert for_people.returncode == 5
-    assert "singular locus of affine dimension" in for_people.stdout
+    assert "singular locus" in for_people.stdout
     assert "Traceback" not in for_people.stderr
 
 

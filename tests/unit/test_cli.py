@@ -56,7 +56,7 @@ def error_line(capsys: pytest.CaptureFixture[str]) -> str:
     assert printed.err.count("\n") == 1, printed.err
     assert printed.err.startswith("m2bridge: ")
     assert "Traceback" not in printed.err
-    assert "unexpected error" not in printed.err
+    assert "M2BRIDGE_DEBUG" not in printed.err
     return printed.err.removeprefix("m2bridge: ").strip()
 
 
@@ -293,7 +293,7 @@ def test_exit_codes_of_errors(
     lines = printed.err.splitlines()
     assert all(line.startswith("m2bridge: ") for line in lines)
     assert len(lines) == (2 if isinstance(error, DisagreementError) else 1)
-    assert ("unexpected error" in printed.err) is (not isinstance(error, (M2BridgeError, KeyboardInterrupt)))
+    assert ("M2BRIDGE_DEBUG" in printed.err) is (not isinstance(error, (M2BridgeError, KeyboardInterrupt)))
     if isinstance(error, DisagreementError):
         assert "= 3" in lines[1]
         assert "= 4" in lines[1]

@@ -21,7 +21,7 @@ def test_settings_are_json() -> None:
         ("2n=1", "write name=value"),
         ("n=0.5", "only exact values"),
         ('n={"a":1}', "only exact values"),
-        ("n=abc", """a string is written --set n='"abc"'"""),
+        ("n=abc", """--set n='"abc"'"""),
         ("n=", "JSON"),
         ("n=1/2", "JSON"),
         ("n=" + "[" * 100_000, "JSON"),

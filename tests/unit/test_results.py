@@ -242,7 +242,7 @@ def test_every_question_without_a_second_definition_reports_it(name: str) -> Non
         first, *rest = kind.HEADLINE
         both = [says(3, quantity=first), says(3, quantity=first, witness="macaulay2")]
         told = weigh(both, dict.fromkeys(kind.HEADLINE)).words
-        assert told == f"two independent computations: {first}; one only: {', '.join(rest)}"
+        assert told.index(first) < told.index(", ".join(rest))
 
 
 def test_a_field_that_is_a_tuple_is_compared_with_evidence_that_is_a_list() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from math import comb
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 from m2bridge import scripts
 from m2bridge.cli import main
 from m2bridge.engine import Engine
+from m2bridge.evidence import AGREEMENT_WORDS
 from m2bridge.questions.closure import closure
 from m2bridge.records import from_document, to_document
 
@@ -84,24 +86,20 @@ def test_a_wrong_series_is_caught(
 
     monkeypatch.setattr(scripts, "render", damaged)
     assert main(["closure", "linear(widths=[2,1,2])", "--method", method]) == 3
-    assert "witnesses disagree" in capsys.readouterr().err
+    assert AGREEMENT_WORDS[False] in capsys.readouterr().err
 
 
 def test_the_answer_describes_its_coordinates(engine: Engine, capsys: pytest.CaptureFixture[str]) -> None:
     """Of 2 * 20 coefficients of two cubic outputs in 4 variables, 6 determine the others linearly (Proposition A.5)."""
     facts = dict(closure("lightning(d=2,dp=1)", engine=engine).view().facts)
-    assert facts["coordinates"].startswith(
-        "z0, z1, ..., z5: the coefficients of x[m,1]*x[i,2]*x[j,2] in the outputs y[n,1]"
-    )
-    assert (
-        facts["linear span"]
-        == "affine dimension 6; 0 linear forms in the 6 coordinates, 34 in all 40 coefficients"
-    )
+    assert facts["coordinates"].startswith("z0, z1, ..., z5: ")
+    assert "x[m,1]*x[i,2]*x[j,2]" in facts["coordinates"]
+    assert re.findall(r"\d+", facts["linear span"]) == ["6", "0", "6", "34", "40"]
     full = closure("lightning(d=2,dp=1,coordinates=full)", max_degree=1, engine=engine)
     assert (full.coordinate_count, full.linear_forms, full.span_dim) == (40, 34, 6)
     assert main(["closure", "mlp(widths=[2,1,1],r=2)", "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
-    assert document["coordinates"].startswith("the coefficients of the outputs as polynomials in the inputs")
+    assert "coefficients" in document["coordinates"]
     assert document["hilbert_series"] == {
         "numerator": [1, 1],
         "denominator_exponent": 2,

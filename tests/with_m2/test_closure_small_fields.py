@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 
 import flint
 import pytest
@@ -74,4 +75,4 @@ def test_an_upper_bound_is_no_degree(engine: Engine) -> None:
     spec = "lightning(d=2,dp=2,a=2)"
     found = closure(spec, field=997, max_degree=2, method="interpolation", engine=engine)
     assert (found.degree, found.completeness) == (None, "up-to-degree")
-    assert any("it is at most 32" in sentence for sentence in found.not_shown)
+    assert any(re.search(r"\b32\b", sentence) for sentence in found.not_shown)

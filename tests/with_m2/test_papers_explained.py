@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
@@ -38,14 +39,11 @@ def printed_script(text: str) -> str:
 def test_the_explanation_has_the_number_the_points_and_the_grounds(located: SingularLocus) -> None:
     text = explain(located)
     assert text.startswith(f"# singular-locus: {located.model}\n")
-    assert "The question `singular-locus` about lightning self-attention by (A, V), d=2, d'=1" in text
+    assert "by (A, V), d=2, d'=1" in text
     assert "Seed 0; prime = 32003." in text
-    assert "neuromanifold: affine dimension 5." in text
-    assert (
-        "rk A = 1, rk V = 1, meet 1: singular (computed), because the tangent space has at least 6 > 5"
-        in text
-    )
-    assert "rk A = 2, rk V = 1, meet 1: smooth (proved), because the tangent space has at most 5 = 5" in text
+    assert "dimension 5." in text
+    assert re.search(r"rk A = 1, rk V = 1, meet 1: singular \(computed\), .* 6 > 5 ", text)
+    assert re.search(r"rk A = 2, rk V = 1, meet 1: smooth \(proved\), .* 5 = 5 ", text)
     assert "at A = [[1, 0], [0, 0]], V = [[1, 0]]." in text
     for item in located.evidence:
         if item.value is not None:
@@ -97,7 +95,7 @@ def test_only_a_script_that_ran_is_shown(question: str, context: Callable[[str],
     explained = explain(result)
     shown = printed_script(explained)
     assert Script(name="", text=shown).sha256 in {used.sha256 for used in result.scripts}
-    assert "Run it with `M2 --script FILE`." in explained
+    assert "`M2 --script FILE`" in explained
     unknown = replace(result, scripts=tuple(replace(used, text=None) for used in result.scripts))
     assert all(used.sha256[:12] in explain(unknown) for used in result.scripts)
     assert "```macaulay2" not in explain(unknown)

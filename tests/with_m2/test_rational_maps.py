@@ -86,7 +86,7 @@ def test_singular_loci(engine: Engine, spec: str) -> None:
 def test_singular_points(engine: Engine) -> None:
     for spec, t, verdict in ((FOLIUM, 0, "singular"), (FOLIUM, 1, "smooth"), (CISSOID, 0, "singular")):
         assert singular_point(spec, at={"t": t}, engine=engine).verdict == verdict
-    with pytest.raises(InputError, match=r"a denominator .* is zero"):
+    with pytest.raises(InputError, match="denominator"):
         singular_point(FOLIUM, at={"t": -1}, engine=engine)
 
 

@@ -18,6 +18,7 @@ from m2bridge import records, scripts
 from m2bridge.cli import main
 from m2bridge.engine import Engine, EngineInfo, ProcessEngine
 from m2bridge.errors import ScriptError
+from m2bridge.evidence import AGREEMENT_WORDS
 from m2bridge.families import Lightning
 from m2bridge.families.attention_strata import Orbit
 from m2bridge.frontends.polynomials import parse_polynomial
@@ -118,7 +119,7 @@ def test_a_wrong_representative_is_caught(
     wrong = Orbit(1, 1, 0) if orbit != Orbit(1, 1, 0) else Orbit(2, 1, 1)
     monkeypatch.setattr(Orbit, "representative", lambda o, d, dp: right(wrong if o == orbit else o, d, dp))
     assert command("--d", 2, "--dp", 1, "--json") == 3
-    assert "witnesses disagree: " in capsys.readouterr().err
+    assert f"{AGREEMENT_WORDS[False]}: " in capsys.readouterr().err
 
 
 def test_a_broken_template_is_a_script_error(mutate: Mutate, engine: Engine) -> None:
@@ -180,7 +181,7 @@ def test_the_record_of_a_run_round_trips_and_fits_its_schema(engine: Engine, tmp
 def test_a_time_limit_keeps_the_results_of_python(engine: Engine) -> None:
     result = singular_locus(Lightning(d=2, dp=1), engine=engine, limits=Limits(wall_seconds=0.002))
     assert result.limit is not None
-    assert "time limit" in result.limit
+    assert "--timeout" in result.limit
     assert result.agreement is not False
     assert result.image_dim == 5
     assert result.codim is None
