@@ -6,6 +6,11 @@
 
 A sentence is a string literal (or f-string) with at least two words that is not a docstring; the docstrings of commands are
 included because they are help texts. The kind tells where the string is used. Expressions in f-strings are printed in braces.
+Of the templates of reports, every line of text is listed.
+
+``python tests/sentences.py --pinned`` lists the literals in assertions of tests that contain two adjacent words of a sentence.
+Tests assert values, names and fields, so that a sentence can be changed without a change of tests. Literals that remain
+are names in records (quantities, strata, verdicts, symmetries) or texts that the test itself wrote.
 """
 
 from __future__ import annotations
@@ -24,6 +29,11 @@ _CODE = re.compile(r"^[<@]|^\s*--|\\\\|\(\?|</|;$|^[#.][\w-]+\{")
 _HELP_CALLS = {"Option", "Argument", "question", "Subject"}
 _VIEW_CALLS = {"View", "Rows"}
 _DATA_CALLS = {"Formula", "Hypothesis", "Symmetry", "Claim", "Correction", "Theorem"}
+_MARKUP = re.compile(
+    r"<style>.*?</style>|<script.*?</script>|<%.*?%>|{%.*?%}|</?[a-z!][^>]*>|\\\w+(?=\{)", re.DOTALL
+)
+_ADJACENT_WORDS = re.compile(r"(?=\b([A-Za-z][a-z'-]+ [a-z][a-z'-]*)\b)")
+_TEXT_METHODS = {"startswith", "endswith", "search", "match", "count", "fullmatch"}
 
 
 class Sentence(NamedTuple):
@@ -51,16 +61,57 @@ def sentences_of(path: Path) -> Iterator[Sentence]:
             yield Sentence(name, node.lineno, _kind(node, parents), " ".join(text.split()))
 
 
+def sentences_of_template(path: Path) -> Iterator[Sentence]:
+    """Yield the lines of text of a template, without its statements and markup."""
+    name = path.relative_to(PACKAGE.parent).as_posix()
+    text = _MARKUP.sub(lambda match: "\n" * match.group().count("\n"), path.read_text(encoding="utf-8"))
+    for number, line in enumerate(text.splitlines(), start=1):
+        if _TWO_WORDS.search(line):
+            yield Sentence(name, number, "template", " ".join(line.split()))
+
+
 def sentences_in(root: Path) -> list[Sentence]:
-    """Return the sentences of a file or of all Python files of a directory."""
-    files = [root] if root.is_file() else sorted(root.rglob("*.py"))
-    return [sentence for file in files for sentence in sorted(sentences_of(file))]
+    """Return the sentences of a file, or of all Python files and templates of a directory."""
+    files = [root] if root.is_file() else sorted([*root.rglob("*.py"), *root.rglob("*.j2")])
+    readers = {".py": sentences_of, ".j2": sentences_of_template}
+    return [sentence for file in files for sentence in sorted(readers[file.suffix](file))]
+
+
+def pinned_literals(tests: Path) -> Iterator[tuple[Path, int, str]]:
+    """Yield the literals in assertions of tests that contain two adjacent words of a sentence, with file and line."""
+    printed = {words.lower() for s in sentences_in(PACKAGE) for words in _ADJACENT_WORDS.findall(s.text)}
+    for file in sorted(tests.rglob("test_*.py")):
+        for node in set(_asserted_strings(ast.parse(file.read_text(encoding="utf-8")))):
+            words = _ADJACENT_WORDS.findall(node.value)
+            if "\n" not in node.value and any(pair.lower() in printed for pair in words):
+                yield file, node.lineno, node.value
+
+
+def _asserted_strings(tree: ast.AST) -> Iterator[ast.Constant]:
+    """Yield the strings that are compared in assertions, matched with errors, or arguments of parametrized tests."""
+    for node in ast.walk(tree):
+        roots: list[ast.AST] = []
+        if isinstance(node, ast.Assert):
+            roots = [n for n in ast.walk(node.test) if isinstance(n, ast.Compare) or _is_text_call(n)]
+        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith(("raises", "warns")):
+            roots = [keyword.value for keyword in node.keywords if keyword.arg == "match"]
+        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("parametrize"):
+            roots = list(node.args[1:])
+        for root in roots:
+            yield from (n for n in ast.walk(root) if isinstance(n, ast.Constant) and isinstance(n.value, str))
+
+
+def _is_text_call(node: ast.AST) -> bool:
+    """Return whether a node calls a method that compares texts, such as ``startswith``."""
+    return (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr in _TEXT_METHODS
+    )
 
 
 def _is_command(function: ast.FunctionDef) -> bool:
     """Return whether a function is a command of the command line, whose docstring is its help text."""
-    if function.name.endswith("_command"):
-        return True
     return any(
         isinstance(d, ast.Call) and ast.unparse(d.func).endswith(".command") for d in function.decorator_list
     )
@@ -106,7 +157,13 @@ def _kind(node: ast.AST, parents: dict[ast.AST, ast.AST]) -> str:
 
 
 def main(arguments: list[str]) -> None:
-    """Print the sentences of the given paths, by default of the package, and their number."""
+    """Print the sentences of the given paths, by default of the package, and their number; with --pinned, see above."""
+    if arguments == ["--pinned"]:
+        pinned = sorted(pinned_literals(Path(__file__).parent))
+        for file, number, text in pinned:
+            print(f"{file.relative_to(PACKAGE.parent)}:{number}: {text}")
+        print(f"{len(pinned)} literals", file=sys.stderr)
+        return
     listed = [sentence for root in arguments or [PACKAGE] for sentence in sentences_in(Path(root).resolve())]
     for path, line, kind, text in listed:
         print(f"{path}:{line}: [{kind}] {text}")

@@ -262,7 +262,8 @@ class SectionReader:
             if key in arguments and self._meant_as_list(point["model"], arguments, key):
                 values = self.entries[key]
                 message = (
-                    f"{key} of {point['model']} is a list, and a list in a grid is a sweep: write {[values]}"
+                    f"{key} of {point['model']} must be a list; a list in a grid is a sweep over its entries,"
+                    f" so write {[values]}"
                 )
         self.report(key or ("spec" if "spec" in point else "model"), message)
 

@@ -177,8 +177,8 @@ class _Evaluator:
         if node.id in _CONSTANTS:
             return _CONSTANTS[node.id]
         if node.id not in self.names:
-            known = ", ".join(sorted(self.names)) or "none"
-            self.report(node, f"there is no {node.id!r}; the names are: {known}")
+            names = ", ".join(sorted(self.names)) or "none"
+            self.report(node, f"there is no {node.id!r}; the names are: {names}")
         return self.names.get(node.id)
 
     def arithmetic(self, node: ast.BinOp) -> Any:
@@ -196,12 +196,12 @@ class _Evaluator:
         value = self.value(node)
         if _is_number(value):
             return value
-        return self.report(node, f"expected a number, this is {_kind(value)}")
+        return self.report(node, f"expected a number, got {_kind(value)}")
 
     def truth(self, node: ast.expr) -> bool:
         value = self.value(node)
         if not isinstance(value, bool):
-            self.report(node, f"expected true or false, this is {_kind(value)}")
+            self.report(node, f"expected true or false, got {_kind(value)}")
         return value is True
 
     def chain(self, node: ast.Compare) -> bool:

@@ -111,7 +111,7 @@ class Grid:
             condition = True if self.when is None else self.when.value(point)
             if not isinstance(condition, bool):
                 raise ParseError(
-                    f"expression {self.when and self.when.text!r}: expected true or false, this is {condition!r}",
+                    f"expression {self.when and self.when.text!r}: expected true or false, got {condition!r}",
                     column=1,
                     reason="expected a condition such as a <= d",
                 )

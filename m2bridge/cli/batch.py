@@ -43,14 +43,14 @@ def register(app: typer.Typer) -> None:
         ] = False,
         retry: Annotated[
             bool,
-            typer.Option("--retry", help="Run jobs again that reached a limit, crashed or were refused."),
+            typer.Option("--retry", help="Run again the jobs that reached a limit, crashed or were refused."),
         ] = False,
         escalate: Annotated[
             float | None,
             typer.Option(
                 "--escalate",
                 min=1.0,
-                help="Run jobs again that reached a limit, with limits multiplied by this factor.",
+                help="Run again the jobs that reached a limit, with their limits multiplied by this factor.",
             ),
         ] = None,
         timeout: Annotated[

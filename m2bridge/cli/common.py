@@ -55,7 +55,7 @@ KeepOption = Annotated[Path | None, typer.Option("--keep", help="Keep scripts an
 
 NoEngineOption = Annotated[bool, typer.Option("--no-engine", help="Do not use Macaulay2.")]
 EvidenceOption = Annotated[bool, typer.Option("--evidence", help="Print all evidence, with the method of each item.")]
-_SUPPLEMENT = "Write a short Macaulay2 script with the map and the claims as asserts."
+_SUPPLEMENT = "Write a short Macaulay2 script that contains the map and asserts each claim."
 SupplementOption = Annotated[Path | None, typer.Option("--supplement", help=_SUPPLEMENT)]
 ScriptOption = Annotated[bool, typer.Option("--script", help="Print the Macaulay2 script that computed the answer.")]
 # fmt: on

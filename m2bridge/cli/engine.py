@@ -62,12 +62,12 @@ def register(app: typer.Typer) -> None:  # noqa: C901 -- the commands of the gro
     @group.command("list")
     def list_command(as_json: JsonOption = False) -> None:
         """List every Macaulay2 and msolve found on this machine, the one in use first. Each one is run as a test."""
-        found = candidates(fresh=True)
+        macaulay2 = candidates(fresh=True)
         msolve = candidates(fresh=True, program=MSOLVE_PROGRAM)
         if as_json:
-            print_json([candidate_document(candidate) for candidate in (*found, *msolve)])
+            print_json([candidate_document(candidate) for candidate in (*macaulay2, *msolve)])
             return
-        for name, listed in (("Macaulay2", found), ("msolve", msolve)):
+        for name, listed in (("Macaulay2", macaulay2), ("msolve", msolve)):
             if listed:
                 console().print(candidate_table(listed, name))
             else:
@@ -92,9 +92,9 @@ def register(app: typer.Typer) -> None:  # noqa: C901 -- the commands of the gro
         quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing; exit 0 or 4.")] = False,
     ) -> None:
         """Show which Macaulay2 and msolve are used, which others were found, and why they are not used."""
-        found = candidates(engine, fresh=True)
+        macaulay2 = candidates(engine, fresh=True)
         msolve = candidates(fresh=True, program=MSOLVE_PROGRAM)
-        used = next((candidate for candidate in found if candidate.works), None)
+        used = next((candidate for candidate in macaulay2 if candidate.works), None)
         available, wheel = wheel_available()
         document: dict[str, Any] = {
             "m2bridge": __version__,
@@ -105,7 +105,7 @@ def register(app: typer.Typer) -> None:  # noqa: C901 -- the commands of the gro
             "allowed_cores": machine.allowed_cores(),
             "allowed_memory_bytes": machine.allowed_memory(),
             "sandbox": measured(),
-            "candidates": [candidate_document(candidate) for candidate in found],
+            "candidates": [candidate_document(candidate) for candidate in macaulay2],
             "used": candidate_document(used) if used is not None else None,
             "missing_programs": missing_programs(ProcessEngine(used.info)) if used and used.info else {},
             "wheel": {"available": available, "detail": wheel},
@@ -114,7 +114,7 @@ def register(app: typer.Typer) -> None:  # noqa: C901 -- the commands of the gro
         if as_json:
             print_json(document)
         elif not quiet:
-            _show_diagnosis(document, found, msolve)
+            _show_diagnosis(document, macaulay2, msolve)
         if used is None:
             raise typer.Exit(NoEngineError.exit_code)
 
@@ -149,13 +149,13 @@ def candidate_document(candidate: Candidate) -> dict[str, object]:
     }
 
 
-def candidate_table(found: Sequence[Candidate], program: str) -> Table:
+def candidate_table(tested: Sequence[Candidate], program: str) -> Table:
     """Return the candidates as a table, with an arrow at the one in use."""
     table = Table(show_edge=False, pad_edge=False)
     for name in ("", program, "from", "verdict"):
         table.add_column(name, overflow="fold")
-    used = next((candidate for candidate in found if candidate.works), None)
-    for candidate in found:
+    used = next((candidate for candidate in tested if candidate.works), None)
+    for candidate in tested:
         verdict = f"[yellow]not used: {escape(candidate.reason or '')}[/]"
         if candidate.info is not None:
             verdict = f"[green]{escape(candidate.info.version)} works[/]"
@@ -165,7 +165,7 @@ def candidate_table(found: Sequence[Candidate], program: str) -> Table:
 
 
 def _show_diagnosis(
-    document: dict[str, Any], found: Sequence[Candidate], msolve: Sequence[Candidate]
+    document: dict[str, Any], macaulay2: Sequence[Candidate], msolve: Sequence[Candidate]
 ) -> None:
     out = console()
     memory = document["allowed_memory_bytes"] / 2**30
@@ -185,9 +185,9 @@ def _show_diagnosis(
     for line in lines:
         out.print(line, markup=False, soft_wrap=True)
     out.print()
-    out.print(candidate_table(found, "Macaulay2") if found else "no Macaulay2 found")
+    out.print(candidate_table(macaulay2, "Macaulay2") if macaulay2 else "no Macaulay2 found")
     for program, packages in document["missing_programs"].items():
-        out.print(f"no program {program}, needed by {packages}", markup=False, soft_wrap=True)
+        out.print(f"program {program} not found; needed by {packages}", markup=False, soft_wrap=True)
     out.print()
     without = "no msolve found (optional): `m2bridge engine install` downloads one"
     out.print(candidate_table(msolve, "msolve") if msolve else escape(without))

@@ -68,11 +68,13 @@ def _command(figure: Figure) -> Any:
     """Return the command of a figure: its own options, then those that it shares with others."""
 
     def command(**arguments: Any) -> None:
-        _run(figure, {name: arguments.pop(name) for name in own}, arguments)
+        _run(figure, {name: arguments.pop(name) for name in figure_options}, arguments)
 
-    own = dict(inspect.signature(figure.compute, eval_str=True).parameters)
-    del own[next(iter(own))]  # the request
-    parameters = {name: (parameter.annotation, parameter.default) for name, parameter in own.items()}
+    figure_options = dict(inspect.signature(figure.compute, eval_str=True).parameters)
+    del figure_options[next(iter(figure_options))]  # the request
+    parameters = {
+        name: (parameter.annotation, parameter.default) for name, parameter in figure_options.items()
+    }
     names = [suffix.lstrip(".") for suffix in figure.formats]
     output = typer.Option("-o", "--output", help=_FILE.format(f"{', '.join(names[:-1])} or {names[-1]}"))
     shared: dict[str, tuple[Any, Any]] = {"output": (Annotated[Path, output], inspect.Parameter.empty)}
@@ -90,13 +92,13 @@ def _command(figure: Figure) -> Any:
     return command
 
 
-def _run(figure: Figure, own: dict[str, Any], shared: dict[str, Any]) -> None:
+def _run(figure: Figure, figure_options: dict[str, Any], shared: dict[str, Any]) -> None:
     """Compute a figure, draw it, write its data and report what it shows."""
     destination = Destination(shared["output"], shared["picture"], figure.formats)
     common.check_directories(save=shared.get("save"))
     with ExitStack() as stack:
         request = _request(figure, shared, stack)
-        drawing = figure.compute(request, **own)
+        drawing = figure.compute(request, **figure_options)
     with destination.file() as file:
         drawing.draw(file)
     destination.add_data(drawing)
@@ -122,8 +124,8 @@ def _request(figure: Figure, shared: dict[str, Any], stack: ExitStack) -> Figure
         if "progress" not in options:
             options["progress"] = stack.enter_context(common.shown_steps(quiet=False))
         allowed = {"prime": question.takes_prime, "force": "force" in question.options}
-        given = {name: value for name, value in options.items() if allowed.get(name, True)}
-        result: Result = question(subject, **given, **more)
+        accepted = {name: value for name, value in options.items() if allowed.get(name, True)}
+        result: Result = question(subject, **accepted, **more)
         check_agreement(result)
         if shared.get("save") is not None:
             records.save(result, shared["save"])

@@ -57,7 +57,9 @@ def _parameters(question: Question[Any, Any]) -> dict[str, tuple[Any, Any]]:
     parameters = {"subject": (argument, None if is_model else inspect.Parameter.empty)}
     if is_model:
         parameters |= {name: common.OPTIONS[name] for name in _LAYER}
-    parameters |= {own.name: (_annotation(own), own.cli_default) for own in question.options.values()}
+    parameters |= {
+        declared.name: (_annotation(declared), declared.cli_default) for declared in question.options.values()
+    }
     shared = ["prime"] * question.takes_prime + ["no_engine"] * (not question.needs_engine)
     parameters |= {name: common.OPTIONS[name] for name in shared}
     if question.formats:
@@ -67,18 +69,18 @@ def _parameters(question: Question[Any, Any]) -> dict[str, tuple[Any, Any]]:
     return parameters | {name: common.OPTIONS[name] for name in (*_COMMON, *more)}
 
 
-def _flag(own: DeclaredOption) -> str:
-    return own.option.flag or f"--{own.name.replace('_', '-')}"
+def _flag(declared: DeclaredOption) -> str:
+    return declared.option.flag or f"--{declared.name.replace('_', '-')}"
 
 
-def _annotation(own: DeclaredOption) -> Any:
+def _annotation(declared: DeclaredOption) -> Any:
     """Return the annotation for the option parser; types other than the plain ones are parsed from text later."""
-    settings: dict[str, Any] = {"help": own.option.help}
-    if own.option.least is not None:
-        settings["min"] = own.option.least
-    kind = str if own.option.read is not None else _plain(own.kind) or str
-    flags = () if kind is bool and own.cli_default is True else (_flag(own),)
-    return Annotated[kind | None if own.default is None else kind, typer.Option(*flags, **settings)]
+    settings: dict[str, Any] = {"help": declared.option.help}
+    if declared.option.least is not None:
+        settings["min"] = declared.option.least
+    kind = str if declared.option.read is not None else _plain(declared.kind) or str
+    flags = () if kind is bool and declared.cli_default is True else (_flag(declared),)
+    return Annotated[kind | None if declared.default is None else kind, typer.Option(*flags, **settings)]
 
 
 def _plain(kind: Any) -> type | None:
@@ -96,7 +98,7 @@ def _run(question: Question[Any, Any], arguments: dict[str, Any], *, started: fl
     from m2bridge.families import Model
 
     # options first: a missing file is an error before a network is recorded
-    options = {name: _value(own, arguments[name]) for name, own in question.options.items()}
+    options = {name: _value(declared, arguments[name]) for name, declared in question.options.items()}
     subject = _subject(question, arguments)
     limits = common.parse_limits(arguments["timeout"], arguments["memory"])
     options |= {"seed": arguments["seed"], "limits": limits, "clock": Clock.of(limits, started)}
@@ -109,7 +111,9 @@ def _run(question: Question[Any, Any], arguments: dict[str, Any], *, started: fl
     file = arguments.get("supplement")
     if form is not None or file is not None:  # the defaults for the terminal leave out values that these need
         options |= {
-            own.name: own.default for own in question.options.values() if own.cli_default != own.default
+            declared.name: declared.default
+            for declared in question.options.values()
+            if declared.cli_default != declared.default
         }
     quiet = arguments["as_json"] or arguments["script"] or form is not None
     result = _answer(question, subject, arguments, options, quiet=quiet)
@@ -186,10 +190,10 @@ def _subject(question: Question[Any, Any], arguments: dict[str, Any]) -> Any:
     return question.subject.read(arguments["subject"])
 
 
-def _value(own: DeclaredOption, value: Any) -> Any:
-    if own.option.read is not None and isinstance(value, str):
-        return own.option.read(value)
-    if typing.get_origin(own.kind) is Literal and value not in typing.get_args(own.kind):
-        choices = ", ".join(map(str, typing.get_args(own.kind)))
-        raise InputError(f"{_flag(own)} {value!r} is not one of {choices}")
+def _value(declared: DeclaredOption, value: Any) -> Any:
+    if declared.option.read is not None and isinstance(value, str):
+        return declared.option.read(value)
+    if typing.get_origin(declared.kind) is Literal and value not in typing.get_args(declared.kind):
+        choices = ", ".join(map(str, typing.get_args(declared.kind)))
+        raise InputError(f"{_flag(declared)} {value!r} is not one of {choices}")
     return value

@@ -98,8 +98,8 @@ def wheel_available() -> tuple[bool, str]:
         if machine not in ("x86_64", "aarch64"):
             return False, f"there is no wheel for Linux on {machine}; there are wheels for {PLATFORMS}"
         if libc != "glibc" or tuple(int(n) for n in release.split(".")[:2]) < (2, 28):
-            here = f"{libc or 'another libc'} {release}".strip()
-            return False, f"the wheel requires glibc 2.28 or newer; this system has {here}"
+            libc_version = f"{libc or 'another libc'} {release}".strip()
+            return False, f"the wheel requires glibc 2.28 or newer; this system has {libc_version}"
         return True, f"{MACAULAY2.package} {MACAULAY2.version} for Linux {machine}"
     if system == "Darwin":
         release = platform.mac_ver()[0]

@@ -97,7 +97,7 @@ class Arguments:
                 if not isinstance(value, accepted) or isinstance(value, bool) != (kind == "bool"):
                     self.fail(f"{key} should be {expected}, not {_shown(value)}", key)
             elif needed:
-                self.fail(f"{self.family} needs {key}=" + ("[...]" if kind == _LIST else ""))
+                self.fail(f"{self.family} requires {key}=" + ("[...]" if kind == _LIST else ""))
         return values
 
 

@@ -160,7 +160,7 @@ def draw_landscape(
         str | None, typer.Option("--target", help="Coordinates of the target, e.g. 1/2,3/5,-1/2.")
     ] = None,
     window: Annotated[
-        float, typer.Option("--window", min=0.1, help="Draw weights from -WINDOW to WINDOW.")
+        float, typer.Option("--window", min=0.1, help="Range of the plot: weights from -WINDOW to WINDOW.")
     ] = 1.4,
 ) -> Drawing:
     """Draw a loss landscape: critical points by type and gradient flow, in weight space and in function space.

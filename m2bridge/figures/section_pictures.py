@@ -151,7 +151,8 @@ def draw_hypersurface(
         int | None, typer.Option("--dims", min=2, max=3, help="2 for a curve, 3 for a surface.")
     ] = None,
     window: Annotated[
-        float, typer.Option("--window", min=0.01, help="Draw coordinates from -WINDOW to WINDOW.")
+        float,
+        typer.Option("--window", min=0.01, help="Range of the plot: coordinates from -WINDOW to WINDOW."),
     ] = 1.0,
 ) -> Drawing:
     """Draw a slice of a hypersurface: the real points of its computed equation, with the singular points of the closure.

@@ -157,7 +157,7 @@ def _tensor(data: bytes, entry: Mapping[str, Any]) -> np.ndarray:
     start, stop = entry["data_offsets"]
     kind = entry["dtype"]
     if kind not in _KINDS:
-        raise ValueError(f"tensors of type {kind} are not read")
+        raise ValueError(f"tensors of type {kind} are not supported")
     array = np.frombuffer(data[start:stop], _KINDS[kind])
     array = (array.astype("<u4") << 16).view("<f4") if kind == "BF16" else array
     return array.reshape(tuple(entry["shape"]))

@@ -139,7 +139,7 @@ def _names(text: str, source: str, line: int) -> list[str]:
         if unread:
             _fail(
                 source,
-                f"the option {unread[0]} of a ring is not read: all variables commute and have degree 1",
+                f"the option {unread[0]} of a ring is not supported: all variables must commute and have degree 1",
                 line,
             )
         text = text[: option.start()]
@@ -172,7 +172,7 @@ def _bodies(text: str, source: str) -> Iterator[tuple[int, str]]:
             number = text.count("\n", 0, end) + 1
             _fail(
                 source,
-                "operations on ideals are not read: write one ideal(f, g, ...), or minors(k, matrix {...})",
+                "operations on ideals are not supported; write one ideal(f, g, ...), or minors(k, matrix {...})",
                 number,
             )
         _require_nothing_else(text, match.start(), end, source)
@@ -188,9 +188,7 @@ def _require_nothing_else(text: str, start: int, end: int, source: str) -> None:
         allowed = _NAME_OF_IDEAL if before else _END_OF_IDEAL
         if not allowed.fullmatch(rest):
             shown = " ".join(rest.split())[:40]
-            _fail(
-                source, f"this is not read: {shown!r}; write one ideal(f, g, ...), or one polynomial per line"
-            )
+            _fail(source, f"cannot read {shown!r}; write one ideal(f, g, ...), or one polynomial per line")
 
 
 def _closing(text: str, opening: int) -> int:
@@ -212,7 +210,7 @@ def _minors(rows: list[list[str]], size: int, source: str) -> Iterator[str]:
     if not 1 <= size <= _LARGEST_MINOR or not 1 <= count <= _MOST_READ_MINORS:
         _fail(
             source,
-            f"{count} minors of size {size} are not read: at most {_MOST_READ_MINORS}, of size 1 to {_LARGEST_MINOR}",
+            f"{count} minors of size {size} are not supported: at most {_MOST_READ_MINORS}, of size 1 to {_LARGEST_MINOR}",
         )
     for chosen_rows in combinations(rows, size):
         for chosen in combinations(range(columns), size):

@@ -148,7 +148,7 @@ def _names(term: str, count: int, most: int) -> Term:
 def broadcast_to(a: Recorded, shape: Any) -> Recorded:
     wanted = tuple(int(n) for n in np.atleast_1d(np.array(shape, dtype=int)))
     if np.broadcast_shapes(a.shape, wanted) != wanted:
-        raise wrong_input(f"an array of shape {a.shape} cannot be repeated to {wanted}")
+        raise wrong_input(f"an array of shape {a.shape} cannot be broadcast to {wanted}")
     return a.new(a.recorder.broadcast(a.index, wanted))
 
 

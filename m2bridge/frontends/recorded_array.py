@@ -164,7 +164,7 @@ class Recorded(WithoutValues, NDArrayOperatorsMixin):
 
     def astype(self, dtype: Any, *_: Any, **__: Any) -> Recorded:
         if np.dtype(dtype).kind in "biu":
-            raise not_polynomial("rounding to integers is not a polynomial; leave the array as it is")
+            raise not_polynomial("rounding to integers is not polynomial; remove the conversion")
         return self
 
     def tolist(self) -> Any:
@@ -310,7 +310,8 @@ def index_of(recorder: Recorder, value: Any) -> int:
         return value.index
     if isinstance(value, np.ndarray) and type(value) not in (np.ndarray, np.memmap):
         raise wrong_input(
-            f"a constant of the class {type(value).__name__}, whose operators are not those of arrays; write np.asarray(...)"
+            f"a constant of the class {type(value).__name__}, whose operators differ from those of arrays;"
+            " convert it with np.asarray(...)"
         )
     if not isinstance(value, (list, tuple)) and not (isinstance(value, np.ndarray) and value.dtype == object):
         return recorder.constant(value)

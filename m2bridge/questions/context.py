@@ -179,9 +179,9 @@ class Context:
         """Describe the limit that stopped a script; a share of the time is described as a share of the user's limit."""
         if not isinstance(error, TimeLimitError) or self.clock.remaining is None:
             return str(error)
-        over = f"when {self.clock.limit_text} was over"
+        over = f"because {self.clock.limit_text} was reached"
         if self.clock.remaining > self.clock.overtime or self.clock.is_part:
-            over = f"its part of {self.clock.limit_text}"
+            over = f"its share of {self.clock.limit_text}"
         name, seconds = error.run.script.name, error.run.seconds
         return f"script {name} was stopped after {seconds:.1f} s, {over}; increase --timeout"
 

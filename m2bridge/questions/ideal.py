@@ -95,7 +95,7 @@ class IdealSummary(Result):
             facts.append(
                 (f"component {number}", f"codimension {component.codim}, degree {component.degree}: {text}")
             )
-        notes = tuple(f"- not shown: {sentence}" for sentence in self.not_shown)
+        notes = tuple(f"- not established: {sentence}" for sentence in self.not_shown)
         return View(
             answer=answer,
             facts=tuple(facts),
@@ -208,7 +208,7 @@ def ideal(
         if gone := next(
             (c for f in user_ideal.polynomials for c in f.values() if c.numerator % p == 0), None
         ):
-            not_shown.append(f"anything about the ideal over QQ: its coefficient {gone} is 0 in F_{p}")
+            not_shown.append(f"statements about the ideal over QQ: its coefficient {gone} is 0 in F_{p}")
 
     def component(codim: int, degree: int, generators: Any) -> IdealComponent:
         polynomials = values.polynomials(generators, len(user_ideal.variables))

@@ -92,7 +92,7 @@ class Identifiable(Result):
             f"{one.function}: {one.verdict}" if one else f"{count} of {len(rows)} functions are determined"
         )
         fiber = f"symmetries of dimension {self.symmetry_dim}, generic fiber of dimension {self.generic_fiber_dim}"
-        local = "Determined means locally: finitely many values, as signs and permutations may remain."
+        local = "Determined means up to finitely many values: signs and permutations may remain."
         left = "The symmetries that were found do not explain the generic fiber; others may move what these do not."
         return View(
             answer=answer,

@@ -214,7 +214,13 @@ def exact_array(name: str, value: Any, shape: tuple[int, ...] | None = None) -> 
     array = np.array(value, dtype=object)
     ragged = any(isinstance(entry, (list, tuple)) for entry in array.flat)
     if ragged or shape not in (None, array.shape):
-        actual = "rows of different lengths" if ragged else _shape(array.shape) if array.ndim else "no list"
+        actual = (
+            "rows of different lengths"
+            if ragged
+            else _shape(array.shape)
+            if array.ndim
+            else "a single number"
+        )
         requirement = "be a matrix" if shape is None else f"have shape {_shape(shape)}"
         raise InputError(f"{name} should {requirement}; the weights give {actual}")
     return elementwise(lambda entry: exact_number(entry, name), array)

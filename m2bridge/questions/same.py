@@ -84,7 +84,9 @@ class Same(Result):
             None: (),
         }[self.carried if self.verdict == "same" else None]
         if self.verdict == "different" and self.distance is not None and self.distance < _ROUNDING:
-            notes = (f"The difference is that of rounding; --tolerance {_ROUNDING} compares up to rounding.",)
+            notes = (
+                f"The difference has the size of rounding errors; --tolerance {_ROUNDING} ignores such differences.",
+            )
         to_prove = "a comparison of all coefficients (there are too many, or the network is not polynomial)"
         answer = words.get(self.verdict, self.verdict)
         return View(answer=answer, facts=tuple(facts), notes=notes, to_prove=to_prove)

@@ -143,7 +143,7 @@ def _numbers(value: Any) -> str:
     if len(text) <= _LONGEST_CITED_TEXT:
         return latex.escaped(text)
     digest = sha256(json.dumps(value, sort_keys=True, default=list).encode()).hexdigest()
-    return f"that the record holds (sha256 \\texttt{{{digest[:16]}}})"
+    return f"contained in the record (sha256 \\texttt{{{digest[:16]}}})"
 
 
 def _rows(value: Any) -> str:

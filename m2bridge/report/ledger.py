@@ -16,7 +16,7 @@ from m2bridge.report.templates import written
 _WORD = {
     Status.HOLDS: "holds",
     Status.FAILS: "fails",
-    Status.REPAIRED_HOLDS: "repaired holds",
+    Status.REPAIRED_HOLDS: "holds when repaired",
     Status.PROBE_TRUE: "probe: true here",
     Status.PROBE_FALSE: "probe: false here",
     Status.OUT_OF_REACH: "out of reach",

@@ -19,7 +19,7 @@ def readable(text: str) -> str:
     shorter = [line for line in lines if not _SWITCH.fullmatch(line)]
     if not any(re.search(r"\brendered\b", code_and_comment(line)[0]) for line in shorter):
         lines = shorter
-    return "\n".join(part for line in lines for part in _broken(line))
+    return "\n".join(piece for line in lines for piece in _broken(line))
 
 
 def code_and_comment(line: str) -> tuple[str, str]:
@@ -68,13 +68,13 @@ def _broken_code(code: str, indent: str) -> Iterator[str]:
     breaks = list(_commas_inside_brackets(code))
     start, prefix = 0, ""
     while len(prefix) + len(code) - start > WIDTH:
-        later = [place for place in breaks if place > start]
-        fitting = [place for place in later if place - start + len(prefix) <= WIDTH]
-        place = fitting[-1] if fitting else next(iter(later), len(code))
-        if place == len(code):
+        later = [index for index in breaks if index > start]
+        fitting = [index for index in later if index - start + len(prefix) <= WIDTH]
+        end = fitting[-1] if fitting else next(iter(later), len(code))
+        if end == len(code):
             break
-        yield prefix + code[start:place].strip(" ") if start else code[:place]
-        start, prefix = place, indent
+        yield prefix + code[start:end].strip(" ") if start else code[:end]
+        start, prefix = end, indent
     yield prefix + code[start:].strip(" ") if start else code
 
 

@@ -219,7 +219,7 @@ def _closure(result: Closure) -> list[str]:
         return [
             *lines,
             *_comments(
-                f"Not claimed: that there are no other equations, of degree above {result.degree_bound}."
+                f"Not claimed: that there are no further equations, of degree above {result.degree_bound}."
             ),
         ]
     lines += [

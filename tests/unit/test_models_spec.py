@@ -65,7 +65,7 @@ def test_defaults() -> None:
     ("text", "message", "position"),
     [
         ("lightnig(d=2,dp=1)", "lightning", 1),
-        ("lightning(d=2)", "needs dp=", 1),
+        ("lightning(d=2)", "dp=", 1),
         ("lightning(d=0,dp=1)", "between 1 and", 11),
         ("lightning(d=2,dp=-1)", "between 1 and", 15),
         ("lightning(d=2,dd=1)", "'dd'", 15),
@@ -91,7 +91,7 @@ def test_defaults() -> None:
         ("mlp(widths=[2,3,2],r=99)", "degree", 20),
         ("convolution(filters=[2,2],strides=[1])", "1 strides", 27),
         ("linear(widths=[2,x])", "integer", 18),
-        ("linear", "needs widths=", 1),
+        ("linear", "widths=", 1),
         ("traced(net=1)", "'traced'", 1),
         ("file", "file:my_map.toml", 1),
         ("map:s", "expected '->'", 5),

@@ -210,7 +210,9 @@ def closure_by_interpolation(setting: Setting, max_degree: int | None) -> Findin
     with setting.image.watched(setting.context.clock.check):  # nothing is known before the span is
         begun = begin_interpolation(setting, setting.prime)
     size = measure(setting, begun.span)
-    count = setting.attempt("a count of the degree", lambda: count_degree(setting, size), DegreeCount)
+    count = setting.attempt(
+        "an independent count of the degree", lambda: count_degree(setting, size), DegreeCount
+    )
     search = search_equations(setting, size, count, begun, max_degree)
     findings = Findings(
         setting=setting, size=size, equations=search.equations, methods=("interpolation",), degree=count.degree,
@@ -218,14 +220,14 @@ def closure_by_interpolation(setting: Setting, max_degree: int | None) -> Findin
     )  # fmt: skip
     findings = findings.after(count.stop, count.report).after(search.stop, _search_report(setting, search))
     conclusion = setting.attempt(
-        "an account of the equations", lambda: _conclude(findings, count, search), Conclusion
+        "completeness of the equations", lambda: _conclude(findings, count, search), Conclusion
     )
     degree = findings.degree if conclusion.degree is None else conclusion.degree
     concluded = replace(
         findings, completeness=conclusion.completeness, series=conclusion.series, degree=degree
     ).after(conclusion.stop, conclusion.report)
     if size.drops:
-        reason = f"anything over F_{setting.prime}: the image may have a smaller dimension there than over QQ"
+        reason = f"statements over F_{setting.prime}: over this field the image may have a smaller dimension than over QQ"
         concluded = concluded.after(BadPrime(reason), Report(not_shown=(reason,)))
     if concluded.limit is not None:
         return concluded.with_report(Report(not_shown=(limit_sentence("agreement with a second prime"),)))

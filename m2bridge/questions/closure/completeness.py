@@ -290,7 +290,9 @@ def _settle_unmixedness(
         verdict, reason = _unmixed(setting, size, equations)
         if not verdict:
             return Conclusion(degree=degree, report=Report(not_shown=(reason,)))
-        shown = "the ideal is unmixed (dimensions of Ext modules), so it equals the prime ideal of the closure"
+        shown = (
+            "the ideal is unmixed (dimensions of Ext modules), so it equals the prime ideal of the closure"
+        )
     if length is None or count.distinct != degree:
         return Conclusion(degree=degree, completeness=Complete(exact=False), report=Report(shown=(shown,)))
     points = (
@@ -313,7 +315,7 @@ def _unmixed(setting: Setting, size: ImageSize, equations: Equations) -> tuple[b
         values, stopped = setting.context.run_template(
             "closure_unmixed", request, share=_SHARE_FOR_UNMIXEDNESS
         )
-        verdict, reason = values.get("unmixed"), stopped or "Macaulay2 gave no verdict"
+        verdict, reason = values.get("unmixed"), stopped or "Macaulay2 did not decide it"
     if verdict is False:
         return False, "the ideal has embedded or smaller components: equations of higher degree exist"
     return bool(verdict), f"that the ideal is unmixed (not Cohen-Macaulay; {reason})"

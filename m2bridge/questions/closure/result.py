@@ -274,7 +274,10 @@ class Closure(Result):
             facts.append(
                 ("Hilbert series", f"{self.hilbert_series.text} ({self.hilbert_series.certainty.value})")
             )
-        notes = [*(f"+ {line}" for line in self.shown), *(f"- not shown: {line}" for line in self.not_shown)]
+        notes = [
+            *(f"+ {line}" for line in self.shown),
+            *(f"- not established: {line}" for line in self.not_shown),
+        ]
         affine = f"affine dimension {value_text(self.image_dim)}"
         return View(
             answer=f"{affine}, codimension {value_text(self.codim)} in its span, degree {value_text(self.degree)}",

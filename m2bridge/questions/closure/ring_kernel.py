@@ -89,7 +89,7 @@ def closure_by_kernel(setting: Setting, max_degree: int | None, *, alone: bool =
         obstacles=obstacles, report=Report(evidence=size.evidence),
     )  # fmt: skip
     if "generators" not in kernel.values:
-        sentence = f"{KERNEL}, and so anything about equations: {kernel.lacking}"
+        sentence = f"{KERNEL}, and hence the equations: {kernel.lacking}"
         return findings.with_report(Report(not_shown=(sentence,)))
     equations = _kernel_equations(setting, size, kernel, max_degree)
     size = replace(size, span=equations.span)
@@ -150,7 +150,7 @@ def _interpolation_report(setting: Setting, equations: Equations) -> Report:
     """Compare the kernel with interpolation up to the degrees of its generators."""
     other, top = begin_interpolation(setting, setting.prime), equations.top_degree
     if not other.reach(top):
-        reason = "a limit came first"
+        reason = "a limit was reached"
         if isinstance(other.stop, TooFewPoints):
             reason = setting.image.too_few_points(other.stop.degree, setting.prime)
         return Report(not_shown=(f"agreement with interpolation: {reason}",))

@@ -156,4 +156,4 @@ class Setting:
 
 def limit_sentence(step: str) -> str:
     """Return the sentence of `not_shown` for a step that a limit ended."""
-    return f"{step}: a limit came first"
+    return f"{step}: a limit was reached"

@@ -190,7 +190,8 @@ def _remarks(loss: Loss, count: Count, source: ExpandedMap, model: Model) -> lis
         )
     if count.drop_dim is not None and count.drop_dim >= 0:
         found.append(
-            f"The differential drops at critical points of the chart (dimension {count.drop_dim}); these are not regular."
+            f"At some critical points of the chart (a set of dimension {count.drop_dim}) the rank of the differential drops;"
+            " these are not regular."
         )
     if count.fiber_degree is None and count.limit is None:
         found.append("The chart does not meet general fibers in finitely many points: no count.")

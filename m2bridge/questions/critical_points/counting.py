@@ -204,7 +204,11 @@ class Counter:
             return None
         dims = tuple(len(places) - 1 for places in source.classes)
         space = " x ".join(f"P^{n}" for n in dims)
-        immersed = "an immersion" if pairs == -1 else "the differential loses k only in codimension > k"
+        immersed = (
+            "an immersion"
+            if pairs == -1
+            else "the rank of the differential drops by k only in codimension > k"
+        )
         method = f"Chern classes of {space} by O{degrees}; no base points, {immersed}"
         return generic_ed_degree(dims, degrees), method
 
@@ -390,7 +394,10 @@ def account(
     done = None if points is None else tuple(points)
     if immersed:
         # a locus of codimension c where the differential loses k has critical points of a general loss only for c <= k
-        text = "The differential loses k only in codimension > k: a general loss has no critical weights there but those of 0."
+        text = (
+            "The rank of the differential drops by k only in codimension > k, so a general loss has no critical weights"
+            " there except those of the zero function."
+        )
         return OtherCriticalPoints(int(linear), done, text)
     return OtherCriticalPoints(
         None, done, "Critical points of the weights outside the chart were not accounted for."

@@ -343,11 +343,12 @@ def _from_size(found: ComputedFiber, dims: Dimensions) -> Judgement | None:
     for component in found.components or ():
         orbit = largest if component.orbit_dim is None else component.orbit_dim
         if component.dim > orbit:
-            reason = f"the fiber has a component of dimension {component.dim}, the orbits in it {orbit}"
+            reason = f"the fiber has a component of dimension {component.dim}, and the orbits in it have dimension {orbit}"
             return Judgement("not-identifiable", reason, Certainty.PROBABLE)  # over F_p
     if found.least_dim is not None and found.least_dim > largest:
         reason = (
-            f"the fiber has dimension {found.least_dim} or more, the orbits of the known symmetries {largest}"
+            f"the fiber has dimension {found.least_dim} or more, and the orbits of the known symmetries"
+            f" have dimension {largest}"
         )
         return Judgement("not-identifiable", reason, Certainty.PROBABLE)
     return None
@@ -358,7 +359,7 @@ def _from_orbits(model: Model, found: ComputedFiber, dims: Dimensions) -> Judgem
     if not found.orbits_full:
         return None
     count, components = found.orbits, found.components or ()
-    each = f"of dimension {dims.orbit_dim}, as every orbit in it has"
+    each = f"of dimension {dims.orbit_dim}, the dimension of every orbit in it"
     word: Identifiability = "identifiable-up-to-symmetry"
     if count is None or not components or not all(c.orbit for c in components):
         word, number = "finite-up-to-symmetry", "finitely many" if count is None else str(count)
@@ -388,6 +389,9 @@ def _from_generic_ranks(dims: Dimensions) -> Judgement | None:
     generic, orbit = dims.generic_fiber_dim, dims.generic_orbit_dim
     if generic is None or generic <= orbit:
         return None
-    reason = f"every fiber has dimension {generic} or more, as generic ones have, orbits of the known symmetries at most {orbit}"
+    reason = (
+        f"every fiber has at least the dimension {generic} of generic fibers, and orbits of the known symmetries"
+        f" have dimension at most {orbit}"
+    )
     sure = Certainty.NUMERIC if dims.probability is None else Certainty.PROBABLE
     return Judgement("not-identifiable", reason, sure, probability=dims.probability)

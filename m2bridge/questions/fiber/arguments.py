@@ -130,8 +130,8 @@ def _one_layer(coarse: Coarser, rank_of: Rank) -> Orbits:
         flat = orbit_count(products[0][0], 0) if products else 1
         return Orbits(count=1 + 2 * (flat or 0), fiber_dim=None if products else 1, reason=how)
     two = r == s == 1 and rank_of(np.hstack([A, V.T])) == 2
-    left = "k and v to be exchanged" if two else "the scalings"
-    how = f"rk A = {r} and rk V = {s}: unique factorization leaves {left}"
+    left = "the exchange of k and v" if two else "the scalings"
+    how = f"rk A = {r} and rk V = {s}: by unique factorization only {left} can change the weights"
     return _above(Orbits(count=2 if two else 1, fiber_dim=1, reason=how), products)
 
 
@@ -174,7 +174,7 @@ def _several_layers(coarse: Coarser) -> Orbits | None:
     if min(before) < 2 or last * over_q.rank(L) < 2:
         return None
     condition = "all rk M_i >= 2" if last > 1 else "rk M_i >= 2 before the last layer, rk L >= 2"
-    how = f"L != 0, {condition} and no M_i is skew: stripping the layers one by one leaves the scalings"
+    how = f"L != 0, {condition} and no M_i is skew: the layers are determined one by one, up to the scalings"
     if coarse.bases:
         how += " and, rk L being the hidden width, changes of basis between layers"
     return _above(Orbits(count=1, fiber_dim=len(M) + coarse.bases, reason=how), coarse.products)

@@ -256,7 +256,7 @@ class _Search:
             components, limit = self._fiber(prove=True)
             self._from_points(components)
             if self.real is None and limit is None:
-                limit = "the points that meet all real components of the fiber have too large degrees"
+                limit = "the degrees of the points that meet all real components of the fiber are too large"
         if self.found is None and self.complex:
             self.reasons.append(
                 "complex weights exist: 1 is not in the ideal of the fiber (Hilbert's Nullstellensatz)"

@@ -139,7 +139,9 @@ class SingularLocus(Result):
 
     def _facts(self) -> list[tuple[str, str]]:
         """List what was computed about the closure and its singular scheme."""
-        spans = f"affine dimension {self.ambient_dim}; the network spans {value_text(self.span_dim)} of them"
+        spans = (
+            f"affine dimension {self.ambient_dim}; the functions span dimension {value_text(self.span_dim)}"
+        )
         facts = [("ambient space", spans), ("neuromanifold", f"affine dimension {self.image_dim}")]
         if self.codim is not None:
             facts.append(
