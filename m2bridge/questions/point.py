@@ -184,7 +184,7 @@ def point_from_weights(model: Model, weights: Mapping[str, Any], *, detail: str 
         if isinstance(entries, (list, tuple)):
             if len(entries) != len(names):
                 raise InputError(
-                    f"the weights have a list of {len(entries)} numbers; {model} has {described}"
+                    f"the weights are a list of {len(entries)} numbers; {model} has {described}"
                 )
             weights = dict(zip(names, entries, strict=True))
     missing = [name for name in names if name not in weights]
