@@ -2,17 +2,20 @@
 
 A certificate states one fact about one program (a network), for example its dimension, and contains what is needed to verify
 it: the program, a point, and arguments. ``docs/certificates.md`` specifies the format. This file reads the document strictly,
-computes everything again with exact integers, and prints what is shown. It speaks of programs only. The file
-``checker_families.py`` is optional: if it stands beside this file, the program is also compared with the built-in network that
-the certificate names, and the record that contains the certificate with what the certificate shows.
+computes everything again with exact integers, and prints what is shown. It verifies dimensions and symmetries of programs.
+
+Two files are optional and are loaded if they stand beside this one. ``checker_further.py`` has upper bounds by compositions and
+by equations, and statements about points and closures. ``checker_families.py`` compares the program with the built-in network
+that the certificate names, and the record that contains the certificate with what the certificate shows.
 
 Exit codes: 0 verified; 9 partly verified (the certificates hold, but do not show all of the record); 7 rejected (something in the
-document is false, or is not written as the format demands); 8 not supported (no certificate, another format, too large); 5
-stopped by the limit of processor time (a minute; ``--seconds N`` changes it); 1 an error of this program, which says nothing
-about the document.
+document is false, an argument does not show what it is for, or the document is not written as the format demands); 8 not
+supported (no certificate, another format, too large, a file beside this one is missing); 5 stopped by the limit of processor time
+(a minute; ``--seconds N`` changes it); 1 an error of this program, which says nothing about the document.
 
-Lemmas. Functions cite them by number. Each has a test, ``test_lemma_N_...`` in ``tests/checker/test_lemmas.py``: a false
-document that would pass if the hypothesis were not checked. Notation: J is the Jacobian of the outputs by the n weights.
+Lemmas. Functions cite them by number; checker_further.py has more of them. Each has a test, ``test_lemma_N_...`` in
+``tests/checker/test_lemmas.py``: a false document that would pass if the hypothesis were not checked. Notation: J is the
+Jacobian of the outputs by the n weights.
 
  [1] Rank modulo p. The entries of J are rational functions of weights and inputs with rational coefficients; their denominators
      divide products of the constants' denominators and of the values under `reciprocal`. Where none of these is zero modulo p,
@@ -41,29 +44,12 @@ document that would pass if the hypothesis were not checked. Notation: J is the 
  [9] Last layer. Let the outputs be V Z, with V used once. Rows of V occur in their own outputs only. So the matrix of
      derivatives by some rows of V and by other weights is block triangular with the columns of Z in its diagonal blocks, and
      ranks add up.
-[10] Composition. For g(f(x), x) the differential factors through the pair (Df, Dg), of rank at most rk Df + rk Dg; a symmetry
-     of the whole gives pairs on which the factor is zero. docs/certificates.md, section 4.
-[11] Matrices. The m x M matrices of rank at most n have dimension n (m + M - n) if n <= min(m, M) (Harris, Algebraic Geometry,
-     12.1).
-[12] Bezout. n + 1 forms of degree d in n variables satisfy an equation of degree d^(n-1), perhaps a multiple of one of smaller
-     degree (Hartshorne, I.7).
-[13] Equations. The image is irreducible. If equations vanish on it, at each of its points it has at most the dimension of the
-     kernel of their differentials; if this is the dimension of the image, the point is smooth (Jacobian criterion, Hartshorne
-     I.5).
-[14] Flattenings. A matrix, linear in the coefficients, that has rank at most k rho on sums of k terms: at a point with this
-     rank, u^T M(x) v = 0 for tangent vectors x and u, v in the left and the right kernel (Landsberg, Ottaviani, Equations for
-     secant varieties, 2013).
-[15] Arcs. The lowest coefficient of an arc in the image is in its tangent cone, hence in the tangent space (Shafarevich,
-     II.1.5). A tangent space that is larger than the dimension of an irreducible variety belongs to a singular point.
-[16] Interpolation. Polynomials of degree at most k that vanish on the image vanish at points of the image: their number is at
-     most that of the monomials minus the rank of their values, which is no smaller over QQ than modulo p.
-[17] Primes. Miller and Rabin's test with the first twelve primes errs for no number below 3 * 10^23 (Sorenson, Webster 2017).
+[10] Primes. Miller and Rabin's test with the first twelve primes errs for no number below 3 * 10^23 (Sorenson, Webster 2017).
 
 Hensel's lemma is not used: points modulo p are reductions of integers.
 
-Contents.  1 Documents   2 Programs   3 Numbers   4 Evaluation   5 Linear algebra; the core: 6 Minors   7 Symmetries   8 Upper
-bounds 9 Dimensions and symmetries; then 10 Exponentials   11 Last layers   12 Compositions   13 Equations   14 Flattenings   15
-Statements about points   16 Closures   17 Documents and outcomes.
+Contents: 1 Documents   2 Programs   3 Numbers   4 Evaluation   5 Linear algebra   6 Minors   7 Symmetries   8 Upper bounds
+9 Dimensions and symmetries   10 Exponentials   11 Last layers   12 Documents and outcomes.
 """
 
 from __future__ import annotations
@@ -75,18 +61,21 @@ import random
 import re
 import resource
 import signal
-import subprocess
 import sys
 import time
-from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property, reduce
 from hashlib import sha256
-from itertools import accumulate, chain, combinations, combinations_with_replacement, groupby, pairwise
-from math import comb, factorial, gcd, lcm, prod
+from itertools import (
+    accumulate,
+    chain,
+    groupby,
+    pairwise,
+)
+from math import gcd, lcm, prod
 from operator import mul
 from pathlib import Path
 from typing import Any
@@ -97,6 +86,7 @@ Numbers = list[Any]
 MOST_BYTES = 16 * 2**20  # of a document
 MOST_ENTRIES = 4 * 2**20  # of all arrays of a program together
 MOST_TERMS = 10**7  # products of terms in one expansion of polynomials
+MOST_DEGREE = 1000  # of a monomial in a document
 MOST_SECONDS = 60  # of processor time, if --seconds does not say otherwise
 MOST_MEMORY = 4 * 2**30  # bytes of address space
 LARGE = 10**4000
@@ -130,7 +120,7 @@ def bound_size(size: float, most: float = MOST_ENTRIES) -> None:
 # == 1. Documents ========================================================================================
 
 
-def read_json(text: str) -> Any:
+def read_json(data: str | bytes) -> Any:
     """Read a document. Keys that occur twice, NaN, and integers of more than 4300 digits are refused."""
 
     def read_table(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -138,12 +128,14 @@ def read_json(text: str) -> Any:
         need(len(dict(pairs)) == len(pairs), "a key occurs twice in one object")
         return dict(pairs)
 
+    bound_size(len(data), MOST_BYTES)
     try:
+        text = data.decode("utf-8") if isinstance(data, bytes) else data
         return json.loads(
             text, object_pairs_hook=read_table, parse_constant=int
         )  # int("NaN") is a ValueError
     except (ValueError, RecursionError):
-        raise Rejected("the document is not JSON, or is nested too deeply") from None
+        raise Rejected("the document is not JSON in UTF-8, or is nested too deeply") from None
 
 
 def read_object(value: Any, what: str, *names: str) -> list[Any]:
@@ -157,9 +149,15 @@ Kinds = dict[str, tuple[Callable[..., Any], tuple[str, ...]]]
 """For each kind of an object: the function that checks it, and its other keys."""
 
 
-def by_kind(value: Any, what: str, kinds: Kinds) -> tuple[Callable[..., Any], list[Any]]:
-    """Return the function for an object of this kind, and the values of its other keys."""
-    kind = kind_of(value)
+def by_kind(value: Any, what: str, table: str) -> tuple[Callable[..., Any], list[Any]]:
+    """Return the function for an object of this kind, and the values of its other keys.
+
+    `table` is the name of the tables of kinds in this file and in checker_further.py.
+    """
+    kind, others = kind_of(value), beside("further")
+    kinds: Kinds = globals()[table] | (getattr(others, table) if others else {})
+    if kind in BESIDE and beside(BESIDE[kind]) is None:
+        raise Unknown(f"{what} is checked by checker_{BESIDE[kind]}.py, which is not beside this file")
     need(kind in kinds, f"{what} is of no kind that the format knows")
     function, names = kinds[kind]
     return function, read_object(value, f"{what}: {kind}", "kind", *names)[1:]
@@ -203,7 +201,7 @@ def printable(value: Any) -> str:
 
 
 def is_prime(n: int) -> bool:
-    """Test whether a number below 2^64 is a prime [17]."""
+    """Test whether a number below 2^64 is a prime [10]."""
     bases = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37)
     if n <= bases[-1] or n % 2 == 0:
         return n in bases
@@ -271,6 +269,15 @@ def read_numbers(value: Any, what: str, length: int | None = None) -> Numbers:
     return numbers
 
 
+def read_monomial(value: Any, count: int) -> Shape:
+    """Return a monomial as the sorted tuple of its variables, from pairs of an index below `count` and an exponent."""
+    pairs = [read_integers(pair, 0, 10**6, "an exponent", 2) for pair in read_list(value, "a monomial")]
+    ascending = all(i < j for (i, _), (j, _) in pairwise(pairs))
+    need(ascending and all(i < count and e > 0 for i, e in pairs), "a monomial is not written like this")
+    bound_size(sum(e for _, e in pairs), MOST_DEGREE)
+    return tuple(i for i, e in pairs for _ in range(e))
+
+
 def split_list(values: Numbers, size: int, count: int) -> list[Numbers]:
     """Split a list into so many lists of one size."""
     return [values[n * size : (n + 1) * size] for n in range(count)]
@@ -310,56 +317,27 @@ class Gate:
     plan: Any = None
 
 
-@dataclass(frozen=True)
 class Circuit:
     """A program. Weights come first, then inputs; flat weights are their entries, one weight after the other."""
 
-    gates: list[Gate]
-    outputs: list[int]
-
-    @cached_property
-    def weights(self) -> dict[str, int]:
-        """Return the instruction of each weight."""
-        return {g.words[0]: k for k, g in enumerate(self.gates) if g.operation == "weight"}
-
-    @cached_property
-    def inputs(self) -> dict[str, int]:
-        """Return the instruction of each input."""
-        return {g.words[0]: k for k, g in enumerate(self.gates) if g.operation == "input"}
+    def __init__(self, gates: list[Gate], outputs: list[int]) -> None:
+        """Number the flat weights, and list for each flat output its instruction and the index in the value of that."""
+        self.gates, self.outputs = gates, outputs
+        self.weights = {gate.words[0]: k for k, gate in enumerate(gates) if gate.operation == "weight"}
+        self.inputs = {gate.words[0]: k for k, gate in enumerate(gates) if gate.operation == "input"}
+        ends = list(accumulate((self.size(k) for k in self.weights.values()), initial=0))
+        self.flat = {name: range(*pair) for name, pair in zip(self.weights, pairwise(ends), strict=True)}
+        self.parameters, self.input_size = ends[-1], self.size(*self.inputs.values())
+        self.output_entries = [(k, index) for k in outputs for index in range(self.size(k))]
+        self.polynomial = not self.uses(*ANALYTIC)
 
     def size(self, *instructions: int) -> int:
         """Count the entries of the values of instructions."""
         return sum(prod(self.gates[k].shape) for k in instructions)
 
-    @cached_property
-    def parameters(self) -> int:
-        """Count the flat weights."""
-        return self.size(*self.weights.values())
-
-    @cached_property
-    def input_size(self) -> int:
-        """Count the flat inputs."""
-        return self.size(*self.inputs.values())
-
     def uses(self, *operations: str) -> bool:
         """Tell whether an instruction is one of these operations."""
         return any(gate.operation in operations for gate in self.gates)
-
-    @property
-    def polynomial(self) -> bool:
-        """Tell whether the outputs are polynomials."""
-        return not self.uses(*ANALYTIC)
-
-    @cached_property
-    def flat(self) -> dict[str, range]:
-        """Return the flat weights of each weight."""
-        ends = accumulate((self.size(k) for k in self.weights.values()), initial=0)
-        return {name: range(*pair) for name, pair in zip(self.weights, pairwise(ends), strict=True)}
-
-    @cached_property
-    def output_entries(self) -> list[tuple[int, int]]:
-        """Return, for each flat output, its instruction and the index in the value of that."""
-        return [(k, index) for k in self.outputs for index in range(self.size(k))]
 
     def depends(self, instructions: set[int]) -> list[bool]:
         """Return, for each instruction, whether its value depends on one of these."""
@@ -643,21 +621,16 @@ class ModP(Ring):
         return pow(x, -1, self.p)
 
 
-class Symbols(ModP):
-    """Integers modulo a random prime, exp replaced by a random function: what is equal here is equal as an expression [7]."""
+class RandomModP(ModP):
+    """Integers modulo a prime that this checker draws [7]."""
 
     def __init__(self) -> None:
-        """Draw the prime and the function."""
+        """Draw the prime."""
         super().__init__(next(n for n in iter(lambda: RANDOM.randrange(2**61, 2**63), 0) if is_prime(n)))
-        self.key = RANDOM.randbytes(32)
 
     def drawn(self, count: int) -> list[int]:
         """Draw numbers."""
         return [RANDOM.randrange(self.p) for _ in range(count)]
-
-    def exp(self, x: int) -> int:
-        """Hash the argument with the key."""
-        return int.from_bytes(sha256(self.key + x.to_bytes(8, "little")).digest(), "little") % self.p
 
 
 Polynomial = dict[Shape, Any]
@@ -1003,9 +976,8 @@ def check_lower(circuit: Circuit, argument: Any) -> int:
 
 # == 7. Symmetries =======================================================================================
 
-Monomial = tuple[tuple[int, int], ...]
-Field = list[tuple[int, int, Monomial]]
-"""Terms (i, c, ((j, e), ...)): flat weight i moves by c times the product of the flat weights j to the powers e."""
+Field = dict[int, Polynomial]
+"""Flat weight number i moves by polynomial number i in the flat weights; the others do not move."""
 
 
 def symmetry_vectors(
@@ -1020,24 +992,25 @@ def symmetry_vectors(
     return [{i: x for i, x in vector.items() if x} for vector in vectors]
 
 
-def read_monomial(value: Any, count: int) -> Monomial:
-    """Return pairs of an index below `count` and an exponent, indices ascending."""
-    pairs = [read_integers(pair, 0, 10**6, "an exponent", 2) for pair in read_list(value, "a monomial")]
-    ascending = all(i < j for (i, _), (j, _) in pairwise(pairs))
-    need(ascending and all(i < count and e > 0 for i, e in pairs), "a monomial is not written like this")
-    return tuple((i, e) for i, e in pairs)
-
-
 def read_field(circuit: Circuit, value: Any) -> Field:
     """Return a polynomial vector field on the weights."""
-    terms: Field = []
+    terms: list[tuple[int, int, Shape]] = []
     for term in read_list(value, "a vector field"):
         i, c, monomial = read_list(term, "a term of a vector field", 3)
         index = read_integer(i, 0, circuit.parameters - 1, "a weight")
         factor = read_integer(c, -LARGE, LARGE, "a factor")
         terms.append((index, factor, read_monomial(monomial, circuit.parameters)))
     need(bool(terms), "a vector field does not move anything")
-    return terms
+    return sum_of_terms(terms)
+
+
+def sum_of_terms(terms: Iterable[tuple[int, int, Shape]]) -> Field:
+    """Make a field of terms (i, c, m): flat weight i moves by c times the monomial m."""
+    total: Field = {}
+    for i, c, monomial in terms:
+        polynomial = total.setdefault(i, {})
+        polynomial[monomial] = polynomial.get(monomial, 0) + c
+    return total
 
 
 def group_fields(circuit: Circuit, group: Any) -> tuple[list[Field], Iterable[Field]]:
@@ -1053,39 +1026,40 @@ def group_fields(circuit: Circuit, group: Any) -> tuple[list[Field], Iterable[Fi
         named = type(exponents) is dict and bool(exponents) and set(exponents) <= set(circuit.flat)
         need(named, "a scaling names weights of the program")
         powers = {name: read_integer(k, -(10**6), 10**6, "an exponent") for name, k in exponents.items()}
-        scaling: Field = [(i, k, ((i, 1),)) for name, k in powers.items() for i in circuit.flat[name]]
+        scaling: Field = {i: {(i,): k} for name, k in powers.items() for i in circuit.flat[name]}
         return [scaling], [scaling]
     need(kind in ("torus", "gl"), "a group is of no kind that the format knows")
     _, length, axes = read_object(group, f"a group: {kind}", "group", "size", "axes")
     size = read_integer(length, 1, 10**5, "the size of a group")
     tables, copies = read_axes(circuit, axes, size, kind == "gl")
     if kind == "torus":
-        torus = [elementary_field(tables, 0, i, i) for i in range(size)]
+        torus = [elementary_field(tables, [(0, i, i, 1)]) for i in range(size)]
         return torus, torus
-    generating = []
-    for copy in range(copies):
-        squares = ((i, (copy * size + i + 1) ** 2) for i in range(size))
-        generating.append([x for i, square in squares for x in elementary_field(tables, copy, i, i, square)])
-    neighbours = [(copy, i, i + 1) for copy in range(copies) for i in range(size - 1)]
-    if neighbours:
-        generating.append([x for copy, i, j in neighbours for x in elementary_field(tables, copy, i, j)])
-        generating.append([x for copy, i, j in neighbours for x in elementary_field(tables, copy, j, i)])
-    every = ((copy, i, j) for copy in range(copies) for i in range(size) for j in range(size))
-    return generating, (elementary_field(tables, *each) for each in every)
+    every = [(copy, i, j) for copy in range(copies) for i in range(size) for j in range(size)]
+    squares = [(copy, i, j, (copy * size + i + 1) ** 2) for copy, i, j in every if i == j]
+    generating = [elementary_field(tables, each) for each in split_list(squares, size, copies)]
+    for side in (1, -1):
+        neighbours = [(copy, i, j, 1) for copy, i, j in every if j - i == side]
+        generating += [elementary_field(tables, neighbours)] if neighbours else []
+    return generating, (elementary_field(tables, [(*each, 1)]) for each in every)
 
 
 Axes = list[tuple[int, dict[tuple[int, int], list[int]]]]
 """For each axis with a label: the label, and the flat weights with (number of the copy, index on the axis), in one order."""
 
 
-def elementary_field(tables: Axes, copy: int, i: int, j: int, factor: int = 1) -> Field:
-    """Return the field of E_ij: it adds row j to row i; on axes of the inverse transpose it takes row i from row j."""
-    terms: Field = []
+def elementary_field(tables: Axes, entries: Sequence[tuple[int, int, int, int]]) -> Field:
+    """Return the field of a sum of c E_ij, for entries (copy, i, j, c).
+
+    E_ij adds row j to row i; on axes of the inverse transpose it takes row i from row j.
+    """
+    terms = []
     for label, indices in tables:
-        to, source = (i, j) if label > 0 else (j, i)
-        pairs = zip(indices[copy, to], indices[copy, source], strict=True)
-        terms += [(x, factor * label, ((y, 1),)) for x, y in pairs]
-    return terms
+        for copy, i, j, c in entries:
+            to, source = (i, j) if label > 0 else (j, i)
+            pairs = zip(indices[copy, to], indices[copy, source], strict=True)
+            terms += [(x, c * label, (y,)) for x, y in pairs]
+    return sum_of_terms(terms)
 
 
 def read_axes(circuit: Circuit, axes: Any, size: int, linear: bool) -> tuple[Axes, int]:
@@ -1116,17 +1090,13 @@ def read_axes(circuit: Circuit, axes: Any, size: int, linear: bool) -> tuple[Axe
 
 def field_at(vector_field: Field, ring: Any, weights: Numbers) -> dict[int, Any]:
     """Compute how the flat weights move at a point."""
-    rates: dict[int, Any] = {}
-    for i, c, monomial in vector_field:
-        term = evaluate_term(ring, c, monomial, weights)
-        rates[i] = ring.add(rates[i], term) if i in rates else term
-    return rates
+    return {i: evaluate(ring, f, weights) for i, f in vector_field.items()}
 
 
-def evaluate_term(ring: Any, c: Any, monomial: Monomial, values: Numbers) -> Any:
-    """Compute c times a product of powers of values."""
-    powers = (ring.power(values[j], e) if e > 1 else values[j] for j, e in monomial)
-    return reduce(ring.multiply, powers, ring.number(c))
+def evaluate(ring: Any, f: Polynomial, values: Numbers) -> Any:
+    """Compute a polynomial at these values of its variables."""
+    terms = [reduce(ring.multiply, (values[j] for j in m), ring.number(c)) for m, c in f.items()]
+    return ring.dot(terms, [ring.number(1)] * len(terms))
 
 
 def check_fields(circuit: Circuit, vector_fields: list[Field]) -> None:
@@ -1156,9 +1126,9 @@ def check_field(circuit: Circuit, vector_field: Field, first: int | None = None)
         except Unknown as reason:
             too_large = reason if last < 0 else too_large
         if circuit.polynomial and number == 0:
-            symbols = Symbols()
-            run = Evaluation(circuit, symbols)
-            need(not outputs_move(run, symbols.drawn(size), vector_field, -1), changes)
+            drawn = RandomModP()
+            run = Evaluation(circuit, drawn)
+            need(not outputs_move(run, drawn.drawn(size), vector_field, -1), changes)
     raise too_large or Rejected(f"{changes}, or is not seen to keep it")
 
 
@@ -1244,17 +1214,11 @@ def check_upper(circuit: Circuit, argument: Any, network: Any = None) -> int:
     if network is not None and kind_of(argument) in network.bounds:
         read_object(argument, "the upper bound", "kind")
         return int(network.bounds[kind_of(argument)]())
-    if kind_of(argument) in OF_SPECS and families() is None:
-        raise Unknown("this upper bound rests on the spec, and checker_families.py is not beside this file")
-    function, values = by_kind(argument, "the upper bound", UPPER)
+    function, values = by_kind(argument, "the upper bound", "UPPER")
     if not values:
         return int(function(circuit))
     p = read_prime(values[0])
     return int(function(circuit, p, read_point(values[1], circuit.parameters, p), *values[2:]))
-
-
-OF_SPECS = ("virtual", "layers")
-"""Kinds of upper bounds that the other file counts from the sizes in a spec."""
 
 
 def symmetries_bound(circuit: Circuit, p: int, weights: list[int], groups: Any, vector_fields: Any) -> int:
@@ -1279,6 +1243,17 @@ def coordinates_bound(circuit: Circuit) -> int:
     return total
 
 
+UPPER: Kinds = {
+    "parameters": (lambda circuit: circuit.parameters, ()),
+    "coordinates": (coordinates_bound, ()),
+    "symmetries": (
+        lambda circuit, p, weights, groups: symmetries_bound(circuit, p, weights, groups, []),
+        ("prime", "weights", "groups"),
+    ),
+    "fields": (symmetries_bound, ("prime", "weights", "groups", "fields")),
+}
+
+
 # == 9. Dimensions and symmetries ========================================================================
 
 
@@ -1298,7 +1273,7 @@ def check_dimension(circuit: Circuit, network: Any, dimension: Any, lower: Any, 
     need(low == n, f"the lower bound shows a dimension of at least {low}, the statement is {n}")
     high = check_upper(circuit, upper, network)
     need(high == n, f"the upper bound shows a dimension of at most {printable(high)}, the statement is {n}")
-    rests = " (this rests on the spec)" if upper["kind"] in OF_SPECS else ""
+    rests = " (this rests on the spec)" if BESIDE.get(upper["kind"]) == "families" else ""
     both = f"at least {n} by {lower['kind']}, at most {n} by {upper['kind']}{rests}"
     return Shown(f"the dimension is {n}", [f"Its dimension is {n}: {both}."], {"dimension": n})
 
@@ -1309,7 +1284,7 @@ def check_symmetry(circuit: Circuit, _: Any, groups: Any, vector_fields: Any) ->
     At a point that is known before, fields could be made to have a smaller rank.
     """
     need(bool(groups or vector_fields), "at least one symmetry is named")
-    ring = Symbols()
+    ring = RandomModP()
     vectors = symmetry_vectors(circuit, ring.drawn(circuit.parameters), ring.p, groups, vector_fields)
     orbit = sparse_rank(vectors, ring.p)
     several = f"{len(groups)} groups and {len(vector_fields)} vector fields do not change"
@@ -1439,7 +1414,7 @@ def check_relations(exponentials: Exponentials) -> None:
     """Check that each relation is an identity: it holds at random points modulo random large primes [7]."""
     circuit = exponentials.circuit
     for _ in range(4 if exponentials.relations else 0):
-        ring = Symbols()
+        ring = RandomModP()
         run = Evaluation(circuit, ring, units=True)
         w, x = ring.drawn(circuit.parameters), ring.drawn(circuit.input_size)
         values = exponentials.functions(run, w, x, [u or 1 for u in ring.drawn(exponentials.count)])
@@ -1529,461 +1504,17 @@ def last_layer(circuit: Circuit, name: Any) -> tuple[int, int, int]:
     return gate.operands[1], gate.shape[0], (*gate.shape, 1)[1]
 
 
-# == 12. Compositions ====================================================================================
-
-
-def span_bound(circuit: Circuit) -> int:
-    """Bound a last linear layer V z by matrices: the m outputs are combinations of the n entries of z [11].
-
-    V may be used in z too. All outputs have the same degrees, because V is a whole weight.
-    """
-    last = circuit.gates[circuit.outputs[0]]
-    linear = len(circuit.outputs) == 1 and last.operation == "einsum" and last.words == ["ab", "b", "a"]
-    linear = linear and circuit.input_size > 0 and circuit.gates[last.operands[0]].operation == "weight"
-    need(linear, "the program does not end in a weight times a vector")
-    m, n = circuit.gates[last.operands[0]].shape
-    each = coordinates_bound(circuit) // m
-    return n * (m + each - n) if n < min(m, each) else m * each
-
-
-def composition_bound(circuit: Circuit, p: int, weights: list[int], groups: Any, vector_fields: Any, index: Any, first: Any,  # noqa: PLR0913 -- the values of one argument
-                      second: Any, count: Any) -> int:  # fmt: skip
-    """Bound a network g(f(x), x) cut at one instruction: the bounds of f and g, minus the rank of the pairs (Df xi, Dg xi)
-    [10].
-    """
-    cut = read_integer(index, 0, len(circuit.gates) - 1, "a cut")
-    samples = read_integer(count, 1, 10**4, "the number of samples")
-    sides = circuit.gates[cut].operands != [] and cut not in circuit.outputs
-    need(sides, "there is nothing on one side of the cut")
-    parts = [subprogram(circuit, [cut], None), subprogram(circuit, circuit.outputs, cut)]
-    bound = check_upper(parts[0][0], first)
-    if second == {"kind": "hypersurface"}:
-        bound += hypersurface_bound(parts[0][0], parts[1][0], name_of_cut(circuit))
-        parts = parts[:1]
-    else:
-        bound += check_upper(parts[1][0], second)
-    vectors = symmetry_vectors(circuit, weights, p, groups, vector_fields)
-    moved: list[dict[Any, int]] = [{} for _ in vectors]
-    for number, (side, flat) in enumerate(parts if vectors else ()):
-        if not side.polynomial:
-            continue  # fewer rows make the rank smaller
-        inputs = [
-            [x % p for x in stream(number, n, side.input_size)] for n in range(samples if side.inputs else 1)
-        ]
-        rows = [(n, *entry) for n in range(len(inputs)) for entry in side.output_entries]
-        at, columns = [weights[i] for i in flat], list(range(side.parameters))
-        table = jacobian(Evaluation(side, ModP(p)), at, inputs, rows, columns)
-        column = {i: c for c, i in enumerate(flat)}
-        for vector, images in zip(vectors, moved, strict=True):
-            terms = [(column[i], x) for i, x in vector.items() if i in column]
-            sums = [sum(row[c] * x for c, x in terms) % p for row in table]
-            images |= {(number, r): x for r, x in enumerate(sums) if x}
-    return bound - sparse_rank(moved, p)
-
-
-def hypersurface_bound(first: Circuit, second: Circuit, cut: str) -> int:
-    """Count the coefficients of a second part that matter behind n + 1 forms of degree d in n variables [12] [3].
-
-    The forms satisfy an equation of degree D = d^(n-1); second parts of degree e that differ by a multiple of it give one
-    function. The cut must be the one input of the second part.
-    """
-    n = first.input_size
-    need(n >= 2 and second.input_size == n + 1, "the cut is not of one entry more than the inputs")
-    need(list(second.inputs) == [cut] and first.size(*first.outputs) == n + 1, "inputs bypass the cut")
-    degrees = []
-    for side in (first, second):
-        masks = set(degree_sets(side))
-        mask = masks.pop() if len(masks) == 1 else 0
-        need(mask.bit_count() == 1 and mask > 1, "a part is not homogeneous of one degree")
-        degrees.append(mask.bit_length() - 1)
-    d, e = degrees[0] ** (n - 1), degrees[1]
-    need(d <= e, "the second part has too small a degree for the equation")
-    return second.size(*second.outputs) * (comb(e + n, n) - comb(e - d + n, n))
-
-
-def name_of_cut(circuit: Circuit) -> str:
-    """Make a name that no input has."""
-    return max(["", *circuit.inputs], key=len) + "%"
-
-
-def subprogram(circuit: Circuit, outputs: list[int], cut: int | None) -> tuple[Circuit, list[int]]:
-    """Make the program of what these outputs use, with an input in the place of the cut; return also the flat weights that it
-    has.
-    """
-    used = set(outputs)
-    for k in reversed(range(len(circuit.gates))):
-        used |= set(circuit.gates[k].operands) if k in used and k != cut else set()
-    gates = {k: circuit.gates[k] for k in sorted(used)}
-    if cut in gates:
-        gates[cut] = Gate("input", [name_of_cut(circuit)], [], gates[cut].shape)
-    order = sorted(gates, key=lambda k: ORDER.get(gates[k].operation, 2))
-    number = {k: n for n, k in enumerate(order)}
-    renumbered = [
-        Gate(g.operation, g.words, [number[j] for j in g.operands], g.shape, g.plan)
-        for g in map(gates.__getitem__, order)
-    ]
-    made = Circuit(renumbered, [number[k] for k in outputs])
-    return made, [i for name in made.weights for i in circuit.flat[name]]
-
-
-# == 13. Equations =======================================================================================
-
-
-Equation = list[tuple[int, Monomial]]
-"""Terms: a coefficient and ((coordinate, exponent), ...)."""
-
-
-def coordinates(circuit: Circuit, ring: Polynomials) -> list[Polynomial]:
-    """Expand the coordinates as polynomials in the weights. Without inputs these are the outputs; with inputs, for one output
-    after the other, its coefficients at the monomials in the inputs that occur, by degree, then with the first inputs first.
-    """
-    n, results = circuit.parameters, []
-    variables = ring.variables(n + circuit.input_size)
-    for f in Evaluation(circuit, ring).outputs(variables[:n], variables[n:]):
-        coefficients: dict[Shape, Polynomial] = {} if circuit.input_size else {(): {}}
-        for monomial, c in f.items():
-            split = bisect_left(monomial, n)
-            coefficients.setdefault(monomial[split:], {})[monomial[:split]] = c
-        results += [coefficients[inputs] for inputs in sorted(coefficients, key=lambda m: (len(m), m))]
-    return results
-
-
-def evaluated(polynomials: list[Polynomial], p: int, points: Sequence[list[int]]) -> list[list[int]]:
-    """Compute the values of polynomials at points modulo p."""
-    number = ModP(p).number
-    reduced = [[(number(c), monomial) for monomial, c in f.items()] for f in polynomials]
-    return [[sum(c * prod(at[i] for i in m) for c, m in f) % p for f in reduced] for at in points]
-
-
-def read_equation(value: Any, count: int) -> Equation:
-    """Return a polynomial in so many coordinates."""
-    terms: Equation = []
-    for term in read_list(value, "a polynomial"):
-        c, monomial = read_list(term, "a term", 2)
-        terms.append((read_integer(c, -LARGE, LARGE, "a coefficient"), read_monomial(monomial, count)))
-        need(c != 0, "a coefficient is zero")
-    distinct = len({monomial for _, monomial in terms}) == len(terms) > 0
-    need(distinct, "a polynomial is empty or repeats a monomial")
-    return terms
-
-
-def substituted(ring: Any, f: Equation, values: Numbers) -> Any:
-    """Compute an equation at these values of the coordinates."""
-    terms = [evaluate_term(ring, c, monomial, values) for c, monomial in f]
-    return ring.dot(terms, [ring.number(1)] * len(terms))
-
-
-def check_equations(circuit: Circuit, values: Any) -> tuple[list[Equation], list[Polynomial]]:
-    """Check that polynomials in the coordinates vanish identically in the weights, by expansion; return them and the
-    coordinates.
-    """
-    ring = Polynomials()
-    targets = coordinates(circuit, ring)
-    equations = [read_equation(value, len(targets)) for value in read_list(values, "equations")]
-    for f in equations:
-        need(not substituted(ring, f, targets), "an equation does not vanish identically on the image")
-    return equations, targets
-
-
-def equations_bound(circuit: Circuit, p: int, weights: list[int], values: Any) -> int:
-    """Bound the dimension by N minus the rank of the equations' differentials at an image point [13] [1]."""
-    equations, targets = check_equations(circuit, values)
-    y, rows = evaluated(targets, p, [weights])[0], []
-    for f in equations:
-        row = [0] * len(y)
-        for c, monomial in f:
-            for i, e in monomial:
-                others = prod(pow(y[j], n, p) for j, n in monomial if j != i)
-                row[i] = (row[i] + c * e * pow(y[i], e - 1, p) * others) % p
-        rows.append(row)
-    return len(y) - rank(rows, p)
-
-
-# == 14. Flattenings =====================================================================================
-
-
-def flattening_bound(circuit: Circuit, p: int, weights: list[int], name: Any) -> int:
-    """Bound y = W_2 (W_1 x)^r, sums of k terms c (x) l^r with l linear, by the kernels of a flattening [14].
-
-    Ranks modulo p are at most those over QQ. The one at the point is k times that of one term, which that over QQ does not
-    exceed: both are equal, and kernels modulo p are those over QQ, reduced.
-    """
-    form = [(gate.operation, gate.operands) for gate in circuit.gates]
-    layers = [gate.words for gate in circuit.gates if gate.operation == "einsum"]
-    hidden = [("einsum", [0, 2]), ("power", [3]), ("einsum", [1, 4])]
-    fits = form == [("weight", []), ("weight", []), ("input", []), *hidden] and circuit.outputs == [5]
-    need(fits and layers == [["ab", "b", "a"]] * 2, "the program is not a perceptron with one hidden layer")
-    (k, n), m, r = circuit.gates[0].shape, circuit.gates[1].shape[0], circuit.gates[4].words[0]
-    bound_size(comb(n + r - 1, r) * m, 10**4)
-    table, height, width = flattening(name, n, m, r)
-    y = perceptron_coefficients(split_list(weights, n, k), split_list(weights[k * n :], k, m), r, p)
-    # the coefficient of x_1^r alone is a term, and every other one is equivalent to it
-    single = table.get(0, [])
-    permutation = all(len({place[side] for place in single}) == len(single) for side in (0, 1))
-    need(permutation, "the flattening of one term is not a permutation")
-    matrix = [[0] * width for _ in range(height)]
-    for c, places in table.items():
-        for a, b, s in places:
-            matrix[a][b] = (matrix[a][b] + s * y[c]) % p
-    need(rank(matrix, p) == k * len(single), "the flattening does not have the rank that its terms allow")
-    right, left = kernel(matrix, p), kernel(transpose(matrix), p)
-    entries = [table.get(c, []) for c in range(len(y))]
-    forms = [[sum(u[a] * v[b] * s for a, b, s in each) % p for each in entries] for u in left for v in right]
-    return len(y) - rank(forms, p)
-
-
-def perceptron_coefficients(inner: list[list[int]], outer: list[list[int]], r: int, p: int) -> list[int]:
-    """Compute the coefficients of W_2 (W_1 x)^r modulo p, output by output, by the multinomial theorem."""
-    results = []
-    for column in outer:
-        for exponents in monomials(len(inner[0]), r):
-            count = factorial(r) // prod(map(factorial, exponents))
-            powers = (prod(map(lambda x, e: pow(x, e, p), row, exponents)) for row in inner)
-            results.append(count * sum(map(mul, column, powers)) % p)
-    return results
-
-
-def monomials(n: int, degree: int) -> list[tuple[int, ...]]:
-    """List the exponents of the monomials of a degree, that of x_1^degree first."""
-    return [tuple(c.count(v) for v in range(n)) for c in combinations_with_replacement(range(n), degree)]
-
-
-def flattening(name: Any, n: int, m: int, r: int) -> tuple[dict[int, list[tuple[int, int, int]]], int, int]:
-    """Return, for each coordinate, its entries (row, column, factor) in the matrix, and the height and width of that.
-
-    All are maps S^s* (x) Lambda^q -> S^u (x) Lambda^(q+1), D (x) w -> sum over i of D(f_i) (x) e_i ^ w. Either the f_i are the
-    outputs (catalecticants with q = 0, and Strassen's), or m = 1 and they are the derivatives of the output by x_i (Koszul). They
-    commute with changes of basis, so that all terms have one rank.
-    """
-    if type(name) is list and len(name) == 2 and name[0] == "catalecticant":
-        space, q, s = m, 0, r - read_integer(name[1], 1, r - 1, "the degree of a catalecticant")
-    elif name == ["strassen"] and (m, r) == (3, 2):
-        space, q, s = m, 1, 1
-    else:
-        koszul = name == ["koszul"] and m == 1 < r and n % 2 == r % 2 == 1
-        need(koszul, "a flattening is [catalecticant, s], [koszul] or, for three quadrics, [strassen]")
-        space, q, s = n, (n - 1) // 2, r // 2
-    derived = int(name == ["koszul"])
-    index = {e: i for i, e in enumerate(monomials(n, r))}
-    operators, targets = monomials(n, s), monomials(n, r - s - derived)
-    bound_size(space * comb(space, q) * len(operators) * len(targets), 2 * 10**6)
-    small, large = list(combinations(range(space), q)), list(combinations(range(space), q + 1))
-    table: dict[int, list[tuple[int, int, int]]] = {}
-    for c, chosen in enumerate(small):
-        for i in set(range(space)) - set(chosen):
-            to, sign = large.index(tuple(sorted((*chosen, i)))), (-1) ** sum(x < i for x in chosen)
-            for a, u in enumerate(operators):
-                for b, v in enumerate(targets):
-                    e = tuple(x + y + derived * (k == i) for k, (x, y) in enumerate(zip(u, v, strict=True)))
-                    coordinate = index[e] if derived else i * len(index) + index[e]
-                    place = (b * len(large) + to, a * len(small) + c, sign * prod(map(factorial, e)))
-                    table.setdefault(coordinate, []).append(place)
-    return table, len(targets) * len(large), len(operators) * len(small)
-
-
-UPPER: Kinds = {
-    "parameters": (lambda circuit: circuit.parameters, ()),
-    "coordinates": (coordinates_bound, ()),
-    "symmetries": (
-        lambda circuit, p, weights, groups: symmetries_bound(circuit, p, weights, groups, []),
-        ("prime", "weights", "groups"),
-    ),
-    "fields": (symmetries_bound, ("prime", "weights", "groups", "fields")),
-    "span": (span_bound, ()),
-    "composition": (
-        composition_bound,
-        ("prime", "weights", "groups", "fields", "cut", "first", "second", "samples"),
-    ),
-    "equations": (equations_bound, ("prime", "weights", "equations")),
-    "flattening": (flattening_bound, ("prime", "weights", "flattening")),
-}
-
-
-# == 15. Statements about points =========================================================================
-
-
-def check_inside(circuit: Circuit, _: Any, values: Any, value: Any) -> Shown:
-    """Check that a point has the coordinates of exact weights."""
-    ring = Polynomials()
-    targets = coordinates(circuit, ring)
-    weights = [ring.number(x) for x in read_numbers(values, "weights", circuit.parameters)]
-    terms = [[(c, tuple((i, 1) for i in m)) for m, c in f.items()] for f in targets]
-    point = [ring.number(x) for x in read_numbers(value, "a point", len(targets))]
-    need([substituted(ring, f, weights) for f in terms] == point, "the image of the weights is another point")
-    sentence = "The given point is in its image, by the given weights."
-    return Shown("the point is in the image", [sentence], {"coordinates": len(targets)})
-
-
-def check_outside(circuit: Circuit, _: Any, value: Any, polynomial: Any) -> Shown:
-    """Check that an equation holds on the image and fails at a point."""
-    (equation,), targets = check_equations(circuit, [polynomial])
-    ring = Polynomials()
-    point = [ring.number(x) for x in read_numbers(value, "a point", len(targets))]
-    need(bool(substituted(ring, equation, point)), "the equation vanishes at the point")
-    sentence = "The given point is not in the closure of its image: an equation that holds there fails."
-    return Shown("the point is not in the closure of the image", [sentence], {"coordinates": len(targets)})
-
-
-def check_singular(circuit: Circuit, network: Any, values: Any, argument: Any) -> Shown:
-    """Check that arcs of weights w(t) through a point have more independent tangent vectors than the dimension [15]."""
-    prime, upper, arcs = read_object(argument, "the argument", "prime", "upper", "arcs")
-    p, ring = read_prime(prime), Polynomials()
-    run, inputs = Evaluation(circuit, ring), ring.variables(1 + circuit.input_size)[1:]  # variable 0 is t
-    weights = [ring.number(x) for x in read_numbers(values, "weights", circuit.parameters)]
-    y, vectors = run.outputs(weights, inputs), []
-    for arc in read_list(arcs, "arcs"):
-        paths = [read_numbers(path, "an arc") for path in read_list(arc, "an arc", len(weights))]
-        need(all(len(path) <= 20 for path in paths), "an arc has too high a degree")
-        moved = [{(0,) * n: c for n, c in enumerate(path) if c} for path in paths]
-        image = list(map(ring.add, run.outputs(moved, inputs), map(ring.minus, y)))
-        order = min((m.count(0) for f in image for m in f), default=0)
-        need(order > 0, "an arc does not pass through the point, or does not move")
-        # the parameter of the arc is variable 0; it is removed, so that vectors of arcs of different orders are compared
-        leading = {
-            (k, m[order:]): c for k, f in enumerate(image) for m, c in f.items() if m.count(0) == order
-        }
-        vectors.append({key: x for key, c in leading.items() if (x := ModP(p).number(c))})
-    tangent, high = sparse_rank(vectors, p), check_upper(circuit, upper, network)
-    need(
-        tangent > high,
-        f"the arcs span {tangent} dimensions only, which is not more than the dimension may be",
-    )
-    both = f"{tangent} independent tangent vectors, and a dimension of at most {high}"
-    return Shown(
-        "the point is singular", [f"The closure of its image is singular at the given point: {both}."]
-    )
-
-
-def check_smooth(circuit: Circuit, _: Any, values: Any, argument: Any) -> Shown:
-    """Check that differentials of equations have rank N - n at a point of an n-dimensional image [13]."""
-    prime, lower, equations = read_object(argument, "the argument", "prime", "lower", "equations")
-    p = read_prime(prime)
-    weights = [ModP(p).number(x) for x in read_numbers(values, "weights", circuit.parameters)]
-    tangent, low = equations_bound(circuit, p, weights, equations), check_lower(circuit, lower)
-    need(low == tangent, f"the tangent space has dimension {tangent} at most, the image {low} at least")
-    sentence = f"The closure of its image is smooth at the given point, of dimension {low}."
-    return Shown("the point is smooth", [sentence])
-
-
-def check_same_function(circuit: Circuit, _: Any, pair: Any) -> Shown:
-    """Check that two exact weights give outputs that are equal as polynomials in the inputs."""
-    ring = Polynomials()
-    inputs = ring.variables(circuit.input_size)
-    points = [
-        read_numbers(weights, "weights", circuit.parameters) for weights in read_list(pair, "weights", 2)
-    ]
-    run = Evaluation(circuit, ring)
-    functions = [run.outputs([ring.number(x) for x in weights], inputs) for weights in points]
-    need(points[0] != points[1], "the two weights are one")
-    need(functions[0] == functions[1], "the two weights give different functions")
-    sentence = (
-        "The two given weights are different, and the functions are equal as polynomials in the inputs."
-    )
-    return Shown("the two weights compute one function", [sentence])
-
-
-# == 16. Closures ========================================================================================
-
-
-def check_closure(circuit: Circuit, _: Any, values: Any, value: Any, argument: Any) -> Shown:
-    """Check that up to a degree k nothing but combinations of multiples of the equations vanishes on the image [16].
-
-    For each degree up to k, the rank of the multiples of the equations and the rank of all monomials, as vectors of their
-    values at image points, must add up to the number of monomials. Gradings of the weights for which all coordinates are
-    homogeneous split them into blocks. An equation that is independent of the multiples of those of lower degree is a minimal
-    generator. A prime that was chosen for it could make such multiples dependent: the checker draws another [7].
-    """
-    prime, gradings = read_object(argument, "the argument", "prime", "gradings")
-    read_prime(prime)
-    p, k = Symbols().p, read_integer(value, 0, 100, "a degree")
-    equations, targets = check_equations(circuit, values)
-    bound_size(comb(len(targets) + k, k), 3 * 10**4)
-    grades = [coordinate_degrees(circuit, targets, g) for g in read_list(gradings, "gradings")]
-
-    def block_of(monomial: Shape) -> Shape:
-        """Return the degrees of a monomial for all gradings."""
-        return tuple(sum(grade[i] for i in monomial) for grade in grades)
-
-    low = [f for f in equations if max(sum(e for _, e in powers) for _, powers in f) <= k]
-    expanded = [[(c, tuple(i for i, e in powers for _ in range(e))) for c, powers in f] for f in low]
-    same = all(len({block_of(m) for _, m in f}) == 1 for f in expanded)
-    need(same, "an equation is not homogeneous for a grading")
-    generators = count_generators(
-        evaluate_at_points(circuit, targets, p), len(targets), expanded, k, block_of, p
-    )
-    sentences = [
-        f"Each of the {len(equations)} equations vanishes on its image identically, by expansion over ZZ.",
-        f"Every polynomial of degree at most {k} that vanishes there is a combination of their multiples of such degrees.",
-        "Not covered: equations of higher degree, and whether these generate a prime ideal.",
-    ]
-    vanish = "1 equation vanishes" if len(equations) == 1 else f"{len(equations)} equations vanish"
-    summary = f"{vanish} on the image, and up to degree {k} there are no others"
-    span = {"span": len(targets) - generators[1]} if k else {}
-    return Shown(summary, sentences, {"coordinates": len(targets), "generators": generators, **span})
-
-
-def evaluate_at_points(
-    circuit: Circuit, targets: list[Polynomial], p: int
-) -> Callable[[int], list[list[int]]]:
-    """Return a function that computes the coordinates at so many points of the image."""
-    return lambda count: evaluated(
-        targets, p, [[x % p for x in stream(0, i, circuit.parameters)] for i in range(count)]
-    )
-
-
-def count_generators(points_of: Callable[[int], list[list[int]]], count: int, equations: list[list[tuple[int, Shape]]], k: int,
-                     block_of: Callable[[Shape], Shape], p: int) -> Counter[int]:  # fmt: skip
-    """Check that multiples of the equations are all that vanishes, degree by degree; count minimal generators by degree [16]
-    [7].
-    """
-    monomials_of = [list(combinations_with_replacement(range(count), degree)) for degree in range(k + 1)]
-    sizes = Counter(block_of(m) for each in monomials_of for m in each)
-    bound_size(sum(n * n for n in sizes.values()), 4 * MOST_ENTRIES)
-    points = points_of(max(sizes.values()) + 4)
-    numbers: dict[Shape, dict[Shape, int]] = {key: {} for key in sizes}
-    evaluations = {key: Echelon(p, n + 4) for key, n in sizes.items()}
-    products = {key: Echelon(p, n) for key, n in sizes.items()}
-    generators = Counter[int]()
-    by_degree = sorted((max(len(m) for _, m in f), f) for f in equations)
-    for degree in range(k + 1):
-        for m in monomials_of[degree]:
-            key = block_of(m)
-            numbers[key][m] = len(numbers[key])
-            evaluations[key].add([prod(y[i] for i in m) % p for y in points[: sizes[key] + 4]])
-        for lowest, f in by_degree:
-            for factor in monomials_of[degree - lowest] if lowest <= degree else ():
-                key = block_of((*factor, *f[0][1]))
-                if len(evaluations[key].rows) + len(products[key].rows) < len(numbers[key]):
-                    row = [0] * sizes[key]
-                    for c, m in f:
-                        row[numbers[key][tuple(sorted((*factor, *m)))]] = c % p
-                    generators[lowest] += products[key].add(row) and lowest == degree
-        complete = all(len(evaluations[b].rows) + len(products[b].rows) == len(numbers[b]) for b in sizes)
-        need(complete, f"more polynomials of degree at most {degree} may vanish on the image")
-    return generators
-
-
-def coordinate_degrees(circuit: Circuit, targets: list[Polynomial], value: Any) -> list[int]:
-    """Return the degree of each coordinate when weights have these degrees; all must be homogeneous."""
-    degrees = read_integers(value, -100, 100, "a degree of a weight", circuit.parameters)
-    sets = [{sum(degrees[i] for i in monomial) for monomial in f} or {0} for f in targets]
-    need(all(len(each) == 1 for each in sets), "a coordinate is not homogeneous for a grading")
-    return [each.pop() for each in sets]
-
-
-# == 17. Documents and outcomes ==========================================================================
+# == 12. Documents and outcomes ==========================================================================
 
 STATEMENTS: Kinds = {
     "dimension": (check_dimension, ("dimension",)),
     "symmetry": (check_symmetry, ("groups", "fields")),
-    "inside": (check_inside, ("weights", "point")),
-    "outside": (check_outside, ("point", "equation")),
-    "singular": (check_singular, ("weights",)),
-    "smooth": (check_smooth, ("weights",)),
-    "same function": (check_same_function, ("weights",)),
-    "closure": (check_closure, ("equations", "degree")),
 }
 WITHOUT_ARGUMENT = ("inside", "outside", "symmetry", "same function")
+BESIDE = dict.fromkeys(("virtual", "layers"), "families")
+BESIDE |= dict.fromkeys(("span", "composition", "equations", "flattening"), "further")
+BESIDE |= dict.fromkeys(("inside", "outside", "singular", "smooth", "same function", "closure"), "further")
+"""Kinds of bounds and statements, with the file beside this one that checks them."""
 
 
 @dataclass(frozen=True)
@@ -1995,22 +1526,8 @@ class Certified:
     circuit: Circuit
     text: str
     spec: str | None
-    network: Any  # of the other file; None if the spec is null or is not known
+    network: Any  # of checker_families.py; None if the spec is null or is not known
     shown: Shown
-
-    @property
-    def about(self) -> list[str]:
-        """Say which program this is about, and whether it is that of the spec."""
-        sentences = [f"This is about the program with hash {sha256(self.text.encode()).hexdigest()}."]
-        if self.network is not None:
-            sentences.append(self.network.sentence)
-        elif self.spec is not None and families() is None:
-            sentences.append(f"That it is {printable(self.spec)} is not checked without checker_families.py.")
-        elif self.spec is not None:
-            sentences.append(
-                f"The spec {printable(self.spec)} is not supported by this checker: nothing is verified about it."
-            )
-        return sentences
 
 
 def check_certificate(document: Any) -> Certified:
@@ -2024,67 +1541,76 @@ def check_certificate(document: Any) -> Certified:
     name, version, statement, spec, text, *arguments = read_object(document, "a certificate", *keys)
     need(name == "m2bridge certificate" and type(version) is int, "this is not a certificate of m2bridge")
     need(spec is None or type(spec) is str, "a spec is a text, or null")
-    check, claims = by_kind(statement, "the statement", STATEMENTS)
+    check, claims = by_kind(statement, "the statement", "STATEMENTS")
     if kind in WITHOUT_ARGUMENT:
         need(arguments == [None], "it has no argument")
         arguments = []
-    circuit, others = read_program(text), families()
-    network = others.identify(circuit, spec) if others is not None and spec is not None else None
+    circuit, families = read_program(text), beside("families")
+    network = families.identify(circuit, spec) if families is not None and spec is not None else None
     return Certified(kind, claims, circuit, text, spec, network, check(circuit, network, *claims, *arguments))
 
 
-def families() -> Any:
-    """Load the file checker_families.py, if it stands beside this one; else return None."""
-    name, path = "m2bridge.checker_families", Path(__file__).with_name("checker_families.py")
-    if not path.is_file():
-        return None
-    if name not in sys.modules:
+def beside(name: str) -> Any:
+    """Load the file checker_NAME.py, if it stands beside this one; else return None."""
+    path = Path(__file__).with_name(f"checker_{name}.py")
+    name = f"m2bridge.checker_{name}"
+    if name not in sys.modules and path.is_file():
         sys.modules.setdefault("m2bridge.checker", sys.modules[__name__])  # which that file imports
         spec = importlib.util.spec_from_file_location(name, path)
         assert spec is not None
         assert spec.loader is not None
         sys.modules[name] = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(sys.modules[name])
-    return sys.modules[name]
+    return sys.modules.get(name)
 
 
-def summarise(certificates: list[Certified]) -> str:
-    """Say in a few words what all certificates show together."""
+def report(certificates: list[Certified]) -> list[str]:
+    """Say what all certificates show together, first in a few words."""
     counts = Counter(certified.shown.summary for certified in certificates)
-    return "; ".join(text if n == 1 else f"{text} ({n} points)" for text, n in counts.items())
+    summaries = (text if n == 1 else f"{text} ({n} points)" for text, n in counts.items())
+    lines = [f"Verified: {'; '.join(summaries)}."]
+    for certified in certificates:
+        number = sha256(certified.text.encode()).hexdigest()
+        lines.append(f"This is about the program with hash {number}.")
+        if certified.network is not None:
+            lines.append(certified.network.sentence)
+        elif certified.spec is not None:
+            why = "supported by this checker" if beside("families") else "checked without checker_families.py"
+            lines.append(f"The spec {printable(certified.spec)} is not {why}: nothing is verified about it.")
+        lines += certified.shown.sentences
+    return list(dict.fromkeys(lines))
 
 
 def check_document(document: Any) -> tuple[int, list[str]]:
-    """Check a certificate, or the certificates of a record."""
+    """Check a certificate, or the certificates of a record, with which checker_families.py compares the record."""
     need(type(document) is dict, "a record is an object")
+    if "format" in document:
+        return 0, report([check_certificate(document)])
+    record, families = document, beside("families")
     if "job" in document and type(document.get("result")) is dict:
-        outer, document = document, document["result"]  # the record of a batch holds that of its answer
-        repeated = set(outer) & set(document)
+        record = document["result"]  # the record of a batch contains that of its answer
+        repeated = set(document) & set(record)
         need(not repeated, f"fields of the answer are repeated outside of it: {', '.join(sorted(repeated))}")
-    bare = "format" in document or ("certificate" not in document and "sha256" in document)
-    value = document if bare else document.get("certificate")
+    value = record.get("certificate")
     several = value if type(value) is list else [] if value is None else [value]
     bound_size(len(several), 1000)
     certificates = [check_certificate(certificate) for certificate in several]
-    others = None if bare else families()
-    if others is not None:
-        return others.check_record(document, certificates)  # type: ignore[no-any-return]
+    if families is not None:
+        return families.check_record(record, certificates)  # type: ignore[no-any-return]
     if not certificates:
         return 8, ["Not proved: there is no certificate in this record. Nothing was checked."]
-    sentences = [
-        line for certified in certificates for line in [*certified.about, *certified.shown.sentences]
+    first, *rest = report(certificates)
+    return 9, [
+        f"{first} Not covered: the record.",
+        *rest,
+        "The record is not compared without checker_families.py.",
     ]
-    lines = [f"Verified: {summarise(certificates)}.", *dict.fromkeys(sentences)]
-    if bare:
-        return 0, lines
-    lines[0] += " Not covered: the record."
-    return 9, [*lines, "The record is not compared with its certificates without checker_families.py."]
 
 
-def verify(text: str) -> tuple[int, list[str]]:
+def verify(data: str | bytes) -> tuple[int, list[str]]:
     """Return the outcome for a document, and sentences that say why. Never raises."""
     try:
-        return check_document(read_json(text))
+        return check_document(read_json(data))
     except Unknown as reason:
         return 8, [f"Not supported by this checker: {printable(reason)}."]
     except Rejected as reason:
@@ -2096,57 +1622,17 @@ def verify(text: str) -> tuple[int, list[str]]:
         return 1, [f"Error of the checker ({name}): the document was neither verified nor rejected."]
 
 
-def verify_data(data: bytes) -> tuple[int, list[str]]:
-    """Return the outcome for the bytes of a document."""
-    if len(data) > MOST_BYTES:
-        return 8, [f"Not supported by this checker: the file is larger than {MOST_BYTES} bytes."]
-    try:
-        return verify(data.decode("utf-8"))
-    except UnicodeDecodeError:
-        return 7, ["The file is not UTF-8."]
-
-
-def verify_file(path: str, seconds: int = MOST_SECONDS) -> tuple[int, list[str]]:
-    """Return the outcome for a file, from a separate process with a limit of processor time."""
-    try:
-        data = read_bytes(path)
-    except OSError:
-        return 8, [f"The file {printable(path)} cannot be read."]
-    command = [sys.executable, "-I", __file__, "--seconds", str(seconds), "-"]
-    done = subprocess.run(command, input=data, capture_output=True, check=False)
-    if done.returncode == -signal.SIGKILL:  # one long operation, which the hard limit ended
-        return 5, [stopped(seconds)]
-    lines = done.stdout.decode("ascii").splitlines()
-    if done.returncode in (0, 1, 5, 7, 8, 9) and lines:
-        return done.returncode, lines
-    return 1, [
-        f"Error of the checker (exit code {done.returncode}): the document was neither verified nor rejected."
-    ]
-
-
-def read_bytes(path: str) -> bytes:
-    """Read a file, or standard input for "-", up to one byte more than is allowed."""
-    if path == "-":
-        return sys.stdin.buffer.read(MOST_BYTES + 1)
-    with Path(path).open("rb") as file:
-        return file.read(MOST_BYTES + 1)
-
-
-def stopped(seconds: int) -> str:
-    """Say that the limit of processor time was reached."""
-    return (
-        f"Stopped: the check did not end within {seconds} seconds of processor time; --seconds allows more."
-    )
-
-
 def limit_process(seconds: int) -> None:
     """Bound the processor time and the memory of this process. At the limit it prints a sentence and exits with code 5; in one
     operation that takes longer than the five seconds after it, the system ends it.
     """
+    stopped = (
+        f"Stopped: the check did not end within {seconds} seconds of processor time; --seconds allows more."
+    )
 
     def stop(*_: Any) -> None:
         """Exit at the limit."""
-        os.write(1, (stopped(seconds) + "\n").encode())
+        os.write(1, (stopped + "\n").encode())
         os._exit(5)
 
     signal.signal(signal.SIGXCPU, stop)
@@ -2172,7 +1658,8 @@ def main(arguments: list[str]) -> int:
             return 8
     limit_process(seconds)
     try:
-        code, lines = verify_data(read_bytes(path))
+        with sys.stdin.buffer if path == "-" else Path(path).open("rb") as file:
+            code, lines = verify(file.read(MOST_BYTES + 1))
     except OSError:
         code, lines = 8, [f"The file {printable(path)} cannot be read."]
     signal.signal(signal.SIGXCPU, signal.SIG_IGN)  # there is an outcome: the limit no longer replaces it

@@ -26,6 +26,7 @@ from m2bridge.checker import (
     BILINEAR,
     MOST_ENTRIES,
     NATURAL,
+    RANDOM,
     RATIONAL,
     Certified,
     Circuit,
@@ -34,9 +35,9 @@ from m2bridge.checker import (
     ModP,
     Numbers,
     Polynomials,
+    RandomModP,
     Rejected,
     Shape,
-    Symbols,
     bound_size,
     field_at,
     group_fields,
@@ -48,9 +49,9 @@ from m2bridge.checker import (
     read_numbers,
     read_object,
     read_rational,
+    report,
     sparse_rank,
     stream,
-    summarise,
     transpose,
 )  # fmt: skip
 
@@ -468,6 +469,19 @@ def by_family(circuit: Circuit, spec: str) -> Definition | None:
 # == 3. Comparison =======================================================================================
 
 
+class Symbols(RandomModP):
+    """Integers modulo a random prime, exp replaced by a random function: what is equal here is equal as an expression [7]."""
+
+    def __init__(self) -> None:
+        """Draw the prime and the function."""
+        super().__init__()
+        self.key = RANDOM.randbytes(32)
+
+    def exp(self, x: int) -> int:
+        """Hash the argument with the key."""
+        return int.from_bytes(sha256(self.key + x.to_bytes(8, "little")).digest(), "little") % self.p
+
+
 @dataclass(frozen=True)
 class Identity:
     """What is known of the spec of a certificate: that the program is that network, and bounds that rest on it."""
@@ -523,7 +537,7 @@ def highest_degree(circuit: Circuit) -> int:
 
 
 def matrices(d: int, a: int, symmetric: bool = False, most: int | None = None) -> int:
-    """Count the dimension of d x d matrices of rank <= a [11], or bound that of their symmetric parts (of rank <= 2 a and <=
+    """Count the dimension of d x d matrices of rank <= a [12], or bound that of their symmetric parts (of rank <= 2 a and <=
     most).
     """
     r, s = min(a, d), min(2 * a, d if most is None else most)
@@ -689,7 +703,7 @@ def check_record(record: dict[str, Any], certificates: list[Certified]) -> tuple
     missing = not_shown(record, covered)
     unproved = record.get("certainty") == "proved" and missing not in ([], ["model"])
     need(not unproved, f"the record calls itself proved, and no certificate shows {', '.join(missing)}")
-    first = f"Verified: {summarise(certificates)}."
+    first, *sentences = report(certificates)
     first += f" Not covered: {', '.join(missing)}." if missing else ""
     if altered(record):
         first += " The record was altered after it was written: do not use anything else in it."
@@ -698,8 +712,7 @@ def check_record(record: dict[str, Any], certificates: list[Certified]) -> tuple
     rest += [f"{name} but for {', '.join(parts) or 'none'}" for name, parts in partly.items()]
     more = " and more" * (len(rest) > 60)
     last = [f"Not covered by the certificate: {', '.join(rest[:60])}{more}."] if rest else []
-    sentences = [line for own in certificates for line in [*own.about, *own.shown.sentences]]
-    return (9 if missing else 0), [first, *dict.fromkeys(sentences), *last]
+    return (9 if missing else 0), [first, *sentences, *last]
 
 
 def compare_fields(

@@ -142,7 +142,7 @@ class Commands:
         def verify(path: str, seconds: int = 60) -> tuple[int, list[str]]:
             data = Path(path).read_bytes()
             if data not in verdicts:
-                verdicts[data] = checker.verify_data(data)
+                verdicts[data] = checker.verify(data)
             return verdicts[data]
 
         self.verify = verify

@@ -6,6 +6,9 @@ Imports are inside the commands; the checker, for example, uses no other module 
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -14,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.markup import escape
 
-from m2bridge.checker import MOST_SECONDS, verify_file
+from m2bridge import checker
 from m2bridge.cli import common
 from m2bridge.errors import CertificateError, InputError, RecordError
 from m2bridge.records import change_of, from_document, load, read_document, scripts_beside, write_atomically
@@ -114,7 +117,7 @@ def register(app: typer.Typer) -> None:  # noqa: C901, PLR0915 -- the commands o
         record: Annotated[Path, typer.Argument(help="Record with a certificate, or a certificate.")],
         seconds: Annotated[
             int, typer.Option("--seconds", min=1, max=10**6, help="Limit of CPU time in seconds.")
-        ] = MOST_SECONDS,
+        ] = checker.MOST_SECONDS,
         as_json: common.JsonOption = False,
     ) -> None:
         """Verify the certificate in a record.
@@ -123,7 +126,8 @@ def register(app: typer.Typer) -> None:  # noqa: C901, PLR0915 -- the commands o
         certificate, or the checker does not support it; 5 the time limit was reached; 1 the checker failed; 2 no such file.
 
         The checker uses only the standard library of Python: `python -I checker.py RECORD` does the same. A copy of checker.py
-        without checker_families.py verifies statements about the program alone.
+        without checker_families.py verifies statements about the program alone; without checker_further.py, dimensions and
+        symmetries alone.
 
         Example: m2bridge check dimension-lightning-d-2-dp-1.json
         """
@@ -149,6 +153,24 @@ def register(app: typer.Typer) -> None:  # noqa: C901, PLR0915 -- the commands o
         from m2bridge.schemas import schema
 
         common.print_json(schema(analysis))
+
+
+def verify_file(path: str, seconds: int = checker.MOST_SECONDS) -> tuple[int, list[str]]:
+    """Return the outcome of the checker for a file, from a separate process with a limit of CPU time, and its messages."""
+    command = [sys.executable, "-I", str(checker.__file__), "--seconds", str(seconds), "-"]
+    try:
+        with Path(path).open("rb") as file:  # also a pipe, which a child process could not open by its name
+            done = subprocess.run(command, stdin=file, capture_output=True, text=True, check=False)
+    except OSError:
+        return 8, [f"The file {path} cannot be read."]
+    lines = done.stdout.splitlines()
+    if done.returncode == -signal.SIGKILL:  # one long operation, which the hard limit ended
+        return 5, [f"Stopped: the check did not end within {seconds} seconds of CPU time."]
+    if done.returncode in _COLOUR and lines:
+        return done.returncode, lines
+    return 1, [
+        f"The checker failed (exit code {done.returncode}): the record was neither verified nor rejected."
+    ]
 
 
 def _read(path: Path) -> Result:

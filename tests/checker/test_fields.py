@@ -18,7 +18,7 @@ from makers import (
     written_field,
 )
 
-from m2bridge import checker
+from m2bridge import checker, checker_further
 from m2bridge.programs import parse_program
 
 Field = dict[int, dict[Any, int]]
@@ -298,7 +298,7 @@ def test_layers_by_composition() -> None:
         k for k, item in enumerate(program.gates) if item.shape == (2, 2) and item.words == ["ab", "bc", "ac"]
     ]
     first_cut = next(k for k in places if program.gates[k].operands[0] == program.weights["V1"])
-    rest, _ = checker.subprogram(program, program.outputs, first_cut)
+    rest, _ = checker_further.subprogram(program, program.outputs, first_cut)
     second_cut = next(k for k, item in enumerate(rest.gates) if item.operands[:1] == [rest.weights["V2"]])
     inner["cut"] = second_cut
     whole = composition_bound(
@@ -376,8 +376,8 @@ def test_parts_are_programs_of_their_own() -> None:
     text = M.attention_text([2, 3, 2], [2, 1], 2)
     program = checker.read_program(text)
     cut = next(k for k, item in enumerate(program.gates) if item.operands[:1] == [program.weights["V1"]])
-    first, one = checker.subprogram(program, [cut], None)
-    second, two = checker.subprogram(program, program.outputs, cut)
+    first, one = checker_further.subprogram(program, [cut], None)
+    second, two = checker_further.subprogram(program, program.outputs, cut)
     assert list(first.weights) == ["Q1", "K1", "V1"]
     assert list(second.weights) == ["Q2", "K2", "V2"]
     assert [*one, *two] == list(range(program.parameters))
@@ -430,7 +430,7 @@ def test_the_degree_of_a_hypersurface_is_that_of_bezout() -> None:
         circuit.gates[1].words[0] = name
         return checker.Circuit(circuit.gates, circuit.outputs)
 
-    assert checker.hypersurface_bound(powers(4, 3, 3, "x"), powers(1, 4, 9, "x%"), "x%") == 219
-    assert checker.hypersurface_bound(powers(4, 3, 2, "x"), powers(2, 4, 4, "x%"), "x%") == 2 * 34
+    assert checker_further.hypersurface_bound(powers(4, 3, 3, "x"), powers(1, 4, 9, "x%"), "x%") == 219
+    assert checker_further.hypersurface_bound(powers(4, 3, 2, "x"), powers(2, 4, 4, "x%"), "x%") == 2 * 34
     with pytest.raises(checker.Rejected, match="too small a degree"):
-        checker.hypersurface_bound(powers(4, 3, 3, "x"), powers(1, 4, 8, "x%"), "x%")
+        checker_further.hypersurface_bound(powers(4, 3, 3, "x"), powers(1, 4, 8, "x%"), "x%")

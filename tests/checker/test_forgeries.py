@@ -19,7 +19,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from makers import smooth_certificate, symmetry_certificate
 
-from m2bridge import checker, checker_families
+from m2bridge import checker, checker_families, checker_further
+from m2bridge.cli.records import verify_file
 from m2bridge.families import parse_spec
 from m2bridge.questions.dimension import dimension
 from m2bridge.records import to_document
@@ -465,7 +466,7 @@ def test_a_record_of_another_question() -> None:
 )
 def test_polynomials_are_read_strictly(polynomial: Any) -> None:
     with pytest.raises(checker.Rejected):
-        checker.read_equation(polynomial, 6)
+        checker_further.read_equation(polynomial, 6)
 
 
 def test_smooth_and_singular_need_the_right_bound() -> None:
@@ -754,8 +755,8 @@ def test_names_of_cuts_do_not_collide() -> None:
     inner = cut_at(4, {"kind": "coordinates"}, {"kind": "coordinates"})
     program = checker.read_program(text)
     assert checker.check_upper(program, cut_at(4, {"kind": "coordinates"}, inner)) >= truth
-    _, second = (checker.subprogram(program, k, c)[0] for k, c in (([4], None), ([7], 4)))
-    again = checker.subprogram(second, second.outputs, 4)[0]
+    _, second = (checker_further.subprogram(program, k, c)[0] for k, c in (([4], None), ([7], 4)))
+    again = checker_further.subprogram(second, second.outputs, 4)[0]
     assert again.input_size == sum(again.size(k) for k, g in enumerate(again.gates) if g.operation == "input")
 
 
@@ -1203,7 +1204,7 @@ sys.exit(checker.main(sys.argv[1:]))
 def test_a_file_is_checked_within_the_limit(tmp_path: Path) -> None:
     path = tmp_path / "hostile.json"
     path.write_text(json.dumps(worst_documents()["a torus"]))
-    code, said = checker.verify_file(str(path), seconds=1)
+    code, said = verify_file(str(path), seconds=1)
     assert (code, len(said)) == (5, 1)
 
 
@@ -1249,12 +1250,12 @@ def test_a_very_large_file_is_not_read(tmp_path: Path) -> None:
         file.seek(100 * 2**20)
         file.write(b"]")
     began = time.process_time()
-    assert checker.verify_file(str(path))[0] == 8
+    assert verify_file(str(path))[0] == 8
     path.write_text('{"a": [' + "1," * (2 * 2**20) + "1]}")
-    assert checker.verify_file(str(path))[0] == 8  # 4 MB are read; there is no certificate
+    assert verify_file(str(path))[0] == 8  # 4 MB are read; there is no certificate
     path.write_bytes(b"\xff\xfe{}")
-    assert checker.verify_file(str(path))[0] == 7
-    assert checker.verify_file(str(tmp_path))[0] == 8
+    assert verify_file(str(path))[0] == 7
+    assert verify_file(str(tmp_path))[0] == 8
     assert time.process_time() - began < 20
 
 

@@ -57,9 +57,10 @@ LEFT_OF = {
     "certificates": FOUNDATION | {"linear", "programs", "frontends", "families", "results"},
     "bounds": FOUNDATION | {"linear", "programs", "frontends", "families", "symmetry", "certificates"},
     "checker": set(),  # checks certificates alone: nothing that helped to make them
-    "checker_families": {"checker"},  # which the checker loads where it stands beside it
+    "checker_further": {"checker"},  # which the checker loads where it stands beside it
+    "checker_families": {"checker"},  # and this one
 }
-LEFT_OF["questions"] = set(LEFT_OF) - {"checker", "checker_families"}
+LEFT_OF["questions"] = set(LEFT_OF) - {"checker", "checker_further", "checker_families"}
 LEFT_OF["records"] = LEFT_OF["schemas"] = LEFT_OF["questions"] | {"questions", "records"}
 LEFT_OF["batch"] = LEFT_OF["records"] | {"schemas"}
 LEFT_OF["figures"] = FOUNDATION | {

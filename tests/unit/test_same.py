@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from m2bridge import cli
-from m2bridge.checker import verify_file
+from m2bridge.cli.records import verify_file
 from m2bridge.errors import InputError
 from m2bridge.families import parse_spec
 from m2bridge.programs.arithmetics import object_array

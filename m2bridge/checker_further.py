@@ -1,0 +1,492 @@
+"""Check upper bounds by compositions and by equations, and statements about points and closures.
+
+The file checker.py verifies dimensions and symmetries of programs. This file stands beside it and is needed for the upper bounds
+`span`, `composition`, `equations` and `flattening` and for the statements `inside`, `outside`, `singular`, `smooth`, `same
+function` and `closure`. ``docs/certificates.md``, sections 4 and 5, specifies them.
+
+Lemmas, after those of checker.py:
+
+[11] Composition. For g(f(x), x) the differential factors through the pair (Df, Dg), of rank at most rk Df + rk Dg; a symmetry
+     of the whole gives pairs on which the factor is zero. docs/certificates.md, section 4.
+[12] Matrices. The m x M matrices of rank at most n have dimension n (m + M - n) if n <= min(m, M) (Harris, Algebraic Geometry,
+     12.1).
+[13] Bezout. n + 1 forms of degree d in n variables satisfy an equation of degree d^(n-1), perhaps a multiple of one of smaller
+     degree (Hartshorne, I.7).
+[14] Equations. The image is irreducible. If equations vanish on it, at each of its points it has at most the dimension of the
+     kernel of their differentials; if this is the dimension of the image, the point is smooth (Jacobian criterion, Hartshorne
+     I.5).
+[15] Flattenings. A matrix, linear in the coefficients, that has rank at most k rho on sums of k terms: at a point with this
+     rank, u^T M(x) v = 0 for tangent vectors x and u, v in the left and the right kernel (Landsberg, Ottaviani, Equations for
+     secant varieties, 2013).
+[16] Arcs. The lowest coefficient of an arc in the image is in its tangent cone, hence in the tangent space (Shafarevich,
+     II.1.5). A tangent space that is larger than the dimension of an irreducible variety belongs to a singular point.
+[17] Interpolation. Polynomials of degree at most k that vanish on the image vanish at points of the image: their number is at
+     most that of the monomials minus the rank of their values, which is no smaller over QQ than modulo p.
+
+Contents: 1 Compositions   2 Equations   3 Flattenings   4 Statements about points   5 Closures.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Callable, Sequence
+from itertools import combinations, combinations_with_replacement, product
+from math import comb, factorial, prod
+from typing import Any
+
+from m2bridge.checker import (
+    LARGE,
+    MOST_ENTRIES,
+    ORDER,
+    Circuit,
+    Echelon,
+    Evaluation,
+    Gate,
+    Kinds,
+    ModP,
+    Polynomial,
+    Polynomials,
+    RandomModP,
+    Shape,
+    Shown,
+    bound_size,
+    check_lower,
+    check_upper,
+    coordinates_bound,
+    degree_sets,
+    evaluate,
+    jacobian,
+    kernel,
+    need,
+    rank,
+    read_integer,
+    read_integers,
+    read_list,
+    read_monomial,
+    read_numbers,
+    read_object,
+    read_prime,
+    sparse_rank,
+    stream,
+    symmetry_vectors,
+    transpose,
+)
+
+# == 1. Compositions ====================================================================================
+
+
+def span_bound(circuit: Circuit) -> int:
+    """Bound a last linear layer V z by matrices: the m outputs are combinations of the n entries of z [12].
+
+    V may be used in z too. All outputs have the same degrees, because V is a whole weight.
+    """
+    last = circuit.gates[circuit.outputs[0]]
+    linear = len(circuit.outputs) == 1 and last.operation == "einsum" and last.words == ["ab", "b", "a"]
+    linear = linear and circuit.input_size > 0 and circuit.gates[last.operands[0]].operation == "weight"
+    need(linear, "the program does not end in a weight times a vector")
+    m, n = circuit.gates[last.operands[0]].shape
+    each = coordinates_bound(circuit) // m
+    return n * (m + each - n) if n < min(m, each) else m * each
+
+
+def composition_bound(circuit: Circuit, p: int, weights: list[int], groups: Any, vector_fields: Any, index: Any, first: Any,  # noqa: PLR0913 -- the values of one argument
+                      second: Any, count: Any) -> int:  # fmt: skip
+    """Bound a network g(f(x), x) cut at one instruction: the bounds of f and g, minus the rank of the pairs (Df xi, Dg xi)
+    [11].
+    """
+    cut = read_integer(index, 0, len(circuit.gates) - 1, "a cut")
+    samples = read_integer(count, 1, 10**4, "the number of samples")
+    sides = circuit.gates[cut].operands != [] and cut not in circuit.outputs
+    need(sides, "there is nothing on one side of the cut")
+    parts = [subprogram(circuit, [cut], None), subprogram(circuit, circuit.outputs, cut)]
+    bound = check_upper(parts[0][0], first)
+    if second == {"kind": "hypersurface"}:
+        bound += hypersurface_bound(parts[0][0], parts[1][0], name_of_cut(circuit))
+        parts = parts[:1]
+    else:
+        bound += check_upper(parts[1][0], second)
+    vectors = symmetry_vectors(circuit, weights, p, groups, vector_fields)
+    moved: list[dict[Any, int]] = [{} for _ in vectors]
+    for number, (side, flat) in enumerate(parts if vectors else ()):
+        if not side.polynomial:
+            continue  # fewer rows make the rank smaller
+        inputs = [
+            [x % p for x in stream(number, n, side.input_size)] for n in range(samples if side.inputs else 1)
+        ]
+        rows = [(n, *entry) for n in range(len(inputs)) for entry in side.output_entries]
+        at, columns = [weights[i] for i in flat], list(range(side.parameters))
+        table = jacobian(Evaluation(side, ModP(p)), at, inputs, rows, columns)
+        column = {i: c for c, i in enumerate(flat)}
+        for vector, images in zip(vectors, moved, strict=True):
+            terms = [(column[i], x) for i, x in vector.items() if i in column]
+            sums = [sum(row[c] * x for c, x in terms) % p for row in table]
+            images |= {(number, r): x for r, x in enumerate(sums) if x}
+    return bound - sparse_rank(moved, p)
+
+
+def hypersurface_bound(first: Circuit, second: Circuit, cut: str) -> int:
+    """Count the coefficients of a second part that matter behind n + 1 forms of degree d in n variables [13] [3].
+
+    The forms satisfy an equation of degree D = d^(n-1); second parts of degree e that differ by a multiple of it give one
+    function. The cut must be the one input of the second part.
+    """
+    n = first.input_size
+    need(n >= 2 and second.input_size == n + 1, "the cut is not of one entry more than the inputs")
+    need(list(second.inputs) == [cut] and first.size(*first.outputs) == n + 1, "inputs bypass the cut")
+    degrees = []
+    for side in (first, second):
+        masks = set(degree_sets(side))
+        mask = masks.pop() if len(masks) == 1 else 0
+        need(mask.bit_count() == 1 and mask > 1, "a part is not homogeneous of one degree")
+        degrees.append(mask.bit_length() - 1)
+    d, e = degrees[0] ** (n - 1), degrees[1]
+    need(d <= e, "the second part has too small a degree for the equation")
+    return second.size(*second.outputs) * (comb(e + n, n) - comb(e - d + n, n))
+
+
+def name_of_cut(circuit: Circuit) -> str:
+    """Make a name that no input has."""
+    return f"{max(['', *circuit.inputs], key=len)}%"
+
+
+def subprogram(circuit: Circuit, outputs: list[int], cut: int | None) -> tuple[Circuit, list[int]]:
+    """Make the program of what these outputs use, with an input in the place of the cut; return also the flat weights that it
+    has.
+    """
+    used = set(outputs)
+    for k in reversed(range(len(circuit.gates))):
+        used |= set(circuit.gates[k].operands) if k in used and k != cut else set()
+    gates = {k: circuit.gates[k] for k in sorted(used)}
+    if cut in gates:
+        gates[cut] = Gate("input", [name_of_cut(circuit)], [], gates[cut].shape)
+    order = sorted(gates, key=lambda k: ORDER.get(gates[k].operation, 2))
+    number = {k: n for n, k in enumerate(order)}
+    renumbered = [
+        Gate(g.operation, g.words, [number[j] for j in g.operands], g.shape, g.plan)
+        for g in map(gates.__getitem__, order)
+    ]
+    made = Circuit(renumbered, [number[k] for k in outputs])
+    return made, [i for name in made.weights for i in circuit.flat[name]]
+
+
+# == 2. Equations =======================================================================================
+
+
+def coordinates(circuit: Circuit, ring: Polynomials) -> list[Polynomial]:
+    """Expand the coordinates as polynomials in the weights. Without inputs these are the outputs; with inputs, for one output
+    after the other, its coefficients at the monomials in the inputs that occur, by degree, then with the first inputs first.
+    """
+    n, results = circuit.parameters, []
+    variables = ring.variables(n + circuit.input_size)
+    for f in Evaluation(circuit, ring).outputs(variables[:n], variables[n:]):
+        coefficients: dict[Shape, Polynomial] = {} if circuit.input_size else {(): {}}
+        for monomial, c in f.items():
+            split = bisect_left(monomial, n)
+            coefficients.setdefault(monomial[split:], {})[monomial[:split]] = c
+        results += [coefficients[inputs] for inputs in sorted(coefficients, key=lambda m: (len(m), m))]
+    return results
+
+
+def evaluated(polynomials: list[Polynomial], p: int, points: Sequence[list[int]]) -> list[list[int]]:
+    """Compute the values of polynomials at points modulo p."""
+    ring = ModP(p)
+    return [[evaluate(ring, f, at) for f in polynomials] for at in points]
+
+
+def read_equation(value: Any, count: int) -> Polynomial:
+    """Return a polynomial in so many coordinates."""
+    equation: Polynomial = {}
+    for term in read_list(value, "a polynomial"):
+        c, factors = read_list(term, "a term", 2)
+        monomial = read_monomial(factors, count)
+        need(monomial not in equation, "a polynomial repeats a monomial")
+        equation[monomial] = read_integer(c, -LARGE, LARGE, "a coefficient")
+    need(bool(equation) and all(equation.values()), "a polynomial or a coefficient is zero")
+    return equation
+
+
+def check_equations(circuit: Circuit, values: Any) -> tuple[list[Polynomial], list[Polynomial]]:
+    """Check that polynomials in the coordinates vanish identically in the weights, by expansion; return them and the
+    coordinates.
+    """
+    ring = Polynomials()
+    targets = coordinates(circuit, ring)
+    equations = [read_equation(value, len(targets)) for value in read_list(values, "equations")]
+    for f in equations:
+        need(not evaluate(ring, f, targets), "an equation does not vanish identically on the image")
+    return equations, targets
+
+
+def equations_bound(circuit: Circuit, p: int, weights: list[int], values: Any) -> int:
+    """Bound the dimension by N minus the rank of the equations' differentials at an image point [14] [1]."""
+    equations, targets = check_equations(circuit, values)
+    y = evaluated(targets, p, [weights])[0]
+    return len(y) - rank([[evaluate(ModP(p), derived(f, i), y) for i in range(len(y))] for f in equations], p)
+
+
+def derived(f: Polynomial, i: int) -> Polynomial:
+    """Differentiate a polynomial by variable i."""
+    return {tuple_without(m, i): m.count(i) * c for m, c in f.items() if i in m}
+
+
+def tuple_without(monomial: Shape, i: int) -> Shape:
+    """Divide a monomial by a variable that it contains."""
+    index = monomial.index(i)
+    return monomial[:index] + monomial[index + 1 :]
+
+
+# == 3. Flattenings =====================================================================================
+
+
+def flattening_bound(circuit: Circuit, p: int, weights: list[int], name: Any) -> int:
+    """Bound y = W_2 (W_1 x)^r, sums of k terms c (x) l^r with l linear, by the kernels of a flattening [15].
+
+    Ranks modulo p are at most those over QQ. The one at the point is k times that of one term, which that over QQ does not
+    exceed: both are equal, and kernels modulo p are those over QQ, reduced.
+    """
+    form = [(gate.operation, gate.operands) for gate in circuit.gates]
+    layers = [gate.words for gate in circuit.gates if gate.operation == "einsum"]
+    hidden = [("einsum", [0, 2]), ("power", [3]), ("einsum", [1, 4])]
+    fits = form == [("weight", []), ("weight", []), ("input", []), *hidden] and circuit.outputs == [5]
+    need(fits and layers == [["ab", "b", "a"]] * 2, "the program is not a perceptron with one hidden layer")
+    (k, n), m, r = circuit.gates[0].shape, circuit.gates[1].shape[0], circuit.gates[4].words[0]
+    for size in (max(n, r), comb(n + r - 1, r) * m if max(n, r) <= 10**4 else 0):
+        bound_size(size, 10**4)
+    table, height, width = flattening(name, n, m, r)
+    ring = Polynomials()
+    outputs = Evaluation(circuit, ring).outputs([ring.number(w) for w in weights], ring.variables(n))
+    # the coefficient of x_1^r alone is a term, and every other one is equivalent to it
+    single = table.get((0, (0,) * r), [])
+    permutation = all(len({place[side] for place in single}) == len(single) for side in (0, 1))
+    need(permutation, "the flattening of one term is not a permutation")
+    matrix = [[0] * width for _ in range(height)]
+    for (i, monomial), places in table.items():
+        for a, b, s in places:
+            matrix[a][b] = (matrix[a][b] + s * outputs[i].get(monomial, 0)) % p
+    need(rank(matrix, p) == k * len(single), "the flattening does not have the rank that its terms allow")
+    right, left = kernel(matrix, p), kernel(transpose(matrix), p)
+    forms = [
+        [sum(u[a] * v[b] * s for a, b, s in places) % p for places in table.values()]
+        for u in left
+        for v in right
+    ]
+    return m * comb(n + r - 1, r) - rank(forms, p)
+
+
+Places = dict[tuple[int, Shape], list[tuple[int, int, int]]]
+"""For each coordinate, an output and a monomial: its entries (row, column, factor) in a matrix."""
+
+
+def flattening(name: Any, n: int, m: int, r: int) -> tuple[Places, int, int]:
+    """Return the entries of the coordinates in the matrix, and the height and width of that.
+
+    All are maps S^s* (x) Lambda^q -> S^u (x) Lambda^(q+1), D (x) w -> sum over i of D(f_i) (x) e_i ^ w. Either the f_i are the
+    outputs (catalecticants with q = 0, and Strassen's), or m = 1 and they are the derivatives of the output by x_i (Koszul). They
+    commute with changes of basis, so that all terms have one rank.
+    """
+    if type(name) is list and len(name) == 2 and name[0] == "catalecticant":
+        space, q, s = m, 0, r - read_integer(name[1], 1, r - 1, "the degree of a catalecticant")
+    elif name == ["strassen"] and (m, r) == (3, 2):
+        space, q, s = m, 1, 1
+    else:
+        koszul = name == ["koszul"] and m == 1 < r and n % 2 == r % 2 == 1
+        need(koszul, "a flattening is [catalecticant, s], [koszul] or, for three quadrics, [strassen]")
+        space, q, s = n, (n - 1) // 2, r // 2
+    by_derivatives = name == ["koszul"]
+    operators = list(combinations_with_replacement(range(n), s))
+    targets = list(combinations_with_replacement(range(n), r - s - int(by_derivatives)))
+    bound_size(space * comb(space, q) * len(operators) * len(targets), 2 * 10**6)
+    small, large = list(combinations(range(space), q)), list(combinations(range(space), q + 1))
+    table: Places = {}
+    for c, chosen in enumerate(small):
+        for i in set(range(space)) - set(chosen):
+            to, sign = large.index(tuple(sorted((*chosen, i)))), (-1) ** sum(x < i for x in chosen)
+            for (a, u), (b, v) in product(enumerate(operators), enumerate(targets)):
+                monomial = tuple(sorted((*u, *v, i) if by_derivatives else u + v))
+                factor = sign * prod(map(factorial, Counter(monomial).values()))
+                place = (b * len(large) + to, a * len(small) + c, factor)
+                table.setdefault((0 if by_derivatives else i, monomial), []).append(place)
+    return table, len(targets) * len(large), len(operators) * len(small)
+
+
+# == 4. Statements about points =========================================================================
+
+
+def check_inside(circuit: Circuit, _: Any, values: Any, value: Any) -> Shown:
+    """Check that a point has the coordinates of exact weights."""
+    ring = Polynomials()
+    targets = coordinates(circuit, ring)
+    weights = [ring.number(x) for x in read_numbers(values, "weights", circuit.parameters)]
+    point = [ring.number(x) for x in read_numbers(value, "a point", len(targets))]
+    need([evaluate(ring, f, weights) for f in targets] == point, "the image of the weights is another point")
+    sentence = "The given point is in its image, by the given weights."
+    return Shown("the point is in the image", [sentence], {"coordinates": len(targets)})
+
+
+def check_outside(circuit: Circuit, _: Any, value: Any, polynomial: Any) -> Shown:
+    """Check that an equation holds on the image and fails at a point."""
+    (equation,), targets = check_equations(circuit, [polynomial])
+    ring = Polynomials()
+    point = [ring.number(x) for x in read_numbers(value, "a point", len(targets))]
+    need(bool(evaluate(ring, equation, point)), "the equation vanishes at the point")
+    sentence = "The given point is not in the closure of its image: an equation that holds there fails."
+    return Shown("the point is not in the closure of the image", [sentence], {"coordinates": len(targets)})
+
+
+def check_singular(circuit: Circuit, network: Any, values: Any, argument: Any) -> Shown:
+    """Check that arcs of weights w(t) through a point have more independent tangent vectors than the dimension [16]."""
+    prime, upper, arcs = read_object(argument, "the argument", "prime", "upper", "arcs")
+    p, ring = read_prime(prime), Polynomials()
+    run, inputs = Evaluation(circuit, ring), ring.variables(1 + circuit.input_size)[1:]  # variable 0 is t
+    weights = [ring.number(x) for x in read_numbers(values, "weights", circuit.parameters)]
+    y, vectors = run.outputs(weights, inputs), []
+    for arc in read_list(arcs, "arcs"):
+        paths = [read_numbers(path, "an arc") for path in read_list(arc, "an arc", len(weights))]
+        need(all(len(path) <= 20 for path in paths), "an arc has too high a degree")
+        moved = [{(0,) * n: c for n, c in enumerate(path) if c} for path in paths]
+        image = list(map(ring.add, run.outputs(moved, inputs), map(ring.minus, y)))
+        order = min((m.count(0) for f in image for m in f), default=0)
+        need(order > 0, "an arc does not pass through the point, or does not move")
+        # the parameter of the arc is variable 0; it is removed, so that vectors of arcs of different orders are compared
+        leading = {
+            (k, m[order:]): c for k, f in enumerate(image) for m, c in f.items() if m.count(0) == order
+        }
+        vectors.append({key: x for key, c in leading.items() if (x := ModP(p).number(c))})
+    tangent, high = sparse_rank(vectors, p), check_upper(circuit, upper, network)
+    need(
+        tangent > high,
+        f"the arcs span {tangent} dimensions only, which is not more than the dimension may be",
+    )
+    both = f"{tangent} independent tangent vectors, and a dimension of at most {high}"
+    return Shown(
+        "the point is singular", [f"The closure of its image is singular at the given point: {both}."]
+    )
+
+
+def check_smooth(circuit: Circuit, _: Any, values: Any, argument: Any) -> Shown:
+    """Check that differentials of equations have rank N - n at a point of an n-dimensional image [14]."""
+    prime, lower, equations = read_object(argument, "the argument", "prime", "lower", "equations")
+    p = read_prime(prime)
+    weights = [ModP(p).number(x) for x in read_numbers(values, "weights", circuit.parameters)]
+    tangent, low = equations_bound(circuit, p, weights, equations), check_lower(circuit, lower)
+    need(low == tangent, f"the tangent space has dimension {tangent} at most, the image {low} at least")
+    sentence = f"The closure of its image is smooth at the given point, of dimension {low}."
+    return Shown("the point is smooth", [sentence])
+
+
+def check_same_function(circuit: Circuit, _: Any, pair: Any) -> Shown:
+    """Check that two exact weights give outputs that are equal as polynomials in the inputs."""
+    ring = Polynomials()
+    inputs = ring.variables(circuit.input_size)
+    points = [
+        read_numbers(weights, "weights", circuit.parameters) for weights in read_list(pair, "weights", 2)
+    ]
+    run = Evaluation(circuit, ring)
+    functions = [run.outputs([ring.number(x) for x in weights], inputs) for weights in points]
+    need(points[0] != points[1], "the two weights are one")
+    need(functions[0] == functions[1], "the two weights give different functions")
+    sentence = (
+        "The two given weights are different, and the functions are equal as polynomials in the inputs."
+    )
+    return Shown("the two weights compute one function", [sentence])
+
+
+# == 5. Closures ========================================================================================
+
+
+def check_closure(circuit: Circuit, _: Any, values: Any, value: Any, argument: Any) -> Shown:
+    """Check that up to a degree k nothing but combinations of multiples of the equations vanishes on the image [17].
+
+    For each degree up to k, the rank of the multiples of the equations and the rank of all monomials, as vectors of their
+    values at image points, must add up to the number of monomials. Gradings of the weights for which all coordinates are
+    homogeneous split them into blocks. An equation that is independent of the multiples of those of lower degree is a minimal
+    generator. A prime that was chosen for it could make such multiples dependent: the checker draws another [7].
+    """
+    prime, gradings = read_object(argument, "the argument", "prime", "gradings")
+    read_prime(prime)
+    p, k = RandomModP().p, read_integer(value, 0, 100, "a degree")
+    equations, targets = check_equations(circuit, values)
+    bound_size(comb(len(targets) + k, k), 3 * 10**4)
+    grades = [coordinate_degrees(circuit, targets, g) for g in read_list(gradings, "gradings")]
+
+    def block_of(monomial: Shape) -> Shape:
+        """Return the degrees of a monomial for all gradings."""
+        return tuple(sum(grade[i] for i in monomial) for grade in grades)
+
+    low = [f for f in equations if max(map(len, f)) <= k]
+    same = all(len({block_of(m) for m in f}) == 1 for f in low)
+    need(same, "an equation is not homogeneous for a grading")
+    generators = count_generators(circuit, targets, low, k, block_of, p)
+    sentences = [
+        f"Each of the {len(equations)} equations vanishes on its image identically, by expansion over ZZ.",
+        f"Every polynomial of degree at most {k} that vanishes there is a combination of their multiples of such degrees.",
+        "Not covered: equations of higher degree, and whether these generate a prime ideal.",
+    ]
+    vanish = "1 equation vanishes" if len(equations) == 1 else f"{len(equations)} equations vanish"
+    summary = f"{vanish} on the image, and up to degree {k} there are no others"
+    span = {"span": len(targets) - generators[1]} if k else {}
+    return Shown(summary, sentences, {"coordinates": len(targets), "generators": generators, **span})
+
+
+def count_generators(circuit: Circuit, targets: list[Polynomial], equations: list[Polynomial], k: int,
+                     block_of: Callable[[Shape], Shape], p: int) -> Counter[int]:  # fmt: skip
+    """Check that multiples of the equations are all that vanishes, degree by degree; count minimal generators by degree [17]
+    [7].
+    """
+    monomials_of = [
+        list(combinations_with_replacement(range(len(targets)), degree)) for degree in range(k + 1)
+    ]
+    sizes = Counter(block_of(m) for each in monomials_of for m in each)
+    bound_size(sum(n * n for n in sizes.values()), 4 * MOST_ENTRIES)
+    weights = [[x % p for x in stream(0, i, circuit.parameters)] for i in range(max(sizes.values()) + 4)]
+    points = evaluated(targets, p, weights)
+    numbers: dict[Shape, dict[Shape, int]] = {key: {} for key in sizes}
+    evaluations = {key: Echelon(p, n + 4) for key, n in sizes.items()}
+    products = {key: Echelon(p, n) for key, n in sizes.items()}
+    generators = Counter[int]()
+    by_degree = sorted(equations, key=lambda f: max(map(len, f)))
+    for degree in range(k + 1):
+        for m in monomials_of[degree]:
+            key = block_of(m)
+            numbers[key][m] = len(numbers[key])
+            evaluations[key].add([prod(y[i] for i in m) % p for y in points[: sizes[key] + 4]])
+        for f in by_degree:
+            lowest = max(map(len, f))
+            for factor in monomials_of[degree - lowest] if lowest <= degree else ():
+                key = block_of((*factor, *next(iter(f))))
+                if len(evaluations[key].rows) + len(products[key].rows) < len(numbers[key]):
+                    row = [0] * sizes[key]
+                    for m, c in f.items():
+                        row[numbers[key][tuple(sorted((*factor, *m)))]] = c % p
+                    generators[lowest] += products[key].add(row) and lowest == degree
+        complete = all(len(evaluations[b].rows) + len(products[b].rows) == len(numbers[b]) for b in sizes)
+        need(complete, f"more polynomials of degree at most {degree} may vanish on the image")
+    return generators
+
+
+def coordinate_degrees(circuit: Circuit, targets: list[Polynomial], value: Any) -> list[int]:
+    """Return the degree of each coordinate when weights have these degrees; all must be homogeneous."""
+    degrees = read_integers(value, -100, 100, "a degree of a weight", circuit.parameters)
+    sets = [{sum(degrees[i] for i in monomial) for monomial in f} or {0} for f in targets]
+    need(all(len(each) == 1 for each in sets), "a coordinate is not homogeneous for a grading")
+    return [each.pop() for each in sets]
+
+
+UPPER: Kinds = {
+    "span": (span_bound, ()),
+    "composition": (
+        composition_bound,
+        ("prime", "weights", "groups", "fields", "cut", "first", "second", "samples"),
+    ),
+    "equations": (equations_bound, ("prime", "weights", "equations")),
+    "flattening": (flattening_bound, ("prime", "weights", "flattening")),
+}
+STATEMENTS: Kinds = {
+    "inside": (check_inside, ("weights", "point")),
+    "outside": (check_outside, ("point", "equation")),
+    "singular": (check_singular, ("weights",)),
+    "smooth": (check_smooth, ("weights",)),
+    "same function": (check_same_function, ("weights",)),
+    "closure": (check_closure, ("equations", "degree")),
+}
