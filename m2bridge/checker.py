@@ -1094,8 +1094,9 @@ def field_at(vector_field: Field, ring: Any, weights: Numbers) -> dict[int, Any]
 
 
 def evaluate(ring: Any, f: Polynomial, values: Numbers) -> Any:
-    """Compute a polynomial at these values of its variables."""
-    terms = [reduce(ring.multiply, (values[j] for j in m), ring.number(c)) for m, c in f.items()]
+    """Compute a polynomial at these values of its variables; terms with a factor zero are left out."""
+    factors = [(c, [values[j] for j in m]) for m, c in f.items() if all(values[j] for j in m)]
+    terms = [reduce(ring.multiply, powers, ring.number(c)) for c, powers in factors]
     return ring.dot(terms, [ring.number(1)] * len(terms))
 
 
