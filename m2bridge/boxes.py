@@ -49,10 +49,10 @@ STYLE = """
 
 
 def box(view: View, *, certainty: str, agreement: bool | None, ground: str, title: str) -> str:
-    """Format an answer as a box: the answer, its certainty and what it was computed with, then the facts and tables."""
-    parts = [f"<div class='m2b'><style>{STYLE}</style>", head(view.answer, certainty, agreement)]
-    parts.append(f"<p class='ground'>{escape(shorten(title, 90))}; {escape(ground)}</p>")
-    return "".join([*parts, body(view), "</div>"])
+    """Format an answer as a box: the answer, its certainty and the data of the run, then the facts and tables."""
+    elements = [f"<div class='m2b'><style>{STYLE}</style>", head(view.answer, certainty, agreement)]
+    elements.append(f"<p class='ground'>{escape(shorten(title, 90))}; {escape(ground)}</p>")
+    return "".join([*elements, body(view), "</div>"])
 
 
 def card(title: str, pairs: Iterable[tuple[str, str]]) -> str:
@@ -71,9 +71,9 @@ def head(answer: str, certainty: str, agreement: bool | None) -> str:
 
 def body(view: View) -> str:
     """Format the facts, tables and notes of a view."""
-    parts = [facts(view.facts)] if view.facts else []
-    parts += [table(rows) for rows in view.tables]
-    return "".join([*parts, *(f"<p>{typeset(note)}</p>" for note in view.notes)])
+    elements = [facts(view.facts)] if view.facts else []
+    elements += [table(rows) for rows in view.tables]
+    return "".join([*elements, *(f"<p>{typeset(note)}</p>" for note in view.notes)])
 
 
 def facts(pairs: Iterable[tuple[str, str]]) -> str:
@@ -97,9 +97,7 @@ def table(rows: Rows) -> str:
 
 
 def typeset(text: str) -> str:
-    """Escape a text; if the text, or the part after its last colon, is a list of polynomials or equations, convert it to
-    MathML.
-    """
+    """Escape a text; convert it, or the text after its last colon, to MathML if it is a list of polynomials or equations."""
     before, colon, after = text.rpartition(": ")
     items = after.split(", ") if re.search(r"[\^*]", after) else []
     formulas = [_mathml(item) for item in items]

@@ -1,7 +1,7 @@
-"""Evidence: what each number of an answer rests on.
+"""Evidence for the quantities of an answer, and its comparison.
 
 Each quantity of an answer is supported by :class:`Evidence` from witnesses that share no code. :func:`weigh` compares the
-witnesses: it never decides by majority, it reports a conflict.
+witnesses and reports every conflict; there is no decision by majority.
 """
 
 from __future__ import annotations
@@ -66,12 +66,12 @@ class Evidence:
     prime: the characteristic it was computed in, if any.
     error_probability: an upper bound of the probability that the statement is wrong, where one is known.
     seconds: how long it took.
-    detail: what a reader needs to judge it (singular value gap, number of samples), JSON values only.
-    scope: whether the quantity is meant at a generic point or at the point in question; None where that makes no sense.
-    field: the field over which the quantity is meant, e.g. ``QQ`` or ``F_32003``; None where the quantity has only one.
+    detail: further data for the reader (singular value gap, number of samples), JSON values only.
+    scope: whether the quantity refers to a generic point or to the point in question; None if neither applies.
+    field: the field to which the quantity refers, e.g. ``QQ`` or ``F_32003``; None if the quantity has only one.
         Quantities of different scope or field are different quantities.
     ancestry: the definition that the statement was computed from; by default that of the witness. Two pieces of evidence can
-        support each other only when their ancestries differ: one mistake in the program moves ``modular`` and ``numpy`` alike.
+        support each other only if their ancestries differ: a mistake in the program affects both ``modular`` and ``numpy``.
         Evidence from the ``literature`` can contradict other statements and never supports one.
     """
 
@@ -97,17 +97,19 @@ class Evidence:
 
     @property
     def decides(self) -> bool:
-        """Tell whether it may settle a value: what a paper prints does so only as a theorem whose hypotheses were checked."""
+        """Return whether it may determine a value; a statement of the literature does only as a theorem with checked
+        hypotheses.
+        """
         return self.stands_on != "literature" or self.certainty is Certainty.THEOREM
 
     @property
     def word(self) -> str:
-        """Return its certainty in a word; ``compared`` if it decides nothing."""
+        """Return its certainty as a word; ``compared`` if it decides nothing."""
         return self.certainty.value if self.decides else "compared"
 
     @property
     def subject(self) -> tuple[str, str | None, str | None]:
-        """Return what the statement is about: quantity, scope and field."""
+        """Return the subject of the statement: quantity, scope and field."""
         return self.quantity, self.scope, self.field
 
     @property
@@ -120,7 +122,7 @@ class Evidence:
 def evidence_of_rank(
     quantity: str, numeric: NumericRank, method: str, *, corank_of: int | None = None, **fields: Any
 ) -> Evidence:
-    """Make evidence of a rank in float64, or of the corank among `corank_of` columns; the value is None without a gap."""
+    """Return evidence of a rank in float64, or of the corank among `corank_of` columns; the value is None without a gap."""
     value = numeric.rank if numeric.rank is None or corank_of is None else corank_of - numeric.rank
     gap = float(numeric.gap) if isfinite(numeric.gap) else None
     return Evidence(
@@ -150,8 +152,8 @@ class Agreement:
 
     Attributes
     ----------
-    verdict: False when two statements contradict each other; True when every quantity of the answer's first line is pinned by two
-        statements of different ancestry; None otherwise.
+    verdict: False if two statements contradict each other; True if two statements of different ancestry determine every quantity
+        of the answer's first line; None otherwise.
     conflicts: the pairs that contradict each other.
     twice, once: the quantities of the first line with and without a second, independent statement.
     """
@@ -170,7 +172,7 @@ class Agreement:
 
 
 def contradicts(first: Evidence, second: Evidence) -> bool:
-    """Tell whether two statements about one quantity cannot both hold."""
+    """Return whether two statements about one quantity cannot both hold."""
     if first.value is None or second.value is None or first.subject != second.subject:
         return False
     if first.relation == second.relation:
@@ -183,9 +185,9 @@ def contradicts(first: Evidence, second: Evidence) -> bool:
 
 
 def supports(first: Evidence, second: Evidence) -> bool:
-    """Tell whether two statements pin the same value of one quantity from different definitions.
+    """Return whether two statements of different ancestry determine the same value of one quantity.
 
-    Two lower bounds never do, nor do bounds that leave room between them: they could not have contradicted each other.
+    Two lower bounds do not, nor do a lower and an upper bound that differ: these could not have contradicted each other.
     """
     if first.subject != second.subject or first.stands_on == second.stands_on:
         return False
@@ -198,14 +200,17 @@ def supports(first: Evidence, second: Evidence) -> bool:
 def weigh(evidence: Iterable[Evidence], headline: Mapping[str, Value] | None = None) -> Agreement:
     """Compare all evidence, quantity by quantity.
 
-    `headline` are the quantities of the answer's first line with the values that it reports (None: whatever the evidence says);
-    without it, every quantity that has evidence counts. Helper quantities can contradict, and never make an answer agree.
+    `headline` contains the quantities of the answer's first line with their reported values (None: any value); without it, every
+    quantity that has evidence counts. Other quantities can contradict each other, but do not contribute to an agreement.
     """
     groups = by_quantity(item for item in evidence if item.value is not None)
     pairs = {name: list(combinations(items, 2)) for name, items in groups.items()}
     conflicts = tuple(
-        Conflict(quantity=name, first=a, second=b) for name, two in pairs.items() for a, b in two if contradicts(a, b)
-    )  # fmt: skip
+        Conflict(quantity=name, first=a, second=b)
+        for name, statements in pairs.items()
+        for a, b in statements
+        if contradicts(a, b)
+    )
     stated = dict.fromkeys(groups) if headline is None else headline
     supported = {
         name: any(supports(a, b) and value in (None, a.value) for a, b in pairs.get(name, ()))
@@ -218,24 +223,28 @@ def weigh(evidence: Iterable[Evidence], headline: Mapping[str, Value] | None = N
 
 
 def labelled(evidence: Iterable[Evidence], at_point: tuple[str, ...] = ()) -> tuple[Evidence, ...]:
-    """Fill in scope and field where they are determined: quantities that begin with a word of `at_point` are meant at a point.
+    """Fill in scope and field where they are determined; quantities that begin with a word of `at_point` refer to a point.
 
     The field of a quantity is QQ when all its statements are exact, F_p when all are computed modulo one p and none is exact.
-    Where statements of both kinds are made about one quantity, they stay comparable, and the field stays open.
+    If there are statements of both kinds about one quantity, its field is left open, so that they are compared.
     """
     items = list(evidence)
-    only = {quantity: _common_field(about) for quantity, about in by_quantity(items).items()}
+    common_fields = {
+        quantity: _common_field(statements) for quantity, statements in by_quantity(items).items()
+    }
 
     def scope(item: Evidence) -> Scope:
         return "at-point" if item.quantity.startswith(at_point) else "generic"
 
-    return tuple(replace(i, scope=i.scope or scope(i), field=i.field or only[i.quantity]) for i in items)
+    return tuple(
+        replace(i, scope=i.scope or scope(i), field=i.field or common_fields[i.quantity]) for i in items
+    )
 
 
 def _common_field(items: Iterable[Evidence]) -> str | None:
     used = (i for i in items if i.decides)
-    overs = {"QQ" if i.certainty.exact else f"F_{i.prime}" if i.prime else None for i in used}
-    return overs.pop() if len(overs) == 1 else None
+    fields_used = {"QQ" if i.certainty.exact else f"F_{i.prime}" if i.prime else None for i in used}
+    return fields_used.pop() if len(fields_used) == 1 else None
 
 
 def by_quantity(evidence: Iterable[Evidence]) -> dict[str, list[Evidence]]:
@@ -247,7 +256,7 @@ def by_quantity(evidence: Iterable[Evidence]) -> dict[str, list[Evidence]]:
 
 
 class Settled(NamedTuple):
-    """What all evidence on one quantity amounts to: a value (None: undecided), its certainty and the witnesses."""
+    """The value that all evidence on one quantity determines (None: undecided), its certainty and the witnesses."""
 
     value: Value
     certainty: Certainty
@@ -257,8 +266,8 @@ class Settled(NamedTuple):
 def settle(evidence: Iterable[Evidence]) -> dict[str, Settled]:
     """Return the value of each quantity and the strongest certainty that the evidence gives it.
 
-    A value has that certainty if one witness states it, or if a lower and an upper bound meet in it. What a paper prints decides
-    nothing. Conflicts are not searched for: see :func:`weigh`.
+    A value has that certainty if one witness states it, or if a lower and an upper bound are equal to it. Statements of the
+    literature are not used. Conflicts are found by :func:`weigh`, not here.
     """
     settled = {}
     for name, items in by_quantity(evidence).items():
@@ -290,7 +299,7 @@ def strongest(items: Iterable[Evidence]) -> list[Evidence]:
     return list(best.values())
 
 
-def _better(item: Evidence, than: Evidence) -> bool:
-    if item.relation != "=" and item.value != than.value and item.certainty == than.certainty:
-        return bool(item.value > than.value if item.relation == ">=" else item.value < than.value)
-    return item.certainty.rank < than.certainty.rank
+def _better(item: Evidence, reference: Evidence) -> bool:
+    if item.relation != "=" and item.value != reference.value and item.certainty == reference.certainty:
+        return bool(item.value > reference.value if item.relation == ">=" else item.value < reference.value)
+    return item.certainty.rank < reference.certainty.rank

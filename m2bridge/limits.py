@@ -1,8 +1,8 @@
 """Limits of time and memory, and the clock of a question or job.
 
-There is one clock in a process: the command, the job of a batch or the call in Python that begins makes it and hands it down.
-Scripts and inner questions get parts of it. The supervisor of Macaulay2 and the runner of a batch are other processes, which end
-what outlasts its limit.
+There is one clock in a process: the command, the job of a batch or the outermost call in Python creates it and passes it on.
+Scripts and inner questions get parts of it. The supervisor of Macaulay2 and the runner of a batch are other processes, which
+terminate whatever exceeds its limit.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from m2bridge.errors import InputError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """What a run may use, by default the same in Python and on the command line. None means no limit.
+    """Limits of a run, by default the same in Python and on the command line. None means no limit.
 
     `memory_bytes` is address space on top of what an idle Macaulay2 has mapped (not enforced on macOS);
     `cpu_seconds` is rounded up to whole seconds; `output_bytes` counts standard output and standard error
-    together. `deadline` is the latest end on the monotonic clock: unlike `wall_seconds`, it includes the time in which a
-    Macaulay2 starts that is kept for later scripts.
+    together. `deadline` is the latest end on the monotonic clock: unlike `wall_seconds`, it includes the start of a
+    Macaulay2 process that is kept for later scripts.
     """
 
     wall_seconds: float | None = 600.0
@@ -33,7 +33,7 @@ class Limits:
 
     @property
     def seconds_left(self) -> float | None:
-        """Return the seconds that a script may take which begins now."""
+        """Return the seconds that a script may take if it begins now."""
         if self.deadline is None:
             return self.wall_seconds
         left = max(0.0, self.deadline - time.monotonic())
@@ -77,16 +77,17 @@ def _number_and_unit(value: Any, pattern: re.Pattern[str]) -> tuple[str, str]:
 
 
 class LimitReached(BaseException):
-    """Time, memory or counted work ran out in a Python computation: `reason` names the limit, `option` the option that raises
-    it, None if there is none.
+    """Time, memory or counted work ran out in a Python computation.
 
-    Like KeyboardInterrupt it is no Exception: the alarm may raise it inside a network that is being recorded, or a question of
-    another package, where every Exception is taken for the author's mistake.
+    `reason` names the limit, `option` the option that increases it, or None. Like KeyboardInterrupt this is not a subclass of
+    Exception: the alarm may raise it inside a network that is being recorded, or a question of another package, where every
+    Exception is reported as an error of that code.
     """
 
     def __init__(self, reason: str, option: str | None = "--timeout") -> None:
         super().__init__(reason, option)
-        self.reason, self.option = reason, option
+        self.reason = reason
+        self.option = option
 
     def __str__(self) -> str:
         return self.reason
@@ -97,7 +98,7 @@ class LimitReached(BaseException):
 
 
 OVERTIME_SHARE, MOST_OVERTIME = 0.05, 1.0
-"""Scripts that begin when the time is over have this share of the limit together, and at most this many seconds."""
+"""Scripts that begin after the limit may together take this share of it, and at most this many seconds."""
 
 
 @dataclass(slots=True)
@@ -125,7 +126,7 @@ class Clock:
 
     @property
     def is_part(self) -> bool:
-        """Tell whether it ends before the user's limit."""
+        """Return whether it ends before the user's limit."""
         return self.allowed_seconds not in (None, self.seconds)
 
     @property
@@ -148,7 +149,10 @@ class Clock:
         return 0.0 if allowed is None else min(MOST_OVERTIME, OVERTIME_SHARE * allowed)
 
     def part(self, share: float | None = None) -> Clock:
-        """Start a clock for a share of the remaining time, or all of it; after the end, for what is left of the overtime."""
+        """Start a clock for a share of the remaining time, or all of it; after the end, for the rest of the overtime.
+
+        The last steps of an answer, such as checks, may thus still run shortly after the limit, for min(1 s, 5 % of it) in all.
+        """
         remaining = self.remaining
         if remaining is None:
             return Clock(None, self.memory_bytes)
@@ -168,17 +172,17 @@ class Clock:
         if self.seconds is not None and self.elapsed > self.seconds:
             raise LimitReached(f"{self.limit_text} was reached")
 
-    def reserve(self, count: int, what: str) -> None:
-        """Raise :class:`LimitReached` when `count` bytes are more than the budget."""
+    def reserve(self, count: int, purpose: str) -> None:
+        """Raise :class:`LimitReached` if `count` bytes exceed the memory limit; `purpose` is the subject of the message."""
         if self.memory_bytes is not None and count > self.memory_bytes:
             raise LimitReached(
-                f"{what} needs {count / 2**20:.0f} MB, the limit is {self.memory_bytes / 2**20:.0f} MB",
+                f"{purpose} needs {count / 2**20:.0f} MB, the limit is {self.memory_bytes / 2**20:.0f} MB",
                 "--memory",
             )
 
 
 def limit_advice(limit: str | None, otherwise: str) -> str:
-    """Return the advice for an answer that `limit` cut short: its option. If neither time nor memory ran out, `otherwise`.
+    """Return the advice for an answer that `limit` made incomplete: its option; `otherwise` if neither time nor memory ran out.
 
     >>> limit_advice("script ideal ran out of memory; increase --memory", "")
     'increase --memory'

@@ -44,7 +44,6 @@ _UNMATCHED = re.compile(
 _LONGEST_DETAIL = 300  # characters of an error of Macaulay2 in a message
 _DEEPEST_VALUE = 16
 """The maximal depth of nested lists in a value that a script emits."""
-"""Levels of nested lists in a value that a script emits."""
 
 
 class Values(dict[str, Any]):
@@ -197,7 +196,7 @@ def read(run: Run) -> Values:
 
 
 def failure(run: Run) -> EngineError:
-    """Make the error for a run that did not finish."""
+    """Return the error for a run that did not finish."""
     name = run.script.name
     after = f"after {run.seconds:.1f} s"
     try:
@@ -226,7 +225,7 @@ def failure(run: Run) -> EngineError:
 
 
 def _script_error(run: Run, match: re.Match[str]) -> ScriptError:
-    """Make the error with its position in the script.
+    """Return the error with its position in the script.
 
     If a file of Macaulay2 itself raised the error, the position is that of the script in the back trace. If a bracket is not
     closed, it is the position of the bracket.

@@ -34,7 +34,7 @@ SCHEMA_VERSION = 3
 ENVELOPE = ("schema_version", "analysis", "analysis_version", "package_version")
 """The fields of every document before the fields of its result."""
 _OTHER_RESULTS = ("m2bridge.questions.custom_template", "m2bridge.papers.ledger")
-"""Where result types are that belong to no question."""
+"""Modules of result types that belong to no question."""
 
 
 def to_document(result: Result) -> dict[str, Any]:
@@ -326,8 +326,8 @@ def _parsed(kind: Any, text: str, where: str) -> Any:
 def _decode_union(choices: tuple[Any, ...], value: Any, where: str) -> Any:
     if value is None and type(None) in choices:
         return None
-    *others, last = (choice for choice in choices if choice is not type(None))
-    for choice in others:
+    *first_choices, last = (choice for choice in choices if choice is not type(None))
+    for choice in first_choices:
         with contextlib.suppress(RecordError):
             return _decode(choice, value, where)
     return _decode(last, value, where)

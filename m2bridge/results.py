@@ -1,4 +1,4 @@
-"""The answer to a question: the type of all results, and the checks of an answer against its evidence."""
+"""The type of all results, and the checks of an answer against its evidence."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from m2bridge.views import View, shorten
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TheoremCheck:
-    """A published statement compared with what was computed.
+    """A published statement compared with the computed answer.
 
     Attributes
     ----------
-    name, statement: which, and in our words what it says.
+    name, statement: its name, and a paraphrase of it.
     applies: whether its hypotheses hold here.
     agrees: whether every decided verdict is the one it predicts; None when its hypotheses fail, or nothing contradicts it but
         some verdict is undecided.
@@ -35,24 +35,26 @@ class TheoremCheck:
     witness: Mapping[str, Any] | None
 
     def sentence(self) -> str:
-        """What it states, and what was found of it here."""
+        """Return the statement and the result of the comparison in one sentence."""
         if not self.applies:
-            found = "not applicable (its hypotheses do not hold)"
+            comparison = "not applicable (its hypotheses do not hold)"
         elif self.agrees is None:
-            found = "its hypotheses hold; no contradiction, but some predictions are undecided"
+            comparison = "its hypotheses hold; no contradiction, but some predictions are undecided"
         elif self.agrees:
-            found = "its hypotheses hold, and it agrees"
+            comparison = "its hypotheses hold, and it agrees"
         else:
-            told = self.witness or {}
-            keys = [k for k in ("rank_a", "rank_v", "meet", "printed", "computed") if told.get(k) is not None]
-            place = ", ".join(f"{key} = {told[key]}" for key in keys)
-            found = f"its hypotheses hold, and it FAILS{' at ' if place else ''}{place}"
-        return f"{self.name}: {self.statement}; {found}."
+            details = self.witness or {}
+            keys = [
+                k for k in ("rank_a", "rank_v", "meet", "printed", "computed") if details.get(k) is not None
+            ]
+            location = ", ".join(f"{key} = {details[key]}" for key in keys)
+            comparison = f"its hypotheses hold, and it FAILS{' at ' if location else ''}{location}"
+        return f"{self.name}: {self.statement}; {comparison}."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EngineUse:
-    """Which Macaulay2 a result used: its version and where it came from, without machine paths."""
+    """The Macaulay2 that a result used: its version and its origin, without machine paths."""
 
     version: str
     origin: str
@@ -63,8 +65,8 @@ class ScriptUse:
     """A script that a result used: the template's name, the sha256 of the rendered text, and the values that it emitted.
 
     For an input of msolve the values are its version (``msolve``), origin and arguments. The text itself is not in the record:
-    :func:`m2bridge.records.save` leaves it beside the record, under that hash. Long values, such as lists of equations, are left
-    out.
+    :func:`m2bridge.records.save` writes it beside the record, under that hash. Long values, such as lists of equations, are
+    omitted.
     """
 
     name: str
@@ -80,27 +82,27 @@ class ScriptUse:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """What every answer carries, whatever was asked. Subclasses add the quantities of their question.
+    """The common fields of all answers. Subclasses add the quantities of their question.
 
     Attributes
     ----------
-    model: the spec string; `options`: what else determines the answer (prime, bounds, method).
-    name: what the user calls a model of their own; None for families.
-    certainty: of the answer as a whole: the weakest of what it needs.
-    agreement: of the witnesses among themselves (:func:`weigh`).
-    limit: None, or which limit stopped the computation: then the answer holds what was found before.
+    model: the spec string; `options`: the other arguments of the answer (prime, bounds, method).
+    name: the name of a user-defined model; None for families.
+    certainty: of the answer as a whole: the weakest of the statements that it needs.
+    agreement: of the witnesses (:func:`weigh`).
+    limit: None, or the limit that stopped the computation; then the answer contains the results up to it.
     """
 
     ANALYSIS: ClassVar[str]
     VERSION: ClassVar[int]
     FINAL_TEMPLATE: ClassVar[str | None] = None
-    """The template that computes the first line of the answer, where other questions are asked too."""
+    """The template that computes the first line of the answer, if the question also uses other questions."""
     HEADLINE: ClassVar[tuple[str, ...]] = ()
     """The quantities that the first line states, by their names in the evidence."""
     AT_POINT: ClassVar[tuple[str, ...] | None] = None
-    """How the quantities begin that are meant at a point, if the others are generic; None if evidence has its scope already."""
+    """Prefixes of quantities at a point, if all others are generic; None if the evidence already has its scope."""
     COMMENT_FIELDS: ClassVar[tuple[str, ...]] = ()
-    """Fields that comments fill: what papers print about the answer (:mod:`m2bridge.questions.comments`)."""
+    """Fields for comments: statements of papers about the answer (:mod:`m2bridge.questions.comments`)."""
 
     model: str
     options: Mapping[str, Value] = field(default_factory=dict)
@@ -125,12 +127,12 @@ class Result:
         """Return the script whose values are those of the answer; of several the last one, or the last script if none has any.
 
         A computation may run a template several times, for example with more equations each time. Only the final run agrees with
-        the answer. Runs of :attr:`FINAL_TEMPLATE` are preferred to those of other questions that were asked.
+        the answer. Runs of :attr:`FINAL_TEMPLATE` are preferred to those of other questions.
         """
-        own = {item.name for item in fields(self)}
+        names = {item.name for item in fields(self)}
 
         def equal_values(script: ScriptUse) -> int:
-            shared = [tag for tag in script.values if tag in own]
+            shared = [tag for tag in script.values if tag in names]
             equal = [tag for tag in shared if script.values[tag] == _as_json(getattr(self, tag))]
             return 2 * len(equal) - len(shared)
 
@@ -140,7 +142,7 @@ class Result:
 
     @property
     def conflicts(self) -> tuple[Conflict, ...]:
-        """Pairs of evidence that contradict each other; empty unless `agreement` is False."""
+        """Return pairs of evidence that contradict each other; empty unless `agreement` is False."""
         return weigh(self.evidence).conflicts
 
     @property
@@ -158,25 +160,25 @@ class Result:
     @property
     def agreement_words(self) -> str:
         """Return whether witnesses agree, in words; the verdict is the recorded one."""
-        found = self.weighed
-        return found.words if self.agreement is found.verdict else AGREEMENT_WORDS[self.agreement]
+        comparison = self.weighed
+        return comparison.words if self.agreement is comparison.verdict else AGREEMENT_WORDS[self.agreement]
 
     @property
     def words(self) -> dict[str, Certainty]:
-        """Return the certainty of each quantity that the evidence settles."""
+        """Return the certainty of each quantity that the evidence determines."""
         return {
             name: item.certainty for name, item in settle(self.evidence).items() if item.value is not None
         }
 
     def certified(self) -> frozenset[str]:
-        """Return the quantities whose values the certificates of the record show; types without certificates have none."""
+        """Return the quantities whose values the certificates of the record prove; none for types without certificates."""
         return frozenset()
 
     @property
     def sure(self) -> str:
         """Return the certainty of the answer in one word, or ``undecided`` if there is no evidence."""
-        silent = self.evidence and all(item.value is None for item in self.evidence)
-        return "undecided" if silent or not self.view().decided else self.certainty.value
+        no_value = self.evidence and all(item.value is None for item in self.evidence)
+        return "undecided" if no_value or not self.view().decided else self.certainty.value
 
     def view(self) -> View:
         """Return the text for the user; subclasses override it."""
@@ -208,13 +210,13 @@ class Result:
         over = "" if self.options.get("prime") is None else f", prime {self.options['prime']}"
         stopped = "" if self.limit is None else f"; a limit was reached: {self.limit}"
         ground = f"seed {self.seed}{over}; {self.agreement_words}; {self.seconds:.1f} s{stopped}"
-        own = f"user-defined network, program of {self.model.count(';') + 1} lines"
+        network = f"user-defined network, program of {self.model.count(';') + 1} lines"
         return box(
             self.view(),
             certainty=self.sure,
             agreement=self.agreement,
             ground=ground,
-            title=own if self.model.startswith("program:") else self.model,
+            title=network if self.model.startswith("program:") else self.model,
         )
 
 
@@ -230,7 +232,7 @@ _R = TypeVar("_R", bound=Result)
 
 
 def register_result(kind: type[_R]) -> type[_R]:
-    """Class decorator: make a result type known to records by its ``ANALYSIS`` name, and give it the repr of all results."""
+    """Register a result type for records by its ``ANALYSIS`` name, and give it the repr of all results; a class decorator."""
     RESULT_TYPES[kind.ANALYSIS] = kind
     kind.__repr__ = Result.__repr__  # type: ignore[method-assign] # in place of the dataclass's, which prints all evidence
     return kind
@@ -253,32 +255,33 @@ def _field_value(result: Result, quantity: str) -> Any:
 def vouched(result: _R) -> _R:
     """Return the result with the certainties that its certificates justify.
 
-    Only what a certificate of the record shows is ``proved``; exact evidence about anything else is ``computed``. The answer is
-    as sure as the weakest quantity of its first line.
+    Only quantities that a certificate of the record proves are ``proved``; other exact evidence is ``computed``. The certainty of
+    the answer is the weakest one among the quantities of its first line.
     """
-    shown, settled = result.certified(), settle(result.evidence)
+    certified = result.certified()
+    settled = settle(result.evidence)
 
     def word(name: str, certainty: Certainty) -> Certainty:
-        unproved = certainty is Certainty.PROVED and name not in shown
+        unproved = certainty is Certainty.PROVED and name not in certified
         return Certainty.COMPUTED if unproved else certainty
 
     reported = [name for name in result.headline if name in settled and settled[name].value is not None]
     words = {name: word(name, item.certainty) for name, item in settled.items() if item.value is not None}
-    own = result.certainty
-    if own is Certainty.PROVED and not (shown and shown.issuperset(result.headline)):
-        own = Certainty.COMPUTED
+    answer_certainty = result.certainty
+    if answer_certainty is Certainty.PROVED and not (certified and certified.issuperset(result.headline)):
+        answer_certainty = Certainty.COMPUTED
     evidence = (replace(item, certainty=word(item.quantity, item.certainty)) for item in result.evidence)
     return replace(
         result,
-        certainty=Certainty.weakest([own, *(words[name] for name in reported)]),
+        certainty=Certainty.weakest([answer_certainty, *(words[name] for name in reported)]),
         evidence=tuple(evidence),
     )
 
 
 def altered(result: Result) -> str | None:
-    """Return a sentence if an answer contradicts its evidence or is proved without a certificate: the record was edited.
+    """Return a sentence if an answer contradicts its evidence, or is proved without a certificate: the record was altered.
 
-    This finds mistakes, not malice: the evidence can be edited like the answer. Certificates are what is checked.
+    This detects mistakes, not manipulation: the evidence can be edited like the answer. Only certificates are verified.
     """
     if result.agreement is False:
         return None

@@ -1,8 +1,9 @@
-"""Upper bounds of analytic programs, through pieces of a polynomial one that share no weights.
+"""Bound analytic programs from above, by pieces of a polynomial program that share no weights.
 
-Put a new input in place of every analytic instruction, and let its argument be an output: the values of the old program are
-computed from those of the new one, so that the old image is no larger than the new one. The same may be done at any instruction.
-Done where no weight is on both sides, it leaves pieces whose dimensions add up to a bound.
+Replace every analytic instruction by a new input, and add its argument to the outputs. The values of the old program are computed
+from those of the new one, so that the dimension of the old image is at most that of the new one. The same holds for replacing
+any instruction. If no weight is used on both sides of it, the program splits into pieces, and the sum of their dimensions is a
+bound.
 """
 
 from __future__ import annotations
@@ -26,10 +27,10 @@ MOST_WEIGHTS_OF_A_PIECE = 700
 
 
 def relaxed(program: Program, indices: Collection[int]) -> Program:
-    """Put new inputs in place of instructions, and add the old values (for analytic steps the arguments) to the outputs.
+    """Replace instructions by new inputs, and add the old values (for analytic instructions the arguments) to the outputs.
 
     >>> from m2bridge.programs import parse_program
-    >>> text = "m2bridge program 1\\n%0 = weight w [2]\\n%1 = input x [2]\\n%2 = multiply %0 %1\\n%3 = exp %2\\noutput y %3\\n"
+    >>> text = "m2bridge program 1\n%0 = weight w [2]\n%1 = input x [2]\n%2 = multiply %0 %1\n%3 = exp %2\noutput y %3\n"
     >>> print(relaxed(parse_program(text), {3}).text.split(chr(10), 1)[1], end="")
     %0 = weight w0 [2]
     %1 = input x1 [2]
@@ -41,15 +42,15 @@ def relaxed(program: Program, indices: Collection[int]) -> Program:
     builder, moved = Builder(), dict[int, int]()
     outputs: list[int] = []
     for index, item in enumerate(program.instructions):
-        own = tuple(moved[k] for k in item.operands)
+        operands = tuple(moved[k] for k in item.operands)
         if item.operation in ("weight", "input"):
             letter = "w" if item.operation == "weight" else "x"
             moved[index] = builder.write(item.operation, (), f"{letter}{index}", shape=item.shape)
             continue
         if index in indices and item.operation in ANALYTIC:  # all of these have one operand
-            outputs += own
+            outputs += operands
         else:
-            moved[index] = builder.write(item.operation, own, *item.constants, shape=item.shape)
+            moved[index] = builder.write(item.operation, operands, *item.constants, shape=item.shape)
             outputs += [moved[index]] if index in indices else []
         if index in indices:
             moved[index] = builder.write("input", (), f"x{index}", shape=item.shape)
@@ -58,27 +59,29 @@ def relaxed(program: Program, indices: Collection[int]) -> Program:
 
 
 def pieces(program: Program, *, rank: int, p: int, seed: int, work: WorkBudget) -> list[Program]:
-    """Split the program into programs that share no weights and through which it factors, with ranks that add up to `rank`.
+    """Split the program into programs that share no weights and determine its values, with ranks that add up to `rank`.
 
-    Nearly equal sides are tried first, until the `work` is done.
+    Splits into nearly equal sides are tried first, until the `work` budget is spent.
     """
     several: dict[frozenset[frozenset[str]], tuple[Program, ...]] = {}
     for index, item in enumerate(program.instructions):
         if item.operands:
-            cut = relaxed(program, {index})
-            groups = _groups(cut)
-            if len(groups) > 1:  # of indices with the same split of the weights the last
-                names = list(cut.parameters)
+            split_program = relaxed(program, {index})
+            groups = _groups(split_program)
+            if len(groups) > 1:  # the last of the indices with the same split of the weights is kept
+                names = list(split_program.parameters)
                 split = frozenset(frozenset(names[k] for k in used) for used, _ in groups)
-                several[split] = tuple(_of_outputs(cut, *group) for group in groups)
+                several[split] = tuple(_of_outputs(split_program, *group) for group in groups)
     for sides in sorted(several.values(), key=lambda sides: max(side.parameter_count for side in sides)):
         if not work.spend(sum(map(of_rank, sides))):
             break
         ranks = [rank_of(side, p, seed) for side in sides]
         if sum(ranks) == rank:
-            found = zip(sides, ranks, strict=True)
+            ranked = zip(sides, ranks, strict=True)
             return [
-                piece for side, own in found for piece in pieces(side, rank=own, p=p, seed=seed, work=work)
+                piece
+                for side, side_rank in ranked
+                for piece in pieces(side, rank=side_rank, p=p, seed=seed, work=work)
             ]
     return [program]
 
@@ -119,25 +122,25 @@ def relaxed_bound(
 ) -> UpperBound | None:
     """Bound an analytic program through the pieces of a polynomial one; None for large programs.
 
-    `lower` is a lower bound: where the pieces' ranks add up to it, cutting loses nothing.
+    `lower` is a lower bound of the dimension. If the ranks of the pieces add up to it, splitting loses nothing.
     """
     if program.parameter_count > MOST_RELAXED_WEIGHTS:
         return None
     work = work or WorkBudget(OF_ANALYTIC)
     analytic = {k for k, item in enumerate(program.instructions) if item.operation in ANALYTIC}
-    parts = pieces(relaxed(program, analytic), rank=lower, p=p, seed=seed, work=work)
-    different = list(dict.fromkeys(parts))
+    all_pieces = pieces(relaxed(program, analytic), rank=lower, p=p, seed=seed, work=work)
+    different = list(dict.fromkeys(all_pieces))
     bounds: dict[Program, int] = {}
-    for number, part in enumerate(different):
-        bounds[part] = _piece_bound(part, p=p, seed=seed, work=work.share(1 / (len(different) - number)))
-    count = f"{len(parts)} pieces that share no weights, " if len(parts) > 1 else ""
+    for number, piece in enumerate(different):
+        bounds[piece] = _piece_bound(piece, p=p, seed=seed, work=work.share(1 / (len(different) - number)))
+    count = f"{len(all_pieces)} pieces that share no weights, " if len(all_pieces) > 1 else ""
     method = f"{count}new inputs in place of analytic steps: weights minus verified vector fields"
-    return UpperBound(value=sum(bounds[part] for part in parts), method=method, argument=None)
+    return UpperBound(value=sum(bounds[piece] for piece in all_pieces), method=method, argument=None)
 
 
-def _piece_bound(part: Program, *, p: int, seed: int, work: WorkBudget) -> int:
-    if part.parameter_count > MOST_WEIGHTS_OF_A_PIECE or work.left <= 0:
-        return part.parameter_count
-    rank = rank_of(part, p, seed)
-    search = Search(part, p=p, seed=seed, work=work.share(0.9), corank=part.parameter_count - rank).run(1)
-    return UpperBounds(p=p, seed=seed, work=work).best(part, search.fields, rank).value
+def _piece_bound(piece: Program, *, p: int, seed: int, work: WorkBudget) -> int:
+    if piece.parameter_count > MOST_WEIGHTS_OF_A_PIECE or work.left <= 0:
+        return piece.parameter_count
+    rank = rank_of(piece, p, seed)
+    search = Search(piece, p=p, seed=seed, work=work.share(0.9), corank=piece.parameter_count - rank).run(1)
+    return UpperBounds(p=p, seed=seed, work=work).best(piece, search.fields, rank).value

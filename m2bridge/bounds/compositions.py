@@ -1,4 +1,4 @@
-"""Where a program is a composition: both sides as programs.
+"""Split a program into compositions: both sides as programs.
 
 At an instruction k the function is g(f(x), x), where f computes instruction k, and g has an input in its place. A side is
 numbered as the checker numbers it: weights, inputs (the value of instruction k comes last among them), then the other
@@ -39,9 +39,9 @@ class Composition:
 def compositions(program: Program) -> list[Composition]:
     """List the compositions whose sides share no weight, one for each split of the weights; inputs may occur on both sides.
 
-    Where all weights are on one side, the other is what comes before or after them.
+    If all weights are on one side, the other side consists of the instructions before or after them.
     """
-    outputs = sorted({place for _, place in program.outputs})
+    outputs = sorted({k for _, k in program.outputs})
     before, weights = weights_before(program), frozenset(program.weights.values())
     groups: dict[frozenset[int], list[int]] = {}
     for k, item in enumerate(program.instructions):
@@ -51,15 +51,15 @@ def compositions(program: Program) -> list[Composition]:
         used = {program.weights[name] for name in behind.parameters}
         if (before[k] or len(behind.inputs) == 1) and not used & before[k]:
             groups.setdefault(before[k], []).append(k)
-    found = []
-    for split, places in groups.items():
-        place = places[0] if split == weights else places[-1]
-        found.append(Composition(place, side_of(program, [place], None), side_of(program, outputs, place)))
-    return found
+    splits = []
+    for split, indices in groups.items():
+        index = indices[0] if split == weights else indices[-1]
+        splits.append(Composition(index, side_of(program, [index], None), side_of(program, outputs, index)))
+    return splits
 
 
 def side_of(program: Program, outputs: Sequence[int], cut: int | None) -> Side:
-    """Restrict a program to what these outputs use, with an input in place of the instruction `cut`."""
+    """Restrict a program to the instructions that these outputs use, with an input in place of the instruction `cut`."""
     items = {k: program.instructions[k] for k in sorted(indices_needed(program.instructions, outputs, cut))}
     if cut is not None and cut in items:
         name = "cut"
@@ -74,8 +74,8 @@ def side_of(program: Program, outputs: Sequence[int], cut: int | None) -> Side:
 
 def weights_before(program: Program) -> list[frozenset[int]]:
     """List for each instruction the weights from which it is computed."""
-    found: list[frozenset[int]] = []
+    weights: list[frozenset[int]] = []
     for k, item in enumerate(program.instructions):
-        own = frozenset([k]) if item.operation == "weight" else frozenset[int]()
-        found.append(own.union(*(found[j] for j in item.operands)))
-    return found
+        itself = frozenset([k]) if item.operation == "weight" else frozenset[int]()
+        weights.append(itself.union(*(weights[j] for j in item.operands)))
+    return weights

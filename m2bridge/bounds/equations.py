@@ -53,23 +53,25 @@ Flattening = NDArray[np.int64]
 
 
 def equations_bound(program: Program, *, p: int, seed: int, lower: int) -> UpperBound | None:
-    """Subtract from the outputs of a map without inputs the rank of the differentials of its equations, up to a degree that meets
-    `lower`."""
+    """Bound the dimension of a map without inputs by the number of outputs minus the rank of the differentials of equations.
+
+    The degree of the equations is increased until the bound meets `lower`.
+    """
     point = integers(seed, WEIGHTS, program.parameter_count, p)
     best: UpperBound | None = None
     for degree in range(1, HIGHEST_EQUATION_DEGREE + 1):
-        found = equations(program, p=p, seed=seed, degree=degree)
-        if not found:
+        verified = equations(program, p=p, seed=seed, degree=degree)
+        if not verified:
             continue
         image = outputs_at(program, p, point[None])[0]
-        value = program.output_count - rank_mod(np.stack([_differential(f, image, p) for f in found]), p)
+        value = program.output_count - rank_mod(np.stack([_differential(f, image, p) for f in verified]), p)
         if best is None or value < best.value:
-            written = [[[c, [[i, m.count(i)] for i in sorted(set(m))]] for c, m in f] for f in found]
-            where = {"seed": seed, "stream": WEIGHTS, "fixed": []}
+            document = [[[c, [[i, m.count(i)] for i in sorted(set(m))]] for c, m in f] for f in verified]
+            point_document = {"seed": seed, "stream": WEIGHTS, "fixed": []}
             best = UpperBound(
                 value=value,
-                method=f"coordinates minus the rank of {len(found)} verified equations",
-                argument={"kind": "equations", "equations": written, "prime": p, "weights": where},
+                method=f"coordinates minus the rank of {len(verified)} verified equations",
+                argument={"kind": "equations", "equations": document, "prime": p, "weights": point_document},
             )
         if best.value <= lower:
             break
@@ -83,30 +85,30 @@ def equations(program: Program, *, p: int, seed: int, degree: int) -> list[Equat
         return []
     if comb(count + degree, degree) > MOST_SAMPLED_MONOMIALS:
         return []
-    listed = [m for d in range(degree + 1) for m in combinations_with_replacement(range(count), d)]
-    points = len(listed) + 12
+    all_monomials = [m for d in range(degree + 1) for m in combinations_with_replacement(range(count), d)]
+    points = len(all_monomials) + 12
     drawn = integers(seed, WEIGHTS + 32, points * program.parameter_count, p).reshape(points, -1)
     values = outputs_at(program, p, drawn)
-    table = np.stack([monomial_at(monomial, values, p) for monomial in listed], axis=-1)
+    table = np.stack([monomial_at(monomial, values, p) for monomial in all_monomials], axis=-1)
     variables = rational_variables([f"w{i}" for i in range(program.parameter_count)])
     weights = {name: variable_array(variables, shape) for name, shape in program.parameters.items()}
     expanded = run(program, weights).reshape(-1)
-    found = []
+    verified = []
     for row in kernel_mod(table, p)[0]:
-        places = np.flatnonzero(row)
-        whole = small_integers(row[places], p) or []
-        equation = [(c, listed[k]) for k, c in zip(places, whole, strict=False)]
+        indices = np.flatnonzero(row)
+        coefficients = small_integers(row[indices], p) or []
+        equation = [(c, all_monomials[k]) for k, c in zip(indices, coefficients, strict=False)]
         if equation and sum((c * prod((expanded[i] for i in m), start=fmpq(1)) for c, m in equation)) == 0:
-            found.append(equation)
-    return found
+            verified.append(equation)
+    return verified
 
 
 def _differential(equation: Equation, image: Integers, p: int) -> Integers:
     row = np.zeros(len(image), dtype=np.int64)
     for c, monomial in equation:
-        for place, i in enumerate(monomial):
-            rest = monomial_at(monomial[:place] + monomial[place + 1 :], image, p)
-            row[i] = (row[i] + c % p * int(rest)) % p
+        for k, i in enumerate(monomial):
+            cofactor = monomial_at(monomial[:k] + monomial[k + 1 :], image, p)
+            row[i] = (row[i] + c % p * int(cofactor)) % p
     return row
 
 
@@ -123,11 +125,11 @@ def flattening_bound(n: int, k: int, m: int, r: int, *, p: int, seed: int) -> Up
     forms, outer = drawn[: k * n].reshape(k, n), drawn[k * n :].reshape(m, k)
     powers = np.stack([_power_coordinates(form, 1, r, p) for form in forms])
     point = product_mod(outer, powers, p).reshape(-1)
-    one = np.zeros(n, dtype=np.int64)
-    one[0] = 1
+    unit = np.zeros(n, dtype=np.int64)
+    unit[0] = 1
     best: UpperBound | None = None
-    for name, written, table in _flattenings(n, m, r):
-        rho = rank_over_q(_apply(table, _power_coordinates(one, m, r)))  # exact: it bounds from above
+    for name, document, table in _flattenings(n, m, r):
+        rho = rank_over_q(_apply(table, _power_coordinates(unit, m, r)))  # exact: it bounds from above
         matrix = _apply(table, point) % p
         if k * rho >= min(matrix.shape) or rank_mod(matrix, p) != k * rho:
             continue
@@ -137,13 +139,13 @@ def flattening_bound(n: int, k: int, m: int, r: int, *, p: int, seed: int) -> Up
             best = UpperBound(
                 value=count - independent,
                 method=f"coordinates minus independent equations: {name} of rank <= {k * rho}",
-                argument={"kind": "flattening", "flattening": written, "prime": p, "weights": entries},
+                argument={"kind": "flattening", "flattening": document, "prime": p, "weights": entries},
             )
     return best
 
 
 def _flattenings(n: int, m: int, r: int) -> Iterator[tuple[str, list[Any], Flattening]]:
-    """List flattenings of m forms of degree r in n variables: in words, as certificates name them, and by coefficients."""
+    """Yield flattenings of m forms of degree r in n variables: description, name in certificates, and coefficients."""
     for s in range(1, r):
         if (
             m * comb(n + r - 1, r) * m * comb(n + s - 1, s) * comb(n + r - s - 1, r - s)
@@ -165,25 +167,26 @@ def _monomials(n: int, degree: int) -> list[tuple[int, ...]]:
 
 
 def _catalecticant(n: int, m: int, r: int, s: int) -> Flattening:
-    """Rows: output and differential operators of degree s; columns: of degree r - s. Entry: the coefficient divided by
-    its multinomial, cleared of denominators: times r!.
+    """Return the catalecticant: rows are outputs and differential operators of degree s, columns operators of degree r - s.
+
+    An entry is the coefficient divided by its multinomial coefficient, times r! to have integers.
     """
     rows, columns, all_of = _monomials(n, s), _monomials(n, r - s), _monomials(n, r)
-    place = {e: i for i, e in enumerate(all_of)}
+    index = {e: i for i, e in enumerate(all_of)}
     table = np.zeros((m * len(all_of), m * len(rows), len(columns)), dtype=np.int64)
     for j in range(m):
         for a, row in enumerate(rows):
             for b, column in enumerate(columns):
                 total = tuple(x + y for x, y in zip(row, column, strict=True))
-                table[j * len(all_of) + place[total], j * len(rows) + a, b] = _factorials(total)
+                table[j * len(all_of) + index[total], j * len(rows) + a, b] = _factorials(total)
     return table
 
 
 def _koszul(n: int, r: int) -> Flattening | None:
-    """S^s* (x) Lambda^q -> S^(r-1-s) (x) Lambda^(q+1), s = (r-1)/2, q = (n-1)/2: differentiate, then wedge."""
+    """Return the map S^s* (x) Lambda^q -> S^(r-1-s) (x) Lambda^(q+1), s = (r-1)/2, q = (n-1)/2: differentiate, then wedge."""
     s, q = (r - 1) // 2, (n - 1) // 2
     rows, columns, all_of = _monomials(n, s), _monomials(n, r - 1 - s), _monomials(n, r)
-    place = {e: i for i, e in enumerate(all_of)}
+    index = {e: i for i, e in enumerate(all_of)}
     small, large = list(combinations(range(n), q)), list(combinations(range(n), q + 1))
     where = {c: i for i, c in enumerate(large)}
     height, width = len(columns) * len(large), len(rows) * len(small)
@@ -193,25 +196,25 @@ def _koszul(n: int, r: int) -> Flattening | None:
     for a, row in enumerate(rows):
         for c, chosen in enumerate(small):
             for i in set(range(n)) - set(chosen):
-                sign = (-1) ** sum(other < i for other in chosen)
+                sign = (-1) ** sum(smaller < i for smaller in chosen)
                 target = where[tuple(sorted((*chosen, i)))]
                 for b, column in enumerate(columns):
                     total = tuple(x + y + (v == i) for v, (x, y) in enumerate(zip(row, column, strict=True)))
-                    entry = place[total], b * len(large) + target, a * len(small) + c
+                    entry = index[total], b * len(large) + target, a * len(small) + c
                     table[entry] += sign * _factorials(total)
     return table
 
 
 def _strassen(n: int) -> Flattening:
-    """V* (x) C^3 -> V (x) Lambda^2 C^3 of three quadrics: the block matrix with A_i in the places of a skew 3 x 3 matrix."""
+    """Return V* (x) C^3 -> V (x) Lambda^2 C^3 of three quadrics: the skew 3 x 3 block matrix with blocks A_i."""
     all_of = _monomials(n, 2)
     table = np.zeros((3 * len(all_of), 3 * n, 3 * n), dtype=np.int64)
     for i, j, k in permutations(range(3)):
         sign = 1 if (j - i) % 3 == 1 else -1
-        for place, exponents in enumerate(all_of):
+        for index, exponents in enumerate(all_of):
             a, b = [v for v, e in enumerate(exponents) for _ in range(e)]
             for row, column in {(a, b), (b, a)}:
-                table[i * len(all_of) + place, j * n + row, k * n + column] = sign * _factorials(exponents)
+                table[i * len(all_of) + index, j * n + row, k * n + column] = sign * _factorials(exponents)
     return table
 
 
@@ -220,8 +223,9 @@ def _factorials(exponents: tuple[int, ...]) -> int:
 
 
 def _power_coordinates(form: NDArray[np.int64], m: int, r: int, p: int = 0) -> NDArray[np.int64]:
-    """Coefficients of e_1 (x) l^r, modulo p when that is given: by the action of GL(n) x GL(m), every term has flattenings of
-    the same rank.
+    """Return the coefficients of e_1 (x) l^r, modulo p if p > 0.
+
+    By the action of GL(n) x GL(m), the flattenings of all terms e (x) l^r have the same rank.
     """
     values = [
         factorial(r) // _factorials(e) * prod(int(x) ** k for x, k in zip(form, e, strict=True))

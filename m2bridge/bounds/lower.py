@@ -1,4 +1,4 @@
-"""Lower bounds of a dimension: exact ranks of the program's Jacobian over F_p."""
+"""Bound a dimension from below by exact ranks of the program's Jacobian over F_p."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Report = Callable[[str], None]
 
 
 class RankContext(SearchContext, Protocol):
-    """What ranks need of the question that computes them: also limits, and a function that reports progress."""
+    """The context of the question that computes ranks: also limits, and a function that reports progress."""
 
     limits: Limits
     progress: Report | None
@@ -40,7 +40,7 @@ class RankContext(SearchContext, Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LowerBounds:
-    """What the witnesses found, the rank that is likely the generic one, and the minor and the proof for a certificate."""
+    """Evidence for lower bounds, the rank that is probably the generic one, and its minor and proof for a certificate."""
 
     evidence: tuple[Evidence, ...]
     likely: int
@@ -50,8 +50,8 @@ class LowerBounds:
 def lower_bounds(context: RankContext, model: Model, *, p: int, upper: int) -> LowerBounds:
     """Return the rank of the network's Jacobian at a random point modulo p, with units in place of exponentials.
 
-    Where the user's limit comes after the first rank, that is the answer. Where it comes before, the rank of the rows so far is
-    added to the evidence as a lower bound, and the limit is raised.
+    If the user's limit is reached after the first rank, that rank is the answer. If it is reached before, the rank of the rows so
+    far is added to the evidence as a lower bound, and LimitReached is raised.
     """
     free, seed, limits, report = model.free, context.seed, context.limits, context.progress
     gauge = free.knowledge.gauge
@@ -59,61 +59,61 @@ def lower_bounds(context: RankContext, model: Model, *, p: int, upper: int) -> L
         generic_rank, free.program, p=p, seed=seed, held=gauge, upper=upper, memory_limit=limits.memory_bytes, report=report,
         check=context.clock.check,
     )  # fmt: skip
-    found = rank(samples=free.knowledge.samples)
+    first = rank(samples=free.knowledge.samples)
     method = "Jacobian rank at a random integer point" + (" of the slice" if gauge.count else "")
-    if found.exponentials is not None:
+    if first.exponentials is not None:
         method += ", with units for exponentials (Ax)"
-    if found.heuristic:
-        method = f"heuristic, with random units for exponentials: {found.heuristic}"
+    if first.heuristic:
+        method = f"heuristic, with random units for exponentials: {first.heuristic}"
     item = _image_dim(
-        found.rank, "modular", method, relation=">=", prime=p, seconds=found.seconds,
-        certainty=Certainty.PROBABLE if found.heuristic else Certainty.PROVED,
+        first.rank, "modular", method, relation=">=", prime=p, seconds=first.seconds,
+        certainty=Certainty.PROBABLE if first.heuristic else Certainty.PROVED,
         detail={
-            "samples": found.samples, "columns": len(found.columns), "tokens": len(found.token_pivots),
-            "settled": found.settled, "heuristic": found.heuristic is not None,
+            "samples": first.samples, "columns": len(first.columns), "tokens": len(first.token_pivots),
+            "settled": first.settled, "heuristic": first.heuristic is not None,
         },
     )  # fmt: skip
-    if found.stopped is not None:
-        if found.heuristic is None:
+    if first.stopped is not None:
+        if first.heuristic is None:
             context.add_evidence(item)
-        raise found.stopped
-    if found.heuristic or found.rank >= upper:
-        return LowerBounds(evidence=(item,), likely=found.rank, rank=found)
-    best: GenericRank = found
-    more: tuple[Evidence, ...] = ()
+        raise first.stopped
+    if first.heuristic or first.rank >= upper:
+        return LowerBounds(evidence=(item,), likely=first.rank, rank=first)
+    best: GenericRank = first
+    further: tuple[Evidence, ...] = ()
     with context.keep_partial("the same rank with other primes"):
         context.clock.check()
-        best, more = _repeated(context, free, found, upper=upper)
-    return LowerBounds(evidence=(item, *more), likely=best.rank, rank=best)
+        best, further = _repeated(context, free, first, upper=upper)
+    return LowerBounds(evidence=(item, *further), likely=best.rank, rank=best)
 
 
 def _repeated(
-    context: RankContext, model: Model, found: GenericRank, *, upper: int
+    context: RankContext, model: Model, first: GenericRank, *, upper: int
 ) -> tuple[GenericRank, tuple[Evidence, ...]]:
-    """The same rank with other primes and seeds: the best of them, and the probability argument where the bounds do not meet.
+    """Compute the rank again with other primes and seeds; return the largest rank, and the evidence that it is generic.
 
     Any rank at an integer point modulo any prime is a proved lower bound, so that a larger one replaces the first.
 
-    Schwartz and Zippel: a minor of degree D of the generic rank vanishes at a random point with chance <= D/p. The degree counts
-    weights and inputs. A generic input that does not raise the rank shows that none will, so that a rank that stayed is the
-    generic one unless a point was special.
+    Lemma of Schwartz and Zippel: a non-zero minor of degree D in weights and inputs vanishes at a random point with probability
+    at most D/p. If a generic input does not raise the rank, no further input does. So the rank is the generic one unless one of
+    the points is special.
     """
     start = time.perf_counter()
-    repeats = _REPEATS if found.rank <= _REPEATED_TWICE else 1
-    others = primes_below(found.p - 1, count=repeats, numbers=given_numbers(model))
+    repeats = _REPEATS if first.rank <= _REPEATED_TWICE else 1
+    other_primes = primes_below(first.p - 1, count=repeats, numbers=given_numbers(model))
     runs = []
-    for k, q in enumerate(others, start=1):
+    for k, q in enumerate(other_primes, start=1):
         run = generic_rank(
-            model.program, p=q, seed=context.seed + k, held=model.knowledge.gauge, upper=upper, samples=found.samples,
+            model.program, p=q, seed=context.seed + k, held=model.knowledge.gauge, upper=upper, samples=first.samples,
             grow=False, memory_limit=context.limits.memory_bytes, report=context.progress, check=context.clock.check,
         )  # fmt: skip
         if run.stopped is not None:
             raise run.stopped
         runs.append(run)
-    best = max([found, *(run for run in runs if run.heuristic is None)], key=lambda run: run.rank)
-    primes = [found.p, *others]
+    best = max([first, *(run for run in runs if run.heuristic is None)], key=lambda run: run.rank)
+    primes = [first.p, *other_primes]
     chance: float | None = None  # degrees with exponentials are not bounded
-    if found.exponentials is None:
+    if first.exponentials is None:
         chance = math.prod(min(1.0, upper * degrees(model.program)[1] / q) for q in primes)
     assumed = "no minor of the generic rank has all its coefficients divisible by every one of the primes"
     generic = _image_dim(
@@ -121,7 +121,7 @@ def _repeated(
         error_probability=chance,
         seconds=time.perf_counter() - start, detail={"primes": primes, "assumes": assumed},
     )  # fmt: skip
-    if best is found:
-        return found, (generic,)
+    if best is first:
+        return first, (generic,)
     larger = replace(generic, method=f"Jacobian rank modulo {best.p}", relation=">=", prime=best.p)
     return best, (generic, replace(larger, certainty=Certainty.PROVED, error_probability=None, detail={}))

@@ -4,12 +4,13 @@
   one integer point modulo p a rank that a generic orbit can only exceed;
 * slice: the free entries of the gauge slice (:func:`m2bridge.families.attention_knowledge.gauge_slice`);
 * virtual: the virtual weights (M_i, L) of Henry, Marchetti and Kohn, Eq. 8, in their determinantal varieties;
-* layers: what each layer's function can depend on, for several heads and skip connections, up to changes of basis between layers;
+* layers: the sum of bounds for the functions of the layers, up to changes of basis between layers; also for several heads and
+  skip connections;
 * found: the weights minus the rank of the symmetries by structure (:mod:`m2bridge.symmetry.structure`);
 * ambient: the number of target coordinates;
-* span: the dimension of the linear span of the coordinates, expanded over QQ, where that is cheap and a gap is left;
-* found: vector fields and compositions that are searched in the program (:mod:`m2bridge.bounds.searched`), when the others leave
-  a gap.
+* span: the dimension of the linear span of the coordinates, expanded over QQ, if that is cheap and the bounds do not meet;
+* found: vector fields and compositions that are searched in the program (:mod:`m2bridge.bounds.searched`), if the other bounds do
+  not meet.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ MOST_SYMMETRY_ENTRIES = 10_000_000  # entries of the matrix of all generators at
 MOST_FIELD_TERMS = 200_000
 """A certificate lists vector fields with at most this many terms."""
 _MOST_EXPANDED, _MOST_MONOMIALS = 100, 20_000
-"""This many coordinates are expanded, with at most this many monomials: a second or so."""
+"""Largest numbers of coordinates and of monomials that are expanded, in about a second."""
 
 
 def proved_bound(witness: str, method: str, value: int, **detail: Any) -> Evidence:
@@ -83,7 +84,7 @@ def upper_bounds(model: Model, *, p: int, seed: int) -> list[ModelBound]:
 
 
 def _by_theorem(method: str, value: int, theorem: str) -> Evidence:
-    """State a bound that rests on a theorem that certificates cannot express; it never counts as a second witness."""
+    """State a bound by a theorem that certificates cannot express; it never counts as a second witness."""
     return replace(proved_bound("literature", method, value, theorem=theorem), certainty=Certainty.THEOREM)
 
 
@@ -103,7 +104,7 @@ def _parameters(model: Model) -> ModelBound:
     argument = {"kind": "parameters"} if model.free.parameter_count == value else None
     if model.constraints.has_equations:
         return ModelBound(evidence, argument)
-    # a dimension seen at one point: another component might be larger
+    # The dimension was computed at one point; another component might be larger.
     return ModelBound(replace(evidence, certainty=Certainty.PROBABLE), argument)
 
 
@@ -159,13 +160,13 @@ def slice_bound(model: Model, *, p: int, seed: int) -> ModelBound:
 
 
 def virtual_bound(sizes: AttentionNetwork, held: Held, *, analytic: bool) -> ModelBound:
-    """Bound what the function can depend on: (M_i, L) in determinantal varieties, up to scaling.
+    """Bound the dimension by that of the virtual weights (M_i, L) in determinantal varieties, up to scaling.
 
     M_i = L_(i-1)^T A_i L_(i-1) is d_0 x d_0 of rank at most min(a_i, d_0, ..., d_(i-1)), L is d_l x d_0 of
     rank at most the least width; l scalings (Eq. 13) act on them in the lightning case. When a token matrix
-    before layer i has rank one, which is so for t = 1 and after a layer with a = 1, the scores are (y^T A_i
-    y) v v^T and show the symmetric part of A_i only, of rank at most 2 a_i. The same count is made on the
-    slice, where it bounds the narrowing networks better.
+    before layer i has rank one, which is so for t = 1 and after a layer with a = 1, the scores are
+    (y^T A_i y) v v^T and depend on the symmetric part of A_i only, of rank at most 2 a_i. The same count is
+    made on the slice, where it gives better bounds for networks of decreasing widths.
     """
     widths, ranks, t = sizes.widths, sizes.ranks, sizes.t
     effective = [min(a, d) for a, d in zip(ranks, widths[:-1], strict=True)]
@@ -200,8 +201,8 @@ def virtual_bound(sizes: AttentionNetwork, held: Held, *, analytic: bool) -> Mod
 def symmetry_bounds(model: Model, *, p: int, seed: int) -> Iterator[ModelBound]:
     """Subtract from the weights the rank of the infinitesimal symmetries at a random point over F_p.
 
-    Where every a_i >= d_(i-1), the parametrization by (A, V) has the same image and may have more symmetries (the
-    mixing of heads); then it is used too.
+    If every a_i >= d_(i-1), the parametrization by (A, V) has the same image and may have more symmetries (the
+    mixing of heads); then it is also used.
     """
     sources: list[Model] = [model.free]
     network = model.knowledge.attention
@@ -233,7 +234,9 @@ def symmetry_bounds(model: Model, *, p: int, seed: int) -> Iterator[ModelBound]:
 def _ranked_at(
     model: Model, p: int, point: Mapping[str, NDArray[np.int64]], rank: int, seed: int
 ) -> Argument:
-    """Make the argument by a rank of the symmetries, at a point of the slice if that shows it, which is shorter."""
+    """Return the argument by a rank of the symmetries; at a point of the slice, which is shorter, if the rank is attained
+    there.
+    """
     if model.knowledge.gauge.count == rank:
         return _symmetry_argument(model, p, _slice_point(model, seed))
     entries = [int(entry) for name in model.parameters for entry in point[name].reshape(-1)]

@@ -1,9 +1,9 @@
 """Upper bounds of the dimension of any program, each with the argument that a checker verifies.
 
 The arguments, tried in this order until a lower bound is met: the weights; the coordinates; the weights minus the rank of
-verified vector fields; equations; a last linear layer; and for every composition of the program the sum of the bounds of its
-sides minus the rank with which fields of the whole move the pair of sides: at a generic point the differential of g(f(x), x) is
-a linear map of those of f and g, and zero on what a symmetry moves.
+verified vector fields; equations; a last linear layer; compositions. For a composition g(f(x), x) the bound is the sum of the
+bounds of both sides, minus the rank of the action of the program's symmetries on the pair (f, g): at a generic point the
+differential of g(f(x), x) is a linear function of those of f and g, and it vanishes on the tangent vectors of symmetries.
 """
 
 from __future__ import annotations
@@ -36,25 +36,26 @@ class UpperBounds:
     """Upper bounds of a program and of the sides of its compositions; each program is bounded once."""
 
     def __init__(self, *, p: int, seed: int = 0, work: WorkBudget | None = None) -> None:
-        self.p, self.seed = p, seed
+        self.p = p
+        self.seed = seed
         self.work = work or WorkBudget()
-        self._known: dict[tuple[str, tuple[VectorField, ...]], UpperBound] = {}
+        self._computed: dict[tuple[str, tuple[VectorField, ...]], UpperBound] = {}
 
     def best(self, program: Program, fields: Fields, lower: int = 0) -> UpperBound:
         """Return the least upper bound, given verified fields of the program; a bound that meets `lower` is final."""
         key = (program.text, tuple(fields))
-        if key not in self._known:
+        if key not in self._computed:
             best = UpperBound(
                 value=program.parameter_count, method="number of weights", argument={"kind": "parameters"}
             )
             for least, attempt in self._attempts(program, fields, lower):
                 if best.value <= lower:
                     break
-                found = attempt() if least < best.value else None
-                if found is not None and found.value < best.value:
-                    best = found
-            self._known[key] = best
-        return self._known[key]
+                bound = attempt() if least < best.value else None
+                if bound is not None and bound.value < best.value:
+                    best = bound
+            self._computed[key] = best
+        return self._computed[key]
 
     def _attempts(self, program: Program, fields: Fields, lower: int) -> Iterator[Attempt]:
         """List the arguments in the order in which they are tried, each with the least value that it can give."""
@@ -97,8 +98,8 @@ class UpperBounds:
         """Select fields whose rows are independent modulo p; return also their number."""
         if not fields:
             return [], 0
-        found = eliminate(rows, self.p)
-        return [fields[k] for k in sorted(found.pivot_rows)], found.rank
+        echelon = eliminate(rows, self.p)
+        return [fields[k] for k in sorted(echelon.pivot_rows)], echelon.rank
 
     # -- compositions -------------------------------------------------------------------------------------
 
@@ -165,13 +166,13 @@ def _is_symmetry_of(side: Side, field: VectorField, carried: frozenset[int]) -> 
 def _restricted(side: Side, fields: Fields) -> Fields:
     """Restrict the fields that are symmetries of a side to its weights and instructions."""
     weight = {flat: k for k, flat in enumerate(side.flat)}
-    index = {whole: k for k, whole in enumerate(side.indices) if whole is not None}
-    found = {}
+    index = {program_index: k for k, program_index in enumerate(side.indices) if program_index is not None}
+    restricted = {}
     for field, carried in fields.items():
         if _is_symmetry_of(side, field, carried):
             terms = tuple((weight[i], c, tuple(weight[j] for j in m)) for i, c, m in field.terms)
-            found[VectorField(terms)] = frozenset(index[k] for k in carried)
-    return found
+            restricted[VectorField(terms)] = frozenset(index[k] for k in carried)
+    return restricted
 
 
 def _behind_hypersurface(program: Program, composition: Composition) -> UpperBound | None:
@@ -217,12 +218,12 @@ def _span(program: Program) -> UpperBound | None:
 
 def _output_degrees(program: Program) -> list[list[int]]:
     """List for each flat output the degrees in the input entries that can occur."""
-    given = {}
+    arrays = {}
     for shapes, bits in ((program.parameters, 1), (program.input_shapes, 2)):
         for name, shape in shapes.items():
-            given[name] = Lettered("", object_array([Degrees(bits)] * prod(shape), shape))
-    values = evaluate(program, ObjectArithmetic(lambda q: Degrees(1 if q else 0)), given)
-    return [entry.members for _, place in program.outputs for entry in values[place].array.reshape(-1)]
+            arrays[name] = Lettered("", object_array([Degrees(bits)] * prod(shape), shape))
+    values = evaluate(program, ObjectArithmetic(lambda q: Degrees(1 if q else 0)), arrays)
+    return [entry.members for _, index in program.outputs for entry in values[index].array.reshape(-1)]
 
 
 def coordinate_count(program: Program) -> int:
@@ -235,5 +236,5 @@ def coordinate_count(program: Program) -> int:
 
 def common_degree(program: Program) -> int | None:
     """Return the one degree in which all outputs are homogeneous, or None."""
-    found = {d for members in _output_degrees(program) for d in members}
-    return found.pop() if len(found) == 1 else None
+    degrees = {d for members in _output_degrees(program) for d in members}
+    return degrees.pop() if len(degrees) == 1 else None

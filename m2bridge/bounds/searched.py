@@ -24,14 +24,14 @@ MOST_SEARCHED_WEIGHTS = 1500  # weights of a program in which vector fields are 
 
 
 class SearchContext(Protocol):
-    """What a search needs of the question that runs it: a seed, the clock, and steps that a limit may end."""
+    """The context of the question that runs a search: a seed, the clock, and steps that a limit may end."""
 
     seed: int
     clock: Clock
     limit: str | None
 
     def keep_partial(self, step: str) -> AbstractContextManager[None]:
-        """Run a step that a limit may end; `limit` says afterwards whether it did."""
+        """Run a step that a limit may end; afterwards `limit` is that limit, or None."""
 
 
 class SearchedBound(NamedTuple):
@@ -66,7 +66,7 @@ def searched_bound(
         best, search = _bound_by_fields(context, model, p=p, lower=lower, share=share)
         orbit_dim = search.rank
         detail = {"fields": len(search.fields), "orbit_dim": orbit_dim, "unverified": search.unverified}
-    # of the same ancestry as the rank: both prove something about the program that was recorded
+    # The ancestry is that of the rank: both are statements about the recorded program.
     evidence = replace(
         proved_bound("found", best.method, best.value, **detail),
         prime=p,
@@ -97,7 +97,7 @@ def _bound_by_fields(
             bounds.append(upper.best(program, search.fields, lower))
         if context.limit or bounds[-1].value <= lower or work.left <= 0:
             break
-    if context.limit:  # a bound by the fields alone, without compositions, takes a moment
+    if context.limit:  # a bound by the fields alone, without compositions, is fast
         upper = UpperBounds(p=p, seed=seed, work=WorkBudget(0.0))
         bounds.append(upper.best(program, search.fields, lower))
     return min(bounds, key=lambda bound: bound.value), search

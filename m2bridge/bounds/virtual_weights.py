@@ -2,11 +2,11 @@
 
 A network of normalised attention is a function of its virtual weights (M, L) (Henry, Marchetti, Kohn, Equation 8), so that its
 dimension is at most that of the variety Z of all (M, L). For t >= 2 the function determines (M, L) wherever L != 0 and no M_i
-with i < l is skew-symmetric, which is a dense open part of Z (``docs/conjecture-3.10.md``), so that it is also at least that.
-What is left is the dimension of Z, the closure of the image of the polynomial map (Q, K, V) -> (M, L):
+with i < l is skew-symmetric, which is a dense open subset of Z (``docs/conjecture-3.10.md``), so that it is also at least that.
+It remains to compute the dimension of Z, the closure of the image of the polynomial map (Q, K, V) -> (M, L):
 
 * from above, by counting: row and column space of M_(i+1) lie in the row space R_i of L_i = V_i ... V_1, and R_1, ..., R_l are
-  nested. The count is of the part of this flag that the M_i and L show, and of what is free inside it.
+  nested. The bound is the dimension of the flags that the M_i and L determine, plus that of the matrices for a fixed flag.
 * from below, by the rank of the map's differential at one point: V_i with ones on the diagonal and zeros elsewhere, Q_i and K_i
   random integers. There the differential is block triangular, so that matrices as small as the widths are ranked, at any size.
 """
@@ -54,7 +54,7 @@ def virtual_evidence(model: AttentionNetwork, *, p: int, seed: int) -> tuple[Evi
 def virtual_dim_upper(widths: tuple[int, ...], ranks: tuple[int, ...]) -> int:
     """Bound the dimension of the variety of (M, L) from above, by counting.
 
-    L_i has rank at most r_i = min(d_0, ..., d_i). Of R_i only the part E_i that later weights show matters: E_l is the row space
+    L_i has rank at most r_i = min(d_0, ..., d_i). Later weights determine a subspace E_i of R_i: E_l is the row space
     of L, and E_i is spanned by E_(i+1) and by the rows and columns of M_(i+1), so that its dimension is at most
     e_i = min(r_i, 2 a_(i+1) + e_(i+1)). Given the flag E_l < ... < E_1 in K^d_0, M_(i+1) is an e_i x e_i matrix of rank at
     most a_(i+1), and L is a d_l x e_l matrix.
@@ -72,12 +72,12 @@ def virtual_dim_upper(widths: tuple[int, ...], ranks: tuple[int, ...]) -> int:
 
 
 def virtual_dim_lower(widths: tuple[int, ...], ranks: tuple[int, ...], *, p: int, seed: int) -> int:
-    """Rank the differential of (Q, K, V) -> (M, L) at a point modulo p, a lower bound of the dimension of the image.
+    """Return the rank of the differential of (Q, K, V) -> (M, L) at a point modulo p, a lower bound of the dimension.
 
     At the point, L_i is diagonal with r_i = min(d_0, ..., d_i) ones. The corner of M_(i+1) of size r_i moves with A_(i+1) in
-    the variety of matrices of rank <= a_(i+1), and the other entries do not. The rest of M_(i+1) is (A dL_i, dL_i^T A)
-    outside of the corner: column q of the differentials dV_j is seen only by column q of L and, where q > r_i, by row and
-    column q of M_(i+1).
+    the variety of matrices of rank <= a_(i+1), and the other entries do not. Outside of the corner dM_(i+1) is
+    (A dL_i, dL_i^T A): only column q of L and, if q > r_i, row and column q of M_(i+1) depend on column q of the
+    differentials dV_j.
     """
     layers = len(ranks)
     least = [min(widths[: i + 1]) for i in range(layers + 1)]
@@ -88,9 +88,8 @@ def virtual_dim_lower(widths: tuple[int, ...], ranks: tuple[int, ...], *, p: int
         corners.append(left @ right.T)
         k, q = rank_mod(left, p), rank_mod(right, p)
         total += r * (k + q) - k * q  # of the changes left * anything + anything * right
-    for drop in range(
-        1, layers + 2
-    ):  # columns q with r_drop < q <= r_(drop-1); for drop = l + 1 those with q <= r_l
+    # Columns q with r_drop < q <= r_(drop-1); for drop = l + 1 those with q <= r_l.
+    for drop in range(1, layers + 2):
         count = least[drop - 1] - (least[drop] if drop <= layers else 0)
         if count:
             total += count * rank_mod(_column(widths, least, corners, drop), p)
@@ -98,18 +97,18 @@ def virtual_dim_lower(widths: tuple[int, ...], ranks: tuple[int, ...], *, p: int
 
 
 def _column(widths: tuple[int, ...], least: list[int], corners: list[np.ndarray], drop: int) -> np.ndarray:
-    """What column q of dV_1, dV_2, ... does to column q of L and of the M_i, where V_i ... V_1 loses column q in layer `drop`."""
+    """Return the derivative of column q of L and of the M_i by column q of dV_1, dV_2, ..., for columns lost in layer `drop`."""
     layers = len(corners)
     moving = [widths[j] for j in range(1, min(drop, layers) + 1)]
     starts = np.cumsum([0, *moving])
 
     def change(k: int) -> np.ndarray:
-        """Column q of dL_k as a function of the columns: the sum of V_k ... V_(j+1) dV_j, each a truncation."""
-        found = np.zeros((widths[k], starts[-1]), dtype=np.int64)
+        """Return column q of dL_k as a function of the columns: the sum of V_k ... V_(j+1) dV_j, each a truncation."""
+        matrix = np.zeros((widths[k], starts[-1]), dtype=np.int64)
         for j, start in enumerate(starts[: min(k, len(moving))], start=1):
             kept = np.arange(min(widths[j : k + 1]))
-            found[kept, start + kept] = 1
-        return found
+            matrix[kept, start + kept] = 1
+        return matrix
 
     rows = [change(layers)]
     for k in range(drop, layers):

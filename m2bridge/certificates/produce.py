@@ -118,7 +118,7 @@ def _exponentials(rank: GenericRank) -> Document:
     formal = rank.exponentials
     assert formal is not None
     relations = [
-        [column, [[other, numbers([c])[0]] for other, c in sorted(relation.items())]]
+        [column, [[index, numbers([c])[0]] for index, c in sorted(relation.items())]]
         for column, relation in sorted(formal.relations.items())
     ]
     groups, members = formal.points

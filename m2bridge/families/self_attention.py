@@ -224,11 +224,6 @@ class Attention(AttentionNetwork):
             return self.by_weights if self.constrained else self
         return self.by_attention if self.a >= self.d else self.by_weights
 
-    @property
-    def without_softmax(self) -> Attention:
-        """Return the network with the same weights and no normalisation of the scores."""
-        return replace(self, softmax=False, coordinate_system="full")
-
     # -- target -------------------------------------------------------------------------------------
 
     @property

@@ -230,7 +230,7 @@ def test_symmetries_of_softmax_leave_the_virtual_weights_alone() -> None:
     """The network depends on (M, L) only; their derivatives along the generators are zero polynomials."""
     model = Softmax(d=(2, 2, 1), a=(1, 2), t=2)
     weights, _ = symbolic_weights(model)
-    attention = [model.without_softmax.attention(weights, i) for i in (1, 2)]
+    attention = [model.attention(weights, i) for i in (1, 2)]
     M, L = virtual_weights(attention, [weights["V1"], weights["V2"]])
     entries = [entry for matrix in (*M, L) for entry in matrix.reshape(-1)]
     assert [symmetry.group for symmetry in model.knowledge.symmetries] == ["GL(1)", "GL(2)", "GL(2)"]

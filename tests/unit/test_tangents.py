@@ -24,7 +24,7 @@ from m2bridge.questions.singular_locus.components import maximal_singular
 from m2bridge.questions.singular_locus.equations import TangentBounds, decisive
 from m2bridge.questions.singular_locus.result import Stratum
 from m2bridge.questions.singular_locus.strata import CurvesAt, curves_at_strata, verdicts
-from m2bridge.questions.singular_locus.tangents import exact_span
+from m2bridge.questions.singular_locus.tangents import spanning_lines
 
 P = 32003
 RESULTANT = "z0^2*z5^2-z0*z1*z4*z5-2*z0*z2*z3*z5+z0*z2*z4^2+z1^2*z3*z5-z1*z2*z3*z4+z2^2*z3^2"
@@ -36,7 +36,7 @@ def layer(d: int, dp: int, a: int) -> Attention:
 
 
 def span(model: Attention, orbit: Orbit, seed: int = 0) -> int:
-    return exact_span(model.free, LayerStrata(model).fiber(orbit), np.random.default_rng(seed))
+    return len(spanning_lines(model.free, LayerStrata(model).fiber(orbit), np.random.default_rng(seed)))
 
 
 @pytest.mark.parametrize(("d", "dp", "a"), [(1, 1, 1), (2, 1, 1), (2, 1, 2), (2, 2, 1), (2, 2, 2), (3, 1, 2)])
@@ -68,14 +68,14 @@ def test_span_at_generic_points_is_the_dimension(d: int, dp: int, a: int, image_
         "V": rng.integers(-4, 5, (dp, d)),
     }
     free = replace(model, parametrization="weights")
-    assert exact_span(free, [weights], np.random.default_rng(0)) == image_dim
+    assert len(spanning_lines(free, [weights], np.random.default_rng(0))) == image_dim
 
 
 def test_more_points_of_the_fiber_never_lower_the_span() -> None:
     model = layer(2, 1, 2)
     fiber = LayerStrata(model).fiber(Orbit(1, 1, 0))
     assert len(fiber) == 2
-    one, both = (exact_span(model.free, fiber[:n], np.random.default_rng(0)) for n in (1, 2))
+    one, both = (len(spanning_lines(model.free, fiber[:n], np.random.default_rng(0))) for n in (1, 2))
     assert one <= both <= model.coordinate_count
 
 

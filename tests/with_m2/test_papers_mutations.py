@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -114,7 +114,7 @@ def wider_input(patch: Patch) -> None:
 
 def no_normalisation(patch: Patch) -> None:
     """Attention that is not normalised."""
-    _network(patch, ("softmax",), lambda self, weights, X: self.without_softmax.network(weights, X))
+    _network(patch, ("softmax",), lambda self, weights, X: replace(self, softmax=False).network(weights, X))
 
 
 def no_key_derivative(patch: Patch) -> None:

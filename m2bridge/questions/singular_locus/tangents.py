@@ -30,24 +30,14 @@ Line = tuple[np.ndarray, np.ndarray, list[Fraction]]
 """Flat weights and a direction, and the tangent vector of the image of this line."""
 
 
-def exact_span(
-    model: Model, fiber: Sequence[Weights], rng: np.random.Generator, *, enough: int | None = None
-) -> int:
-    """Return the dimension of the span, over QQ, of tangent vectors of curves through the common image point of `fiber`.
-
-    That is a lower bound of the Zariski tangent dimension of the image closure at that point, proved over QQ.
-    """
-    return len(spanning_lines(model, fiber, rng, enough=enough))
-
-
 def spanning_lines(
     model: Model, fiber: Sequence[Weights], rng: np.random.Generator, *, enough: int | None = None
 ) -> list[Line]:
     """Return lines through the weights of a fiber whose tangent vectors are independent over QQ.
 
-    The model has arbitrary weights (:attr:`~m2bridge.families.base.Model.free`). The directions are random, so that the number of
-    lines is a lower bound of the dimension of the span; more weights of the fiber can only raise it. The search ends once the
-    span has more than `enough` dimensions.
+    The number of lines is a proved lower bound of the dimension of the Zariski tangent space of the image closure at the common
+    image point of `fiber`; more weights of the fiber can only raise it. The model has arbitrary weights
+    (:attr:`~m2bridge.families.base.Model.free`). The search ends once there are more than `enough` lines.
     """
     lines: list[Line] = []
     span = _Span(model.coordinate_count)
