@@ -1,5 +1,5 @@
 -- Tests of images.m2. Run them with M2 --script images-tests.m2; they end with the word complete.
-load "./images.m2";
+needs "./images.m2";
 
 -- the twisted cubic and, with a coordinate twice, its linear span
 R = QQ[s,t];
@@ -19,9 +19,14 @@ assert(codim P == 1 and degree P == 2);
 -- forms of different degrees are multiplied by a new variable
 assert(numColumns coneOver matrix {{s, t^2}} == 2);
 
+assert(spanBasis matrix {{0_R, 0_R}} == {});
+
 -- a constant map: one point, as a cone one line
 assert(dim imageIdeal (coneOver(matrix {{1_R, 2_R}}, IsCone => false))_{0} == 1);
 assert(numgens variableRing(QQ, 0) == 0);
+-- coordinates of different degrees: the cuspidal cubic
+U = QQ[u,v];
+assert(parametrizedIdeal(U, matrix {{s^2, s^3}}) == ideal(u^3 - v^2));
 
 -- over a finite field, and over a quotient ring: a symmetric 2x2 matrix of rank one
 A = (ZZ/101)[a,b,c];
@@ -45,4 +50,7 @@ assert(degree L == 2 and sectionLength(L, M) == 3);
 assert(sectionLength(ideal(x, y^2), M) == 2);
 assert(isUnmixed L and not isUnmixed ideal(x^2, x*y));
 assert(isUnmixed ideal 0_(ring x) and isUnmixed ideal gens ring x and not isUnmixed intersect(ideal x, ideal(y, z)));
+
+(f, point) = restrictedMap(cubic, {2, 5}, {0});
+assert(first entries f == {8, 4*(ring f)_0, 2*(ring f)_0^2, (ring f)_0^3} and point == {5});
 print "complete";

@@ -1,16 +1,7 @@
 -- Images of polynomial maps and their closures: a library for Macaulay2 1.21 and newer.
 -- A map to affine space is a matrix with one row, the coordinates, over a ring of polynomials or a quotient of one.
--- Every function is documented above its definition; images-tests.m2 contains tests. No function chooses random
---   numbers.
-
--- variableRing(KK, n): the polynomial ring KK[z_0, ..., z_(n-1)]; no symbol of the user gets a value.
---   Options: Degrees => the degrees of the variables.
-variableRing = method(Options => {Degrees => null});
-variableRing(Ring, ZZ) := o -> (KK, n) -> (
-    z := local z;
-    degreesOf := if o.Degrees === null then toList(n : 1) else o.Degrees;
-    KK(monoid [Variables => n, VariableBaseName => z, Degrees => degreesOf])
-    );
+-- Every function is documented above its definition; images-tests.m2 contains tests.
+needs "./rings.m2";
 
 -- coneOver f: coordinates whose image has a cone as its closure.
 --   With IsCone => true (the default) the closure of the image of f must be a cone, and it does not change: f is
@@ -24,7 +15,7 @@ coneOver Matrix := o -> f -> (
     if o.IsCone and #degreesOf <= 1 and not member(degreesOf, {{-1}, {0}}) then return f;
     R := ring f;
     T := first flattenRing variableRing(R, 1);
-    g := T_0 * substitute(f, T);
+    g := T_0 * (map(T, R, drop(gens T, 1))) f;
     if o.IsCone then g else g | matrix {{T_0}}
     );
 
@@ -32,11 +23,12 @@ coneOver Matrix := o -> f -> (
 --   preferred.
 spanBasis = method();
 spanBasis Matrix := f -> (
-    M := substitute(last coefficients f, coefficientRing ultimate(ambient, ring f));
-    terms := i -> number(flatten entries M_{i}, c -> c != 0);
-    bySize := apply(sort apply(numColumns M, i -> {terms i, i}), last);
+    KK := coefficientRing ultimate(ambient, ring f);
+    C := last coefficients f;
+    M := map(KK^(numRows C), KK^(numColumns C), (i, j) -> lift(C_(i, j), KK));
+    termCount := i -> number(flatten entries M_{i}, c -> c != 0);
     chosen := {};
-    for i in bySize do (
+    for i in sortedBy(termCount, toList(0 ..< numColumns M)) do (
         if rank M_(append(chosen, i)) > #chosen then chosen = append(chosen, i);
         );
     sort chosen
@@ -44,8 +36,7 @@ spanBasis Matrix := f -> (
 
 -- imageIdeal f: the ideal of the Zariski closure of the image, the kernel of the ring map z_i |-> f_i.
 --   The coordinates must be forms of one degree (see coneOver). Source and target are graded compatibly, which makes
---   `ker`
---   fast; the variables of the ring of the result have degree 1.
+--   `ker` fast; the variables of the ring of the result have degree 1.
 imageIdeal = method();
 imageIdeal Matrix := f -> (
     KK := coefficientRing ultimate(ambient, ring f);
@@ -55,6 +46,14 @@ imageIdeal Matrix := f -> (
     S := variableRing(KK, n, Degrees => toList(n : e));
     standard := variableRing(KK, n);
     trim (map(standard, S, gens standard)) ker map(ring f, S, f)
+    );
+
+-- parametrizedIdeal(S, f): the ideal, in S, of the closure of the image of a map whose coordinates are homogeneous, of
+--   degrees that may differ; the variables of S stand for the coordinates.
+parametrizedIdeal = method();
+parametrizedIdeal(Ring, Matrix) := (S, f) -> (
+    T := variableRing(coefficientRing S, numColumns f, Degrees => apply(flatten entries f, g -> first degree g));
+    trim (map(S, T, vars S)) ker map(ring f, T, f)
     );
 
 -- hVector I: the coefficients of h in the Hilbert series h(T) / (1 - T)^(dim I) of a homogeneous ideal.
@@ -117,4 +116,18 @@ isUnmixed Ideal := I -> (
     S := ring I;
     M := comodule I;
     all(toList(codim I + 1 .. numgens S), i -> codim Ext^i(M, S) > i)
+    );
+
+-- restrictedMap(f, L, fixed): the coordinates f where the variables whose indices are in `fixed` have their values
+--   in the point L; a matrix over the ring of the other variables. Also the values of these at L: the sequence (map,
+--   point).
+restrictedMap = method();
+restrictedMap(Matrix, List, List) := (f, L, fixed) -> (
+    R := ring f;
+    KK := coefficientRing ultimate(ambient, R);
+    moving := select(numgens R, i -> not member(i, fixed));
+    U := variableRing(KK, #moving);
+    images := new MutableList from apply(L, c -> c_U);
+    scan(#moving, k -> images#(moving#k) = U_k);
+    ((map(U, R, toList images)) f, L_moving)
     );

@@ -1,11 +1,11 @@
 -- Tests of jets.m2. Run them with M2 --script jets-tests.m2; they end with the word complete.
-load "./jets.m2";
+needs "./jets.m2";
 
 KK = ZZ/101;
 A = matrixOf(KK, {1, 2, 3, 4}, {2, 2});
 B = matrixOf(KK, {0, 1, 1, 5}, {2, 2});
 x = jet(A, {B, null});
-constant = jet(A, {null, null});
+constant = constantLike(A, x);
 agree = (M, N) -> matrix M == matrix N;
 assert(entriesOf A == {1_KK, 2_KK, 3_KK, 4_KK} and entriesOf {1, 2} == {1, 2});
 assert(agree(withEntries(A, entriesOf B), B) and withEntries({0, 0}, {1, 2}) == {1, 2});
@@ -29,4 +29,16 @@ assert((entrywisePower(jet({2_KK}, {{5_KK}}), 2))#1#0 == {20_KK});
 S = KK[s,t];
 y = polynomialsAt(matrix {{s*t, s^2 + t}}, jet(matrixOf(KK, {2, 3}, {1, 2}), {matrixOf(KK, {1, 10}, {1, 2})}));
 assert(entriesOf y#0 == {6_KK, 7_KK} and entriesOf y#1#0 == {23_KK, 14_KK});
+
+-- constants beside jets; networks with derivatives: the product of two matrices and an input
+assert(agree((constantBeside(matrix {{1/2, 0}, {0, 1}}, x) * x)#1#0, matrix {{0_KK, 1/2_KK}, {1_KK, 5_KK}}));
+twoLayers = (W, X) -> W#1 * W#0 * X;
+column = matrixOf(KK, {1, 1}, {2, 1});
+moved = networkJet(twoLayers, {A, A}, {{B, null}, {null, B}}, column);
+assert(moved#0 == entriesOf(A * A * column) and moved#1 == {entriesOf(A * B * column), entriesOf(B * A * column)});
+assert(#(first weightDirections(KK, {{2, 2}, {2, 2}})) == 8);
+-- 2 x 2 matrices of rank 2: the image has dimension 4, which two inputs show and a third confirms
+inputs = {column, matrixOf(KK, {1, 2}, {2, 1}), matrixOf(KK, {3, 1}, {2, 1}), matrixOf(KK, {5, 1}, {2, 1})};
+assert(first jacobianRank(twoLayers, {A, A}, inputs) == 4);
+assert(first jacobianRank((W, X) -> first W, {A}, {null}) == 4);
 print "complete";

@@ -1,15 +1,16 @@
 """Render templates and values to Macaulay2 scripts.
 
 A template is a Macaulay2 file that can be run without rendering: it begins with default values for its parameters. The line
-``--% include "_params.m2.j2"`` after the defaults is replaced by the caller's values. Jinja interprets only lines that begin with
-``--%`` (comments in Macaulay2) and, inside partials, ``@{ value }@``; loops are written in Macaulay2.
+``--% include "_params.m2.j2"`` after the defaults is replaced by the caller's values and the partial of the model. Jinja
+interprets only lines that begin with ``--%`` (comments in Macaulay2) and, inside partials, ``@{ value }@``; loops are written in
+Macaulay2. Other files are named as in Macaulay2, by lines ``needs "./NAME";``, which are replaced by the files.
 """
 
 from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -26,8 +27,8 @@ LIBRARY_TESTS = "-tests.m2"
 PARAMETERS_LINE = re.compile(r'^--%\s*include\s+"_params\.m2\.j2"\s*$', re.MULTILINE)
 _INCLUDE = re.compile(r'^--%\s*include\s+"([A-Za-z0-9_.]+)"\s*$', re.MULTILINE)
 _DEEPEST_INCLUDE = 8  # templates that include each other
-_LIBRARY = re.compile(r'^load "\./([a-z]+\.m2)";$', re.MULTILINE)
-_LOADED = re.compile(r'\bload\s*"\./(_\w+)\.m2\.j2"')
+_NEEDED = re.compile(r'^(?:needs|load) "\./([a-z_-]+\.m2(?:\.j2)?)";$\n?', re.MULTILINE)
+_LOADED = re.compile(r'\b(?:needs|load)\s*"\./(_\w+)\.m2\.j2"')
 _DEFAULT = re.compile(r"^([a-zA-Z][a-zA-Z0-9]*)\s*=", re.MULTILINE)
 _PACKAGE = re.compile(r'^needsPackage "([A-Za-z0-9]+)";', re.MULTILINE)
 _FORWARD_PASS = '--% include "_coefficients.m2.j2"'
@@ -100,10 +101,27 @@ def library_names() -> tuple[str, ...]:
     return tuple(filter(is_library, template_texts(template_directory())))
 
 
-def insert_libraries(text: str) -> str:
-    """Replace each line ``load "./NAME.m2";`` by the file of the library, so that the script needs no other file."""
+def insert_files(text: str, present: Iterable[str] = ()) -> str:
+    """Replace each line ``needs "./NAME";`` by the file, so that the script needs no other file.
+
+    A file is inserted once. Files that are `present` in another form are not inserted.
+    """
     texts = template_texts(template_directory())
-    return _LIBRARY.sub(lambda match: texts.get(match[1], match[0]).rstrip(), text)
+    inserted = set(present)
+
+    def insert(match: re.Match[str]) -> str:
+        name = match[1]
+        if name in inserted:
+            return ""
+        inserted.add(name)
+        return _NEEDED.sub(insert, texts[name].rstrip() + "\n") if name in texts else match[0]
+
+    return _NEEDED.sub(insert, text)
+
+
+def needed_files(text: str) -> list[str]:
+    """Return the names of the files that a template includes."""
+    return [*_INCLUDE.findall(text), *_NEEDED.findall(text)]
 
 
 @cache
@@ -223,13 +241,14 @@ def render(
             f"template {name} does not declare {', '.join(unknown)}; it declares {', '.join(sorted(declared))}"
         )
     assignments = "\n".join(assignment(key, value) for key, value in parameters.items())
-    model = partial or default_partial(source)
+    default = default_partial(source)
+    model = partial or default
     model_partial = None if model is None else f"{model}{SUFFIX}"
     try:
         text = environment.get_template(name).render(assignments=assignments, model_partial=model_partial)
     except Exception as error:  # a user's template may raise any exception
         raise InputError(f"template {name} cannot be rendered: {error}") from error
-    text = insert_libraries(text)
+    text = insert_files(text, present=[f"{default}{SUFFIX}"])
     return Script(name=name.removesuffix(SUFFIX), text=text, preload=bool(user_files))
 
 

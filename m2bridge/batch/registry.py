@@ -6,7 +6,6 @@ import contextlib
 import hashlib
 import inspect
 import json
-import re
 import types
 import typing
 from collections.abc import Iterable, Mapping
@@ -19,9 +18,15 @@ from m2bridge.errors import InputError, M2BridgeError, suggestion
 from m2bridge.families.base import Model
 from m2bridge.questions import find, plugins, questions, source_of
 from m2bridge.questions.kernel import MODEL, Question
-from m2bridge.scripts import SUFFIX, declared_text, is_library, template_directory, template_texts
+from m2bridge.scripts import (
+    SUFFIX,
+    declared_text,
+    is_library,
+    needed_files,
+    template_directory,
+    template_texts,
+)
 
-_INCLUDE = re.compile(r'^--%\s*include\s+"([A-Za-z0-9_.]+)"', re.MULTILINE)
 _ALWAYS = ("_params", "_emit")
 
 
@@ -145,5 +150,5 @@ def _templates_sha256(templates: tuple[str | Path, ...]) -> str:
             continue
         seen.add(name)
         digest.update(f"{name}\n{len(text)}\n{text}".encode())
-        queue += [included.removesuffix(SUFFIX) for included in _INCLUDE.findall(text)]
+        queue += [included.removesuffix(SUFFIX) for included in needed_files(text)]
     return digest.hexdigest()

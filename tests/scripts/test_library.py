@@ -37,10 +37,31 @@ def test_every_function_is_documented_and_tested(name: str) -> None:
     assert max(map(len, text.splitlines())) <= 120
 
 
-def test_a_script_contains_the_functions_that_it_loads() -> None:
-    text = scripts.render("closure_unmixed", {}).text
-    assert "isUnmixed = method();" in text
-    assert 'load "./images.m2"' not in text.replace("if not rendered", "")
+@pytest.mark.parametrize("name", scripts.library_names())
+def test_the_library_is_written_in_the_idiom_of_macaulay2(name: str) -> None:
+    """Named ring maps instead of `sub`, rings by `Variables => n`, no primed names."""
+    code = re.sub(r"--.*|submatrix'", "", (DIRECTORY / name).read_text())
+    assert not re.search(r"\bsub(stitute)?\b|getSymbol|\w'", code)
+
+
+def test_the_examples_of_the_page_run(engine_info: EngineInfo, tmp_path: Path) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "macaulay2.md").read_text().partition("## Supplements")[0]
+    code = "".join(re.findall(r"```macaulay2\n(.*?)```", page, re.DOTALL)).replace(
+        "DIRECTORY", str(DIRECTORY)
+    )
+    script = tmp_path / "page.m2"
+    script.write_text(f'{code}print "complete";\n')
+    done = subprocess.run(
+        [str(engine_info.path), "--script", str(script)], capture_output=True, text=True, timeout=PATIENCE, check=False
+    )  # fmt: skip
+    assert done.stdout == "complete\n", done.stderr
+
+
+def test_a_script_contains_the_functions_that_it_loads_once() -> None:
+    text = scripts.render("singular_strata", {}).text
+    assert text.count("genericRank = method(") == 1
+    assert text.count("variableRing = method(") == 1  # images.m2 and strata.m2 load rings.m2
+    assert 'needs "./' not in text
 
 
 def test_a_template_of_a_user_may_load_the_library(tmp_path: Path, engine: Engine) -> None:

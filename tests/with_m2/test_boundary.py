@@ -12,7 +12,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from m2bridge import records
+from m2bridge import records, scripts
 from m2bridge.certainty import Certainty
 from m2bridge.cli import main
 from m2bridge.engine import Engine, EngineInfo
@@ -108,7 +108,7 @@ WRONG = {
         "minors(2, alongOutput) + minors(2, alongInput)",
         "minors(2, alongOutput)",
     ),
-    "off-diagonal entries of the quadric doubled": ("then 2 * q#l else q#l", "then q#l else q#l"),
+    "off-diagonal entries of the quadric doubled": ("then 2 * c else c", "then c else c"),
     "one equation of the fiber forgotten": ("sub(z, P))) |", "sub(z, P)))_{0..4} |"),
     "the wrong point": ("lift(coordinates, P) - sub(z, P)", "lift(coordinates, P) + sub(z, P)"),
     "another network": (
@@ -127,13 +127,14 @@ def test_wrong_algebra_is_caught(
     right, wrong = WRONG[name]
     copy = shutil.copytree(template_directory(), tmp_path / "m2_templates")
     changed = 0
-    for path in (copy / "boundary.m2.j2", copy / "membership.m2.j2", copy / "_lightning.m2.j2"):
+    for path in (copy / "networks.m2", copy / "membership.m2.j2", copy / "_lightning.m2.j2"):
         text = path.read_text()
         changed += text.count(right)
         path.write_text(text.replace(right, wrong))
     assert changed == 1
-    for question in ("boundary", "membership"):
-        monkeypatch.setattr(f"m2bridge.questions.{question}.TEMPLATE", copy / f"{question}.m2.j2")
+    if right in (template_directory() / "networks.m2").read_text():
+        monkeypatch.setattr(scripts, "template_directory", lambda: copy)
+    monkeypatch.setattr("m2bridge.questions.membership.TEMPLATE", copy / "membership.m2.j2")
     result = boundary(Lightning(d=2, dp=1), engine=engine)
     assert result.agreement is False
 

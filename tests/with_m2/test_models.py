@@ -119,8 +119,8 @@ def test_the_template_runs_as_it_stands(engine_info: EngineInfo, tmp_path: Path)
         capture_output=True, text=True, timeout=PATIENCE, cwd=tmp_path, check=False,
     )  # fmt: skip
     assert run.returncode == 0, run.stderr
-    model = parse_spec("lightning(d=2,dp=1)")
-    weights = model.unflatten(Mod(np.arange(1, 11), 32003))
+    model = parse_spec("lightning(d=2,dp=1,parametrization=attention)")
+    weights = model.unflatten(Mod(np.arange(1, 7), 32003))
     shown = ",".join(map(str, model.coordinates(weights).values.tolist()))
     assert f"@m2b coordinates [[{shown}]]" in run.stdout
     assert run.stdout.rstrip().endswith("@m2b-end 3")

@@ -55,9 +55,9 @@ def command(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> Callable[..., in
     return lambda *arguments: main(["singular-locus", *map(str, arguments)])
 
 
-OUTPUT = "output = network X;"
+OUTPUT = "transpose X * attentionMatrix W * X;"
 IDEAL = "I = idealIn(S, polynomials);"
-SIZES = 'emit("singular_components", apply(C, Q -> {dim Q, degree Q, rankOn Q, texts Q}));'
+SIZES = 'emit("singular_components", apply(singularPrimes, Q -> {dim Q, degree Q, rankOn Q, textsOf Q}));'
 
 MISTAKES = {
     "a quadric is dropped": (
@@ -74,7 +74,7 @@ MISTAKES = {
         (2, 1, 2), "singular_strata", IDEAL, IDEAL + "\nI = I + ideal(S_0 - S_1);", "singular"
     ),
     "a component is lost": (
-        (2, 1, 2), "singular_strata", SIZES, "C = {};\n" + SIZES, "singular_dim"
+        (2, 1, 2), "singular_strata", SIZES, "singularPrimes = {};\n" + SIZES, "singular_dim"
     ),
     "a degree is one too large": (
         (2, 1, 2), "singular_strata", SIZES, SIZES.replace("degree Q", "1 + degree Q"), "singular_degree"
@@ -83,7 +83,7 @@ MISTAKES = {
         (2, 1, 2), "singular_strata", SIZES, SIZES.replace("rankOn Q", "rankOn Q - 1"), "rank at a point"
     ),
     "a skip connection is added in the coordinates": (
-        (2, 1, 2), "_lightning", OUTPUT, "output = network X + X^{0} * transpose X * X;", "vanishing"
+        (2, 1, 2), "_lightning", OUTPUT, "transpose X * attentionMatrix W * X + X^{0} * transpose X * X;", "vanishing"
     ),
 }  # fmt: skip
 
