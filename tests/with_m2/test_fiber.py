@@ -203,7 +203,7 @@ def test_overlooked_small_orbits_are_caught(engine, mutate):
     """W_2 W_1 = 0 with one number each has three orbits, and two components."""
     at = {"W1": [[1]], "W2": [[0]]}
     assert ask(engine, "linear(widths=[1,1,1])", at).agreement is not False
-    mutate("fiber", "any(#moves, i -> fiber", "any(0, i -> fiber")
+    mutate("fiber", "any(#moves, i ->", "any(0, i ->")
     damaged = ask(engine, "linear(widths=[1,1,1])", at)
     assert damaged.agreement is False
     assert "orbits" in quantities(damaged)
@@ -308,6 +308,12 @@ def test_generic_ranks_are_not_used_at_a_point_of_deep_softmax(engine):
     result = ask(engine, "softmax(d=[2,2,2],a=[1,1],t=2)")
     assert result.generic_fiber_dim == 6
     assert (result.verdict, result.fiber_dim, result.dim_at_point) == ("undecided", None, None)
+
+
+def test_a_fiber_of_21_weights_is_one_orbit(engine):
+    """Three general combinations of three squares of linear forms: the squares are unique up to order and scale."""
+    found = ask(engine, "mlp(widths=[4,3,3],r=2)", timeout=60)
+    assert (found.verdict, found.limit, found.fiber_dim) == ("identifiable-up-to-symmetry", None, 3)
 
 
 def test_a_large_model_has_only_dimensions_with_a_note(engine):
