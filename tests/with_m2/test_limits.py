@@ -102,3 +102,20 @@ def test_the_command_exits_with_5(capsys: pytest.CaptureFixture[str]) -> None:
     """The whole answer takes half a minute; one that takes three seconds fits into two where Macaulay2 runs already."""
     assert main(["singular-locus", "lightning(d=3,dp=3)", "--timeout", "2"]) == 5
     assert "2 s" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("name", "model", "options"),
+    [
+        ("critical-points", "mlp(widths=[3,3,3],r=4)", {}),
+        ("membership", "mlp(widths=[3,3,3],r=2)", {"point": list(range(18))}),
+        ("boundary", "lightning(d=4,dp=4)", {}),
+    ],
+)
+def test_a_limit_in_python_code_leaves_a_partial_answer(
+    name: str, model: str, options: dict[str, Any], engine: Engine
+) -> None:
+    """The expansion, the distance in float64 and the group action do not look at the clock."""
+    answer = find(name)(model, engine=engine, timeout=0.5, **options)
+    assert answer.limit is not None
+    assert answer.agreement is not False

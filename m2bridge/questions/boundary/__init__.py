@@ -13,6 +13,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
+from m2bridge.alarm import suspended_alarm
 from m2bridge.certainty import Certainty
 from m2bridge.errors import InputError, LimitError, OutOfReachError
 from m2bridge.evidence import Evidence, settle
@@ -115,7 +116,11 @@ def boundary(
     if checked.coordinate_count <= _MOST_CLOSURE_COORDINATES:
         values = {**values, **_closure_values(context, checked, list(points.values()))}
     context.report_progress("witnesses")
-    dims, dimension_evidence = regions.dimensions(checked, values, context.seed)
+    with (
+        suspended_alarm()
+    ):  # ranks of small matrices: they are part of every answer, also when the time is over
+        dims, dimension_evidence = regions.dimensions(checked, values, context.seed)
+        orbit_locations = regions.orbit_locations(checked)
     context.add_evidence(*dimension_evidence)
     for example in examples:
         context.add_evidence(
@@ -130,7 +135,6 @@ def boundary(
     # one script for all fibers, among networks with any A: rk A is the rank of a flattening
     any_rank = checked.with_rank(checked.d)
     fibers = known_fibers(context, any_rank, list(points.values()), share=_SHARE_FOR_FIBERS)
-    orbit_locations = regions.orbit_locations(checked)
     located: dict[str, LocatedPoint] = {}
     try:
         # the point of the user comes first

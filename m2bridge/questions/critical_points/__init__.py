@@ -8,6 +8,7 @@ the polynomials that the network's own program expands, with another prime, anot
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
 
 from m2bridge.certainty import Certainty
@@ -115,11 +116,65 @@ def critical_points(  # noqa: PLR0913 -- the options of the question
     if source.image_dim == 0:
         raise InputError(f"{model} has a single function, so there are no critical points to count")
     counter = Counter(context, loss, p)
+    span_dim = source.span_dim
+    counted = _Counted()
+    with context.keep_partial("critical points in a chart"):
+        counted = _count_regular(counter, source)
+    strata = None
+    with context.keep_partial("further counts"):
+        context.clock.check()
+        counted, by_msolve = _count_again(counter, source, counted)
+        if counted.count.limit is None:
+            counting.further_witnesses(
+                counter, source, counted.count, immersed=counted.immersed, by_msolve=by_msolve
+            )
+            strata = counting.strata_points(counter, model, counted.count)
+    count, immersed = counted.count, counted.immersed
+    accounted = counting.NOT_ACCOUNTED
+    with context.keep_partial("critical points of the weights"):
+        context.clock.check()
+        accounted = counting.account(counter, source, count, strata, immersed=immersed)
+    remarks = _remarks(loss, count, source, model)
+    points, indexed, histogram_of_real = None, False, None
+    with context.keep_partial("real critical points"):
+        if real:
+            points, indexed = real_points(counter, source, count, digits, remarks, immersed=immersed)
+        if draws:
+            histogram_of_real = histogram(context, source, given, draws, remarks)
+    return context.build_result(
+        CriticalPoints, model=model.spec, options={"prime": p, **given.options(loss)},
+        certainty=Certainty.PROBABLE, limit=count.limit, loss=given.description, loss_rank=loss.rank(),
+        needed_rank=span_dim, image_dim=source.image_dim, coordinate_count=source_model.coordinate_count,
+        fiber_degree=count.fiber_degree,
+        ed_degree=count.points if loss.kind != "samples" and kernel == 0 and target is None else None,
+        regular=1 if counted.dense and count.points is None else count.points, zero_loss=count.zero_loss,
+        singular=accounted.singular, spurious=accounted.spurious, accounted=accounted.text,
+        positive_dimensional=count.families, real=None if points is None else len(points),
+        index=kinds(points) if points is not None and indexed else None, real_points=points or (),
+        histogram=histogram_of_real, remarks=tuple(remarks),
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class _Counted:
+    """The count of the regular points, what Chern classes say, and whether the image is dense in a linear space."""
+
+    count: Count = counting.NOT_COUNTED
+    bundle: tuple[int, str] | None = None
+    dense: bool = False
+
+    @property
+    def immersed(self) -> bool:
+        return self.bundle is not None
+
+
+def _count_regular(counter: Counter, source: ExpandedMap) -> _Counted:
+    """Count the regular points by Macaulay2 in a chart, with evidence from Chern classes and ranks."""
+    context, loss, p = counter.context, counter.loss, counter.p
     context.report_progress("hypotheses of Chern classes")
     with_msolve = loss.general and context.msolve is not None
     share = _SHARE_FOR_FIRST_COUNT if with_msolve else None
     bundle, count = counter.first(source, share, decisive=not with_msolve)
-    immersed = bundle is not None
     counting.say_count(counter, count, "macaulay2", "Groebner basis in a chart of the weights")
     if count.fiber_dim:
         # the program's Jacobian has full rank in the chart: Macaulay2 has another network
@@ -136,33 +191,18 @@ def critical_points(  # noqa: PLR0913 -- the options of the question
     if dense:
         method = "the image is dense in a linear space, so only the target is regular"
         context.add_evidence(Evidence("regular", 1, "linear image", method, ancestry="construction"))
-    strata = None
+    return _Counted(count, bundle, dense)
+
+
+def _count_again(counter: Counter, source: ExpandedMap, counted: _Counted) -> tuple[_Counted, bool]:
+    """Count by msolve; return the count to use, and whether msolve counted."""
+    expected = counted.bundle[0] if counted.bundle else None
     count, by_msolve = again_by_msolve(
-        counter, source, count, immersed=immersed, expected=bundle[0] if bundle else None
+        counter, source, counted.count, immersed=counted.immersed, expected=expected
     )
     if count.limit is not None:
-        context.note_limit(count.limit)
-    if count.limit is None:
-        counting.further_witnesses(counter, source, count, immersed=immersed, by_msolve=by_msolve)
-        strata = counting.strata_points(counter, model, count)
-    accounted = counting.account(counter, source, count, strata, immersed=immersed)
-    remarks = _remarks(loss, count, source, model)
-    points, indexed = (
-        real_points(counter, source, count, digits, remarks, immersed=immersed) if real else (None, False)
-    )
-    counted = histogram(context, source, given, draws, remarks) if draws else None
-    return context.build_result(
-        CriticalPoints, model=model.spec, options={"prime": p, **given.options(loss)},
-        certainty=Certainty.PROBABLE, limit=count.limit, loss=given.description, loss_rank=loss.rank(),
-        needed_rank=source.span_dim, image_dim=source.image_dim, coordinate_count=source_model.coordinate_count,
-        fiber_degree=count.fiber_degree,
-        ed_degree=count.points if loss.kind != "samples" and kernel == 0 and target is None else None,
-        regular=1 if dense and count.points is None else count.points, zero_loss=count.zero_loss,
-        singular=accounted.singular, spurious=accounted.spurious, accounted=accounted.text,
-        positive_dimensional=count.families, real=None if points is None else len(points),
-        index=kinds(points) if points is not None and indexed else None, real_points=points or (),
-        histogram=counted, remarks=tuple(remarks),
-    )  # fmt: skip
+        counter.context.note_limit(count.limit)
+    return replace(counted, count=count), by_msolve
 
 
 def _checked(model: Model) -> Model:
@@ -193,6 +233,6 @@ def _remarks(loss: Loss, count: Count, source: ExpandedMap, model: Model) -> lis
             f"At some critical points of the chart (a set of dimension {count.drop_dim}) the rank of the differential drops;"
             " these are not regular."
         )
-    if count.fiber_degree is None and count.limit is None:
+    if count.fiber_degree is None and count.fiber_dim is not None and count.limit is None:
         found.append("The chart does not meet general fibers in finitely many points: no count.")
     return found

@@ -84,20 +84,23 @@ class Count:
     localized: whether points where the differential drops were left out before anything was computed.
     """
 
-    points: int | None
-    zero_loss: int | None
-    families: tuple[CriticalFamily, ...]
-    fiber_dim: int | None
-    fiber_degree: int | None
-    drop_dim: int | None
-    values: nmod_poly | None
-    limit: str | None
-    seconds: float
+    points: int | None = None
+    zero_loss: int | None = None
+    families: tuple[CriticalFamily, ...] = ()
+    fiber_dim: int | None = None
+    fiber_degree: int | None = None
+    drop_dim: int | None = None
+    values: nmod_poly | None = None
+    limit: str | None = None
+    seconds: float = 0.0
     localized: bool = False
 
     @property
     def known(self) -> bool:
         return self.points is not None or bool(self.families)
+
+
+NOT_COUNTED = Count()
 
 
 def _grouped(parts: Sequence[Sequence[Any]]) -> tuple[CriticalFamily, ...]:
@@ -364,6 +367,11 @@ class OtherCriticalPoints:
     text: str
 
 
+NOT_ACCOUNTED = OtherCriticalPoints(
+    None, None, "Critical points of the weights outside the chart were not accounted for."
+)
+
+
 def account(
     counter: Counter, source: ExpandedMap, count: Count, strata: Strata | None, *, immersed: bool
 ) -> OtherCriticalPoints:
@@ -399,9 +407,7 @@ def account(
             " there except those of the zero function."
         )
         return OtherCriticalPoints(int(linear), done, text)
-    return OtherCriticalPoints(
-        None, done, "Critical points of the weights outside the chart were not accounted for."
-    )
+    return replace(NOT_ACCOUNTED, singular=done)
 
 
 def _judged(rest: Any, on_singular: Any, text: str, origin: Any) -> OtherCriticalPoints:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import prod
@@ -23,7 +24,7 @@ from m2bridge.evidence import Evidence, Value
 from m2bridge.families import Model
 from m2bridge.families.rational_cone import is_rational_map
 from m2bridge.families.symbolic import rational_variables
-from m2bridge.limits import limit_advice
+from m2bridge.limits import LimitReached, limit_advice
 from m2bridge.programs.arithmetics import object_array
 from m2bridge.programs.instructions import flat_parts
 from m2bridge.protocol import Values
@@ -109,6 +110,7 @@ class ImageMembership(Result):
         facts += [(name, shorten(_shown(value), 100)) for name, value in (self.weights or {}).items()]
         return View(
             answer=", ".join(f"in the {name}: {_WORDS[value]}" for name, value in held),
+            decided=any(value is not None for _, value in held),
             facts=tuple(facts),
             notes=tuple(f"+ {reason}" for reason in self.reasons),
             to_prove=limit_advice(self.limit, "complete equations of the closure over QQ"),
@@ -268,8 +270,11 @@ class _Search:
                 *(replace(e, quantity="closure", method=f"in the image: {e.method}") for e in said)
             )
         else:
-            self._from_closure(closed=bool(values.get("closed")))
-        self._numeric()
+            with self.context.keep_partial("equations of the closure"):
+                self._from_closure(closed=bool(values.get("closed")))
+        with suppress(LimitReached):
+            self.context.clock.check()
+            self._numeric()
         place = self.found[0] if self.found else None
         exact = place.rational if place else None
         if exact is not None and not self.of_pairs:
