@@ -32,7 +32,8 @@ Jacobian of the outputs by the n weights.
  [5] Brackets. Fields that do not change a function are closed under the Lie bracket (xi f = eta f = 0 gives [xi, eta] f = 0), and
      matrices E_(i,i+1), E_(i+1,i) generate those of trace zero (Humphreys, Introduction to Lie Algebras, 1.2).
  [6] Substitution. An identity of polynomials in unknowns holds for all values of the unknowns. Values y of exp, reciprocal and
-     softmax satisfy dy = y dt, dy = -y^2 dt, dy_i = y_i (dt_i - sum_j y_j dt_j), and a line of softmax adds up to 1.
+     softmax satisfy dy = y dt, dy = -y^2 dt, dy_i = y_i (dt_i - sum_j y_j dt_j), a line of softmax adds up to 1, and a
+     reciprocal y of t satisfies y t = 1.
  [7] Random points (Schwartz 1980, Zippel 1979). If two different polynomials of degree D are equal at a random point modulo a
      random prime above 2^61, an event of probability D / 2^61 occurred, or the prime divides all coefficients of the
      difference. It is used for four things, and nothing else rests on chance: relations between arguments of exponentials, the
@@ -1100,49 +1101,57 @@ def evaluate(ring: Any, f: Polynomial, values: Numbers) -> Any:
     return ring.dot(terms, [ring.number(1)] * len(terms))
 
 
+Attempt = tuple[int, bool]
+"""How a field is verified: the arguments `last` and `solve` of `outputs_move`."""
+
+
 def check_fields(circuit: Circuit, vector_fields: list[Field]) -> None:
-    """Verify that vector fields do not change the function. The instruction that served one field is tried first for the next."""
+    """Verify that vector fields do not change the function. The attempt that verified one field is tried first for the next."""
     bound_size(len(circuit.gates) if vector_fields else 0, 300)
-    last: int | None = None
+    first: Attempt | None = None
     for vector_field in vector_fields:
-        last = check_field(circuit, vector_field, last)
+        first = check_field(circuit, vector_field, first)
 
 
-def check_field(circuit: Circuit, vector_field: Field, first: int | None = None) -> int:
+def check_field(circuit: Circuit, vector_field: Field, first: Attempt | None = None) -> Attempt:
     """Verify that the derivative of the outputs along a field is zero, as an identity in weights and inputs [6].
 
     First values up to some instruction are unknowns where they do not move, or move linearly. At last (-1) everything is
-    expanded. A point that is drawn can only refute. Return the instruction for which the identity was seen; `first` is tried
-    first.
+    expanded. A point that is drawn can only refute. Return the attempt that succeeded; `first` is tried first.
     """
     size, changes = circuit.parameters + circuit.input_size, "a vector field changes the function"
     too_large: Unknown | None = None
     products = sum(gate.plan[0].products for gate in circuit.gates if gate.operation in BILINEAR)
-    order = dict.fromkeys([*([] if first is None else [first]), *reversed(range(-1, len(circuit.gates)))])
-    for number, last in enumerate(order):
-        ring = Polynomials(MOST_TERMS if last < 0 else MOST_TERMS // 50 + 20 * products)
+    modes = (False, True) if circuit.uses("reciprocal") else (False,)
+    order = [(last, solve) for solve in modes for last in reversed(range(-1, len(circuit.gates)))]
+    for number, attempt in enumerate(dict.fromkeys([first or order[0], *order])):
+        ring = Polynomials(MOST_TERMS if attempt[0] < 0 else MOST_TERMS // 50 + 20 * products)
         try:
-            if not outputs_move(Evaluation(circuit, ring), ring.variables(size), vector_field, last):
-                return last
+            if not outputs_move(Evaluation(circuit, ring), ring.variables(size), vector_field, *attempt):
+                return attempt
         except Unknown as reason:
-            too_large = reason if last < 0 else too_large
+            too_large = reason if attempt[0] < 0 else too_large
         if circuit.polynomial and number == 0:
             drawn = RandomModP()
             run = Evaluation(circuit, drawn)
-            need(not outputs_move(run, drawn.drawn(size), vector_field, -1), changes)
+            need(not outputs_move(run, drawn.drawn(size), vector_field, -1, False), changes)
     raise too_large or Rejected(f"{changes}, or is not seen to keep it")
 
 
-def outputs_move(run: Evaluation, variables: Numbers, vector_field: Field, last: int) -> bool:  # noqa: C901 -- one case for each way to move
+def outputs_move(  # noqa: C901 -- one case for each way to move
+    run: Evaluation, variables: Numbers, vector_field: Field, last: int, solve: bool
+) -> bool:
     """Tell whether an output moves when the weights move along a field.
 
     Up to instruction number `last`, values that do not move, or of which each entry moves by a multiple of an entry, are unknowns
-    that do the same. Values of exp, reciprocal and softmax are always unknowns; a line of softmax adds up to one [6].
+    that do the same. Values of exp, reciprocal and softmax are always unknowns; a line of softmax adds up to one
+    and, with `solve`, a reciprocal times its operand is one [6].
     """
     circuit, ring = run.circuit, run.ring
     zero, start, rates = ring.number(0), 0, field_at(vector_field, ring, variables)
     values: dict[int, Numbers] = {}
     slopes: list[Numbers | None] = []  # None for values that do not move
+    rules: Rules = {}
 
     def value(k: int) -> Numbers:
         """Return the value of an instruction, or unknowns in its place."""
@@ -1153,8 +1162,11 @@ def outputs_move(run: Evaluation, variables: Numbers, vector_field: Field, last:
                 for line in gate.plan if gate.operation == "softmax" else ():
                     rest = [ring.minus(values[k][i]) for i in line[1:]]
                     values[k][line[0]] = reduce(ring.add, rest, ring.number(1))
+                if gate.operation == "reciprocal" and solve:
+                    rules.update(rules_of_reciprocals(ring, value(gate.operands[0]), values[k]))
             else:
-                values[k] = run.step(k, [value(j) for j in gate.operands])
+                step = run.step(k, [value(j) for j in gate.operands])
+                values[k] = [rewritten(ring, x, rules) for x in step] if rules else step
         return values[k]
 
     for k, gate in enumerate(circuit.gates):
@@ -1168,10 +1180,7 @@ def outputs_move(run: Evaluation, variables: Numbers, vector_field: Field, last:
             if (moved := slopes[j]) is not None:
                 terms.append(run.derivative(k, side, value, moved, False))
         slope = reduce(lambda x, y: list(map(ring.add, x, y)), terms) if terms else []
-        if gate.operation == "reciprocal" and slope:
-            slope = (
-                reciprocal_slopes(ring, slopes[gate.operands[0]], value(gate.operands[0]), value(k)) or slope
-            )
+        slope = [rewritten(ring, t, rules) for t in slope] if rules else slope
         slopes.append(slope if any(t != zero for t in slope) else None)
         if slopes[k] is not None and k <= last and gate.operands:
             linear = multiples(ring, slope, value(k))
@@ -1181,13 +1190,49 @@ def outputs_move(run: Evaluation, variables: Numbers, vector_field: Field, last:
     return any(slopes[k] is not None for k in circuit.outputs)
 
 
-def reciprocal_slopes(ring: Polynomials, slopes: Any, values: Numbers, inverses: Numbers) -> Numbers | None:
-    """Return the slopes of 1/v if v' = c v for every entry v, with numbers c: they are -c/v [6]; None otherwise."""
-    pairs = [multiples(ring, [slope], [value]) for slope, value in zip(slopes, values, strict=True)]
-    if any(pair is None for pair in pairs):
-        return None
-    factors = (-pair[0][0] for pair in pairs if pair is not None)
-    return [ring.multiply(ring.number(c), inverse) for c, inverse in zip(factors, inverses, strict=True)]
+Rules = dict[int, tuple[Shape, Polynomial]]
+"""For the variable r of the reciprocal of v: the largest monomial m of v, and what r m is by r v = 1."""
+
+
+def rules_of_reciprocals(ring: Polynomials, values: Numbers, inverses: Numbers) -> Rules:
+    """Solve r v = 1 for the product of r and the largest monomial of v."""
+    rules: Rules = {}
+    for v, inverse in zip(values, inverses, strict=True):
+        ((r,),) = inverse
+        m = max(v, key=lambda monomial: (len(monomial), monomial), default=())
+        others = {monomial: -c for monomial, c in v.items() if monomial != m}
+        product = ring.add(ring.number(1), ring.multiply(inverse, others))
+        if v:
+            rules[r] = m, ring.multiply(ring.number(1 if v[m] == 1 else Fraction(1) / v[m]), product)
+    return rules
+
+
+def rewritten(ring: Polynomials, f: Polynomial, rules: Rules) -> Polynomial:
+    """Replace products r m while there are any [6]. They become smaller, in degree or in the order of one degree: this ends."""
+    variables = set(chain.from_iterable(f))
+    active = [(r, *rules[r]) for r in rules.keys() & variables if variables.issuperset(rules[r][0])]
+    left, result = dict(f), ring.number(0)
+    while left and active:
+        monomial, c = left.popitem()
+        for r, m, equal in active:
+            rest = divided(monomial, (r, *m)) if r in monomial else None
+            if rest is not None:
+                for e, d in ring.multiply({rest: c}, equal).items():
+                    left[e] = left.get(e, 0) + d
+                break
+        else:
+            result[monomial] = result.get(monomial, 0) + c
+    return {e: c for e, c in result.items() if c} if active else f
+
+
+def divided(monomial: Shape, divisor: Shape) -> Shape | None:
+    """Divide a monomial by another one; None if that does not divide it."""
+    rest = list(monomial)
+    for i in divisor:
+        if i not in rest:
+            return None
+        rest.remove(i)
+    return tuple(rest)
 
 
 def multiples(ring: Polynomials, slopes: Numbers, values: Numbers) -> list[tuple[Any, int]] | None:

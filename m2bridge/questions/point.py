@@ -183,9 +183,7 @@ def point_from_weights(model: Model, weights: Mapping[str, Any], *, detail: str 
         entries = entries.tolist() if isinstance(entries, np.ndarray) else entries
         if isinstance(entries, (list, tuple)):
             if len(entries) != len(names):
-                raise InputError(
-                    f"the weights are a list of {len(entries)} numbers; {model} has {described}"
-                )
+                raise InputError(f"the weights are a list of {len(entries)} numbers; {model} has {described}")
             weights = dict(zip(names, entries, strict=True))
     missing = [name for name in names if name not in weights]
     unknown = [str(name) for name in weights if name not in names]

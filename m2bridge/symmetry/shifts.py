@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from math import prod
+from math import lcm, prod
 
 import numpy as np
 
@@ -74,15 +74,20 @@ class Shift:
         """Return the flat weights that move, for each weight."""
         return [entries_of(self.program.tensors[k]) for k in (self.weight, *(k for k, _ in self.answers))]
 
+    @property
+    def unit(self) -> int:
+        """By how much a field moves its entry of the weight: the common denominator of what the biases move."""
+        return lcm(*(term.coefficient.denominator for _, terms in self.answers for term in terms))
+
     def fields(self) -> Iterator[VectorField]:
         """List the vector fields, one for each entry of the weight."""
-        entries = entries_of(self.program.tensors[self.weight])
+        entries, unit = entries_of(self.program.tensors[self.weight]), self.unit
         for index in np.ndindex(entries.shape):
             terms: dict[tuple[int, Monomial], Fraction] = {(int(entries[index]), ()): Fraction(1)}
             for k, answer in self.answers:
                 for term in answer:
                     self._add(terms, k, term, index)
-            yield VectorField(tuple(sorted((i, int(c), m) for (i, m), c in terms.items() if c)))
+            yield VectorField(tuple(sorted((i, int(unit * c), m) for (i, m), c in terms.items() if c)))
 
     def _add(
         self, terms: dict[tuple[int, Monomial], Fraction], k: int, term: _Term, index: tuple[int, ...]
@@ -149,8 +154,7 @@ class _Carrying:
         if any(k in self.terms for k in self.program.outputs):
             return None
         answers = tuple((k, tuple(terms)) for k, terms in self.answers.items())
-        integral = all(term.coefficient.denominator == 1 for _, terms in answers for term in terms)
-        return Shift(self.program, self.weight, answers) if integral else None
+        return Shift(self.program, self.weight, answers)
 
     def _step(self, item: Tensor) -> list[_Term]:
         if item.operation == "einsum":

@@ -24,6 +24,7 @@ from m2bridge.symmetry.factored import factored
 from m2bridge.symmetry.fields import VectorField
 from m2bridge.symmetry.matrix_groups import matrix_groups
 from m2bridge.symmetry.shifts import Shift, shifts
+from m2bridge.symmetry.simplified import simplified
 from m2bridge.symmetry.tori import tori
 
 _PROBE_PRIME = 8388593  # the largest prime below 2^23
@@ -93,7 +94,7 @@ def structure(program: Program) -> Structure:
     >>> [(group.name, group.moved) for group in found.groups]
     [('GL(1)^5', ('W1', 'b1', 'W2'))]
     """
-    steps = factored(program)
+    steps = simplified(factored(program))
     matrices = matrix_groups(steps)
     groups = (*(group for group, _ in matrices), *tori(steps, [labels for _, labels in matrices]))
     found = Structure(program.parameter_count, groups, tuple(shifts(steps)), steps.unused)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 
 import m2bridge
-from m2bridge import from_callable
+from m2bridge import checker, from_callable
 from m2bridge.bounds.model_upper import symmetry_rank
 from m2bridge.families import parse_spec
 from m2bridge.linear.modular import rank_mod
@@ -122,6 +124,39 @@ def test_two_linear_layers_shift_the_inner_bias() -> None:
     assert [(item.moved, item.dim) for item in found.shifts] == [(("a", "b"), 3)]
     # all affine maps from 2 to 2 coordinates are reached, 6 dimensions of 17; GL(3) and the shift have rank 12 with one relation
     assert structural_rank(program, p=P, seed=0) == 11
+
+
+def causal_block(Q, K, V, bQ, bK, bV, W, bW, U, bU, x):
+    """Causal attention by exponentials and a mask, then a layer with a skip connection; all maps have biases."""
+    weights = np.exp((x @ Q.T + bQ) @ (x @ K.T + bK).T / 3) * np.tril(np.ones((3, 3)))
+    mixed = x + (weights / weights.sum(axis=1, keepdims=True)) @ (x @ V.T + bV)
+    return mixed + np.tanh(mixed @ W.T + bW) @ U.T + bU
+
+
+def test_biases_are_shifted_through_masks_and_skip_connections() -> None:
+    """The checker verifies the fields: a mask is inside a softmax, and the bias of the values is undone twice."""
+    square = dict.fromkeys(("Q", "K", "V", "W", "U"), (2, 2))
+    biases = dict.fromkeys(("bQ", "bK", "bV", "bW", "bU"), (2,))
+    order = ("Q", "K", "V", "bQ", "bK", "bV", "W", "bW", "U", "bU")
+    shapes = {name: {**square, **biases}[name] for name in order}
+    network = from_callable(causal_block, shapes, inputs={"x": (3, 2)})
+    texts = [shift.text for shift in structure(network.program).shifts]
+    assert texts == ["shift of bK, which changes nothing", "shift of bV, undone by bW, bU"]
+    answer = m2bridge.dimension(network, engine=False)
+    assert (answer.image_dim, answer.certainty.value) == (30 - 4 - 4, "proved")
+    assert checker.verify(json.dumps(answer.certificate))[0] == 0
+
+
+def test_shifts_have_rational_factors() -> None:
+    def scaled(A, a, B, b, x):
+        return B * ((A @ x + a) / 3) + b
+
+    network = from_callable(scaled, {"A": (2, 2), "a": (2,), "B": (2,), "b": (2,)}, inputs={"x": (2,)})
+    (shift,) = structure(network.program).shifts
+    assert [field.terms for field in shift.fields()] == [
+        ((4, 3, ()), (8, -1, (6,))),
+        ((5, 3, ()), (9, -1, (7,))),
+    ]
 
 
 def test_rank_is_that_of_all_fields() -> None:

@@ -1,0 +1,104 @@
+"""A factored program with fewer kinds of steps: sums of sums are joined, and normalised exponentials are softmax."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from m2bridge.symmetry.factored import FactoredProgram, Letters, Tensor
+
+
+def simplified(program: FactoredProgram) -> FactoredProgram:
+    """Join sums of sums, and write exp(z) c / sum(exp(z) c) with a constant c, such as a mask, as softmax of z.
+
+    The softmax has no operand c: along its axes the result adds up to one, and it does not change if z is shifted there by
+    something constant, for any c.
+    """
+    tensors = list(program.tensors)
+    uses = Counter(k for item in tensors for k in item.operands) + Counter(program.outputs)
+    for place, item in enumerate(tensors):
+        if item.operation == "add":
+            tensors[place] = _joined(tensors, item, uses)
+        elif item.operation == "einsum":
+            tensors[place] = _normalised(tensors, item) or item
+    return _needed(tensors, program)
+
+
+def _joined(tensors: Sequence[Tensor], item: Tensor, uses: Mapping[int, int]) -> Tensor:
+    """Replace operands that are sums, used only here, by their operands."""
+    operands: list[int] = []
+    letters: list[Letters] = []
+    for k, own in zip(item.operands, item.letters, strict=True):
+        inner = tensors[k]
+        if inner.operation != "add" or uses[k] > 1:
+            operands.append(k)
+            letters.append(own)
+            continue
+        renamed = dict(zip(inner.result, own, strict=True))
+        operands += inner.operands
+        letters += [tuple(renamed[letter] for letter in each) for each in inner.letters]
+    return replace(item, operands=tuple(operands), letters=tuple(letters))
+
+
+def _normalised(tensors: Sequence[Tensor], item: Tensor) -> Tensor | None:
+    """Return softmax in the place of a product of an array and the reciprocal of its sum; None if it is something else."""
+    sides = list(zip(item.operands, item.letters, strict=True))
+    if len(sides) != 2:
+        return None
+    for (array, letters), (other, kept) in (sides, sides[::-1]):
+        total = _divisor(tensors, other)
+        argument = _exponent(tensors, array)
+        if total is None or argument is None or set(letters) != set(item.result):
+            continue
+        if total.operands != (array,) or len(set(letters)) < len(letters):
+            continue
+        named = dict(zip(total.letters[0], letters, strict=True))
+        if tuple(named[letter] for letter in total.result) != kept:
+            continue
+        k, own = argument
+        positions = dict(zip(tensors[array].result, letters, strict=True))
+        along = tuple(letter for letter in item.result if letter not in kept)
+        renamed = tuple(positions[letter] for letter in own)
+        return Tensor("softmax", item.shape, item.result, (k,), (renamed,), along=along)
+    return None
+
+
+def _divisor(tensors: Sequence[Tensor], place: int) -> Tensor | None:
+    """Return the sum of one array of which a tensor is the reciprocal."""
+    item = tensors[place]
+    if item.operation != "reciprocal" or item.letters != (item.result,):
+        return None
+    total = tensors[item.operands[0]]
+    distinct = len(set(total.letters[0])) == len(total.letters[0]) if len(total.letters) == 1 else False
+    return total if total.operation == "einsum" and distinct else None
+
+
+def _exponent(tensors: Sequence[Tensor], place: int) -> tuple[int, Letters] | None:
+    """Return z, and its letters, for a tensor exp(z) or exp(z) times something that does not depend on weights."""
+    item = tensors[place]
+    if item.operation == "exp":
+        return item.operands[0], item.letters[0]
+    if item.operation != "einsum":
+        return None
+    sides = list(zip(item.operands, item.letters, strict=True))
+    moving = [(k, letters) for k, letters in sides if tensors[k].operation != "fixed"]
+    if len(moving) != 1 or tensors[moving[0][0]].operation != "exp":
+        return None
+    k, letters = moving[0]
+    if len(set(letters)) < len(letters) or set(letters) != set(item.result):
+        return None
+    named = dict(zip(tensors[k].result, letters, strict=True))
+    return tensors[k].operands[0], tuple(named[letter] for letter in tensors[k].letters[0])
+
+
+def _needed(tensors: Sequence[Tensor], program: FactoredProgram) -> FactoredProgram:
+    """Drop the tensors that no output needs, but for weights, and number the others again."""
+    needed = set(program.outputs)
+    for place in reversed(range(len(tensors))):
+        if place in needed:
+            needed.update(tensors[place].operands)
+    kept = [k for k, item in enumerate(tensors) if k in needed or item.operation == "weight"]
+    numbers = {place: number for number, place in enumerate(kept)}
+    items = [replace(tensors[k], operands=tuple(numbers[o] for o in tensors[k].operands)) for k in kept]
+    return FactoredProgram(tuple(items), tuple(numbers[k] for k in program.outputs), program.unused)
