@@ -1,8 +1,8 @@
 """Ledgers of papers: their statements, checked by the questions of m2bridge.
 
 A paper is a module with the text ``PAPER``, its citation, and a tuple ``CLAIMS``, or a package of modules with such tuples. It is
-announced by an entry point of the group ``m2bridge.papers``, as those of other packages are. A paper that prints something about
-answers announces a function in the group ``m2bridge.comments`` (:func:`m2bridge.questions.comments.comments_on`).
+announced by an entry point of the group ``m2bridge.papers``, like the papers of other packages. A paper with statements about
+single answers announces a function in the group ``m2bridge.comments`` (:func:`m2bridge.questions.comments.comments_on`).
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ def papers() -> tuple[str, ...]:
 
 @cache
 def _module(paper: str) -> ModuleType:
-    found = [point.value for point in entry_points(group=GROUP) if point.name == paper]
-    if not found:
+    modules = [point.value for point in entry_points(group=GROUP) if point.name == paper]
+    if not modules:
         raise InputError(f"no ledger of {paper!r}; available: {', '.join(papers())}", argument="paper")
-    return importlib.import_module(found[0])
+    return importlib.import_module(modules[0])
 
 
 @cache
@@ -54,7 +54,7 @@ def claims_of(paper: str) -> tuple[Claim, ...]:
 
 
 def misprints_in(citation: str) -> tuple[tuple[str, str], ...]:
-    """Return where the paper with this citation prints something else than it means, and how each is read."""
+    """Return the misprints of the paper with this citation, and how each is read."""
     modules = map(_module, papers())
     return next((getattr(m, "MISPRINTS", ()) for m in modules if citation == m.PAPER), ())
 

@@ -1,8 +1,7 @@
-"""Claims: a paper's statements as programs. What a claim is, what a check answers, what a correction holds.
+"""Define claims (statements of a paper with a check), verdicts and corrections.
 
-A claim says in our words what its paper states, names the witnesses that are asked, lists the sizes at which it is checked, and
-has one function that takes a size and answers with a :class:`Verdict`. A formula of the paper may be compared with what
-was computed; it is never used to compute it.
+A claim paraphrases a statement, names the witnesses and the sizes at which it is checked, and has a function from a size to a
+:class:`Verdict`. A formula of the paper may be compared with the computed value; it is never used to compute it.
 """
 
 from __future__ import annotations
@@ -23,43 +22,43 @@ from m2bridge.limits import Limits
 _R = TypeVar("_R")
 
 Size = Mapping[str, Any]
-"""What one check is about: a spec string under ``model``, or plain numbers; JSON values only."""
+"""The size at which a claim is checked: a spec string under ``model``, or plain numbers; JSON values only."""
 
 
 class Status(StrEnum):
-    """What became of a statement at one size."""
+    """The result of a check at one size."""
 
     HOLDS = "holds"
     FAILS = "fails"
     REPAIRED_HOLDS = "repaired-holds"
-    """A statement that we repaired holds."""
+    """A repaired statement holds."""
     PROBE_TRUE = "probe-true"
-    """What the paper does not state, or states as a belief, is true here."""
+    """A statement that the paper does not make, or makes as a belief, is true here."""
     PROBE_FALSE = "probe-false"
-    """It is false here, which is no failure of the paper."""
+    """Such a statement is false here, which is not a failure of the paper."""
     OUT_OF_REACH = "out-of-reach"
     DISAGREEMENT = "disagreement"
-    """Our own witnesses contradict each other: nothing is said about the paper."""
+    """The witnesses contradict each other: there is no verdict about the paper."""
 
 
 class Kind(StrEnum):
-    """Whose statement a claim is: the paper's, the paper's as we repaired it, or a question that the paper leaves open."""
+    """The kind of a statement: printed in the paper, repaired, or a question that the paper leaves open."""
 
     PRINTED = "printed"
     REPAIRED = "repaired"
     PROBE = "probe"
 
-    def status(self, found: Status) -> Status:
-        """What a check's plain answer, holds or fails, means for a statement of this kind."""
+    def status(self, plain: Status) -> Status:
+        """Return the status of a statement of this kind, given the plain result of its check, holds or fails."""
         if self is Kind.PROBE:
-            return {Status.HOLDS: Status.PROBE_TRUE, Status.FAILS: Status.PROBE_FALSE}.get(found, found)
-        if self is Kind.REPAIRED and found is Status.HOLDS:
+            return {Status.HOLDS: Status.PROBE_TRUE, Status.FAILS: Status.PROBE_FALSE}.get(plain, plain)
+        if self is Kind.REPAIRED and plain is Status.HOLDS:
             return Status.REPAIRED_HOLDS
-        return found
+        return plain
 
 
 class WitnessesDisagreeError(Exception):
-    """The witnesses of an answer contradict each other: nothing can be said about the paper."""
+    """The witnesses of an answer contradict each other, so that there is no verdict about the paper."""
 
     def __init__(self, conflicts: Sequence[object]) -> None:
         super().__init__("; ".join(map(str, conflicts)))
@@ -67,17 +66,16 @@ class WitnessesDisagreeError(Exception):
 
 
 Witnesses = Mapping[str, tuple[str, ...]]
-"""Who was asked, by ancestry: ``{"program": ("modular", "numpy"), "template": ("macaulay2",)}``."""
+"""Witnesses by ancestry: ``{"program": ("modular", "numpy"), "template": ("macaulay2",)}``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """What became of a claim at one size: the quantities that were compared (JSON values), for a failure what a reader needs to
-    see it fail, and one sentence for people.
+    """The result of a check at one size: the compared quantities (JSON values), a witness of a failure, and a reason.
 
-    `witnesses` are those that the computation itself named, else those of the claim; `cached` says that all answers had been
-    computed for an earlier row; `recorded` is the status in the baseline, None where that has no such row. A check says its
-    status, certainty and reason, and what was computed; :meth:`Claim.check` and the ledger fill in the rest.
+    `witnesses` are those of the computation, or else those of the claim; `cached` is true if all answers were computed for an
+    earlier row; `recorded` is the status in the baseline, or None. A check sets the status, certainty, reason and computed
+    quantities; :meth:`Claim.check` and the ledger set the other fields.
     """
 
     claim: str = ""
@@ -94,45 +92,45 @@ class Verdict:
 
     @property
     def changed(self) -> bool:
-        """Whether the status differs from the recorded one."""
+        """Return whether the status differs from the recorded one."""
         return self.recorded is not None and self.recorded is not self.status
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckContext:
-    """What a check may use: an engine, a seed, limits, and answers that other checks of the run have computed already."""
+    """The context of a check: an engine, a seed, limits, and the answers that were computed in this run."""
 
     engine: Engine
     seed: int = 0
     limits: Limits = field(default_factory=lambda: Limits(wall_seconds=300.0))
-    known: dict[Any, Any] = field(default_factory=dict)
-    asked: dict[str, int] = field(default_factory=lambda: {"known": 0, "new": 0})
-    """How many answers were known already and how many were computed, since the check began."""
-    said: list[Evidence] = field(default_factory=list)
-    """The evidence of these answers."""
+    answers: dict[Any, Any] = field(default_factory=dict)
+    counts: dict[str, int] = field(default_factory=lambda: {"cached": 0, "new": 0})
+    """How many answers of this check were cached and how many were computed."""
+    evidence: list[Evidence] = field(default_factory=list)
+    """The evidence of the answers of this check."""
 
     def once(self, question: Callable[..., _R], model: Model, **options: Any) -> _R:
-        """The question's answer for a model with this context's engine, seed and limits, computed once per run.
+        """Return the answer of a question for a model, with the engine, seed and limits of this context, computed once per run.
 
         Raises
         ------
         OutOfReachError
-            A limit stopped the computation: what it found until then is no ground for a verdict.
+            A limit stopped the computation: an incomplete answer gives no verdict.
         WitnessesDisagreeError
-            The answer's own witnesses contradict each other.
+            The witnesses of the answer contradict each other.
         """
         key = (question, model.spec, repr(sorted(options.items())))
-        self.asked["known" if key in self.known else "new"] += 1
-        if key not in self.known:
-            given = {"engine": self.engine, "seed": self.seed, "limits": self.limits, **options}
-            self.known[key] = question(model, **given)
-        result: _R = self.known[key]
+        self.counts["cached" if key in self.answers else "new"] += 1
+        if key not in self.answers:
+            arguments = {"engine": self.engine, "seed": self.seed, "limits": self.limits, **options}
+            self.answers[key] = question(model, **arguments)
+        result: _R = self.answers[key]
         limit = getattr(result, "limit", None)
         if limit is not None:
             raise OutOfReachError(str(limit), estimate=None)
         if getattr(result, "agreement", None) is False:
             raise WitnessesDisagreeError(getattr(result, "conflicts", ()))
-        self.said.extend(getattr(result, "evidence", ()))
+        self.evidence.extend(getattr(result, "evidence", ()))
         return result
 
 
@@ -141,9 +139,14 @@ Check = Callable[[Size, CheckContext], Verdict]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Correction:
-    """What is wrong with a printed statement and what repairs it: the smallest failing instance, the exact witness over QQ in words that
-    a reader can check by hand, a script of a few lines that shows it and runs as it stands, why the statement fails, what of the
-    paper does not depend on it, the repaired statement, and the id of the claim that checks that.
+    """The correction of a printed statement.
+
+    Attributes
+    ----------
+    smallest: the smallest instance at which it fails.
+    witness: an exact counterexample over QQ that can be checked by hand; `macaulay2`: a short script that shows it.
+    reason: why the statement fails; `unaffected`: results of the paper that do not depend on it.
+    repaired: the repaired statement; `claim`: the id of the claim that checks it.
     """
 
     smallest: str
@@ -157,17 +160,17 @@ class Correction:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
-    """One statement of a paper and how it is checked.
+    """A statement of a paper and its check.
 
     Attributes
     ----------
     id: short and stable, e.g. ``theorem-3.4-singular``; `number` as printed.
     paper: citation; by default that of the package of the paper.
-    statement: in our words; `quote`: a few words of the paper's own, where a probe or a doubt is about them.
-    checked: what exactly is checked; `witnesses`: by whom, by ancestry.
-    about: the quantities, by how their names begin, whose witnesses are named in a row; without it the row names `witnesses`.
-    sizes: where; `quick`: the subset for ``--quick``, by default the first.
-    kind: whose statement it is.
+    statement: a paraphrase; `quote`: words of the paper, if a probe or a doubt is about them.
+    checked: a description of the check; `witnesses`: its witnesses by ancestry.
+    about: prefixes of the quantities whose witnesses a row names; by default a row names `witnesses`.
+    sizes: at which it is checked; `quick`: the subset for ``--quick``, by default the first.
+    kind: printed, repaired or probe.
     """
 
     id: str
@@ -189,14 +192,14 @@ class Claim:
             object.__setattr__(self, "quick", self.sizes[:1])
 
     def also(self, **changes: Any) -> Claim:
-        """Another statement with this check, without the quotation and the correction of this one."""
-        fresh: dict[str, Any] = {"quote": None, "correction": None}
-        return replace(self, **fresh | ({"quick": ()} if "sizes" in changes else {}) | changes)
+        """Return another statement with this check, without the quotation and the correction of this one."""
+        cleared: dict[str, Any] = {"quote": None, "correction": None}
+        return replace(self, **cleared | ({"quick": ()} if "sizes" in changes else {}) | changes)
 
     def check(self, size: Size, context: CheckContext) -> Verdict:
-        """Run the check at one size, timed; its answer is read for the kind of the statement."""
-        context.asked.update(known=0, new=0)
-        context.said.clear()
+        """Run the check at one size; return the verdict with the status for this kind of statement and the time."""
+        context.counts.update(cached=0, new=0)
+        context.evidence.clear()
         start = time.perf_counter()
         try:
             verdict = self.run(size, context)
@@ -209,58 +212,58 @@ class Claim:
             claim=self.id,
             size=dict(size),
             status=self.kind.status(verdict.status),
-            witnesses=verdict.witnesses or by_ancestry(context.said, *self.about) or self.witnesses,
+            witnesses=verdict.witnesses or by_ancestry(context.evidence, *self.about) or self.witnesses,
             seconds=time.perf_counter() - start,
-            cached=context.asked["known"] > 0 and not context.asked["new"],
+            cached=context.counts["cached"] > 0 and not context.counts["new"],
         )
 
 
 def sizes(names: str, *cases: Sequence[Any]) -> tuple[Size, ...]:
-    """Sizes from their names and rows of values: ``sizes("d dp", (2, 1), (3, 2))``; tuples become lists, as in JSON."""
+    """Return sizes from their names and rows of values: ``sizes("d dp", (2, 1), (3, 2))``; tuples become lists, as in JSON."""
     plain = ([list(x) if isinstance(x, tuple) else x for x in case] for case in cases)
     return tuple(dict(zip(names.split(), case, strict=True)) for case in plain)
 
 
 def by_ancestry(evidence: Iterable[Evidence], *quantities: str) -> Witnesses:
-    """The witnesses who said something about quantities whose names begin so, by what they stand on."""
-    found: dict[str, dict[str, None]] = {}
+    """Return the witnesses of quantities whose names begin with one of `quantities`, by ancestry."""
+    witnesses: dict[str, dict[str, None]] = {}
     for item in evidence:
         if item.value is not None and item.quantity.startswith(quantities):
-            found.setdefault(item.stands_on, {})[item.witness] = None
-    return {ancestry: tuple(names) for ancestry, names in sorted(found.items())}
+            witnesses.setdefault(item.stands_on, {})[item.witness] = None
+    return {ancestry: tuple(names) for ancestry, names in sorted(witnesses.items())}
 
 
 def _without_certificate(certainty: Certainty) -> Certainty:
-    """The word for a verdict of the ledger, which holds no certificates."""
+    """Return the certainty of a verdict of the ledger, which contains no certificates."""
     return Certainty.COMPUTED if certainty is Certainty.PROVED else certainty
 
 
 def holds(certainty: Certainty, reason: str = "", **computed: Any) -> Verdict:
-    """The statement is true at this size."""
-    sure = _without_certificate(certainty)
-    return Verdict(status=Status.HOLDS, certainty=sure, computed=computed, reason=reason)
+    """Return the verdict that the statement is true at this size."""
+    word = _without_certificate(certainty)
+    return Verdict(status=Status.HOLDS, certainty=word, computed=computed, reason=reason)
 
 
 def fails(certainty: Certainty, witness: Mapping[str, Any], reason: str = "", **computed: Any) -> Verdict:
-    """The statement is false at this size, and here is why."""
-    sure = _without_certificate(certainty)
-    return Verdict(status=Status.FAILS, certainty=sure, computed=computed, witness=witness, reason=reason)
+    """Return the verdict that the statement is false at this size, with a witness."""
+    word = _without_certificate(certainty)
+    return Verdict(status=Status.FAILS, certainty=word, computed=computed, witness=witness, reason=reason)
 
 
 def decided(truth: bool, certainty: Certainty, reason: str, otherwise: str, **computed: Any) -> Verdict:
-    """Whether the statement is true at this size, with what was computed; `otherwise` is the reason why it fails."""
+    """Return the verdict for a decided statement, with the computed quantities; `otherwise` is the reason why it fails."""
     if truth:
         return holds(certainty, reason, **computed)
     return fails(certainty, computed, otherwise, **computed)
 
 
 def out_of_reach(reason: str) -> Verdict:
-    """The statement was not decided at this size."""
+    """Return the verdict that the statement was not decided at this size."""
     return Verdict(status=Status.OUT_OF_REACH, certainty=Certainty.PROBABLE, reason=reason)
 
 
 def disagreement(conflicts: Sequence[object]) -> Verdict:
-    """Our witnesses contradict each other."""
+    """Return the verdict that the witnesses contradict each other."""
     return Verdict(
         status=Status.DISAGREEMENT,
         certainty=Certainty.PROBABLE,

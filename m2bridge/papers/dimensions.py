@@ -1,4 +1,4 @@
-"""What the claims about dimensions share: a proved dimension beside a printed number."""
+"""Compare proved dimensions with printed numbers, for all claims about dimensions."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ ONE_LAYER_WITNESSES = {**WITNESSES, "template": ("Macaulay2's rank of the Jacobi
 def dimension_claim(
     family: Callable[..., Any], printed: Callable[[Any], int], *, engine: bool = True, **words: Any
 ) -> Claim:
-    """The claim that the model of a size has the printed dimension; `words` are the other fields of the claim.
+    """Return the claim that the model of a size has the printed dimension; `words` are the other fields of the claim.
 
-    Where `engine` is false Macaulay2 is not asked; else it is where that is cheap, for one layer of at most 60 weights.
+    If `engine` is false, Macaulay2 is not used; otherwise it is used if that is cheap, for one layer of at most 60 weights.
     """
 
     def run(size: Size, context: CheckContext) -> Verdict:
@@ -38,7 +38,7 @@ def dimension_claim(
 
 
 def verdict_on(result: Dimension, printed: int) -> Verdict:
-    """Whether a printed dimension is the computed one, as sure as the computed one is."""
+    """Return the verdict whether a printed dimension is the computed one, with the certainty of the computed one."""
     bounds = {name: getattr(result, name) for name in ("image_dim", "lower_bound", "upper_bound")}
     computed: dict[str, Any] = {**bounds, "printed": printed}
     if printed == result.image_dim:

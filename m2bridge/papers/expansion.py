@@ -1,10 +1,10 @@
-"""Deep normalised attention near the origin, as power series over QQ, and the virtual weights read off from them.
+"""Expand deep normalised attention at the origin as power series over QQ, and recover virtual weights from the series.
 
 ``docs/conjecture-3.10.md`` proves that a network of normalised attention with t >= 2 tokens determines its virtual weights
 (M, L): along the inputs s (x 1^T + U) with U 1 = 0, the weight M_i first enters the mean of the outputs at order 2 * 3^(i-1) + 1
-in s, by the term (k / t) L C M_i^T x, where k = S'(0) / S(0) and C = U_(i-1) U_(i-1)^T comes from the earlier layers alone. This
-module runs a network over truncated power series, exactly, with any kernel S that is given by its Taylor series; it
-computes the terms that the theorem predicts; and it recovers (M, L) from the series of a function, without seeing the weights.
+in s, by the term (k / t) L C M_i^T x, where k = S'(0) / S(0) and C = U_(i-1) U_(i-1)^T depends on the earlier layers only. This
+module evaluates a network over truncated power series, exactly, with any kernel S that is given by its Taylor series; it
+computes the terms that the theorem predicts; and it recovers (M, L) from the series of a function, without using the weights.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ KERNELS: dict[str, Callable[[int], list[Fraction]]] = {
 
 
 def _cumulated(factors: Iterator[Fraction]) -> list[Fraction]:
-    found = [Fraction(1)]
+    products = [Fraction(1)]
     for factor in factors:
-        found.append(found[-1] * factor)
-    return found
+        products.append(products[-1] * factor)
+    return products
 
 
 @contextmanager
@@ -54,13 +54,13 @@ def _precision(terms: int) -> Iterator[None]:
 
 
 def exact(number: Any) -> Any:
-    """An integer or Fraction as FLINT's rational number."""
+    """Convert an integer or Fraction to FLINT's rational number."""
     number = Fraction(number)
     return flint.fmpq(number.numerator, number.denominator)
 
 
 def fraction(number: Any) -> Fraction:
-    """FLINT's rational number as a Fraction."""
+    """Convert FLINT's rational number to a Fraction."""
     return Fraction(int(number.p), int(number.q))
 
 
@@ -97,12 +97,12 @@ def _value(other: Any) -> Any:
 
 
 def _composed(S: Any) -> Callable[[Any], Any]:
-    """Composition with a power series; FLINT does not compose with zero."""
+    """Return the composition with a power series; FLINT does not compose with zero."""
     return lambda terms: S(terms) if len(terms) else flint.fmpq_series([S[0]])
 
 
 def germ(model: Attention, weights: dict[str, Matrix], kernel: str) -> Germ:
-    """The program of a model with the kernel in place of the exponential function, as a function near the origin."""
+    """Return the program of a model, with the kernel in place of the exponential function, as a function near the origin."""
 
     def coefficients(x: Matrix, U: Matrix, order: int) -> Matrix:
         with _precision(order + 1):
@@ -117,7 +117,7 @@ def germ(model: Attention, weights: dict[str, Matrix], kernel: str) -> Germ:
 
 
 def virtual_germ(M: Sequence[Matrix], L: Matrix, t: int, kernel: str) -> Germ:
-    """The network of virtual weights: the same program with hidden layers of full width and identities for values."""
+    """Return the network of virtual weights: the same program with hidden layers of full width and identities for values."""
     d = L.shape[1]
     model = Softmax(d=(d,) * len(M) + (len(L),), a=(d,) * len(M), t=t, parametrization="attention")
     values = [*[np.eye(d, dtype=int).astype(object)] * (len(M) - 1), L]
@@ -127,31 +127,33 @@ def virtual_germ(M: Sequence[Matrix], L: Matrix, t: int, kernel: str) -> Germ:
 
 
 def order_of(layer: int) -> int:
-    """The order in s at which M_i first enters the mean output: 3, 7, 19, 55, ..."""
+    """Return the order in s at which M_i first enters the mean output: 3, 7, 19, 55, ..."""
     return 2 * int(3 ** (layer - 1)) + 1
 
 
 def slope(kernel: str) -> Fraction:
-    """S'(0) / S(0)."""
+    """Return S'(0) / S(0)."""
     return KERNELS[kernel](2)[1]
 
 
 def leading_deviations(M: Sequence[Matrix], U: Matrix, k: Fraction) -> Matrix:
-    """The coefficient of s^(3^i), the leading one, of the deviations of the tokens from their mean after M_1, ..., M_i."""
+    """Return the leading coefficient, that of s^(3^i), of the deviations of the tokens from their mean after M_1, ..., M_i."""
     for m in M:
         U = U @ (U.T @ (m.T @ U)) * (k / U.shape[1])
     return U
 
 
 def first_term(M: Sequence[Matrix], L: Matrix, U: Matrix, k: Fraction) -> Matrix:
-    """The matrix B with B M_i^T x the first term of M_i in the mean output, after the layers M before it: (k / t) L C."""
+    """Return the matrix B = (k / t) L C for which B M_i^T x is the first term of M_i in the mean output; M are the layers
+    before.
+    """
     deviations = leading_deviations(M, U, k)
     first: Matrix = L @ deviations @ deviations.T * (k / U.shape[1])
     return first
 
 
 def drawn_inputs(rng: np.random.Generator, d: int, t: int) -> Matrix:
-    """Random integer deviations: a matrix whose rows sum to zero."""
+    """Draw integer deviations: a matrix whose rows sum to zero."""
     U = rng.integers(-3, 4, (d, t)).astype(object)
     U[:, -1] = -U[:, :-1].sum(axis=1)
     return U
@@ -164,36 +166,36 @@ class NotDeterminedError(Exception):
 def recovered(
     function: Germ, *, d: int, t: int, layers: int, kernel: str, seed: int = 0
 ) -> tuple[list[Matrix], Matrix]:
-    """(M, L) from the Taylor coefficients of the mean output alone.
+    """Return (M, L) computed from the Taylor coefficients of the mean output only.
 
     Order 1 gives L. Given M_1, ..., M_(i-1), the coefficients of order below 2 * 3^(i-1) + 1 are compared with those of the
     network with M_i = ... = M_l = 0, and the difference at that order is B M_i^T x, linear in M_i.
     """
     rng = np.random.default_rng([seed, 310])
     unit = np.eye(d, dtype=int).astype(object)
-    nothing = np.zeros((d, d), dtype=int).astype(object)
-    L = np.stack([function(e, nothing[:, :1].repeat(t, axis=1), 1)[:, 1] for e in unit], axis=1)
+    zero = np.zeros((d, d), dtype=int).astype(object)
+    L = np.stack([function(e, zero[:, :1].repeat(t, axis=1), 1)[:, 1] for e in unit], axis=1)
     M: list[Matrix] = []
     for i in range(1, layers + 1):
         order = order_of(i)
-        known = virtual_germ([*M, *[nothing] * (layers - len(M))], L, t, kernel)
+        partial_germ = virtual_germ([*M, *[zero] * (layers - len(M))], L, t, kernel)
         draws = [drawn_inputs(rng, d, t) for _ in range(2 * d + 2)]
         columns = []
         for e in unit:
-            differences = [function(e, U, order) - known(e, U, order) for U in draws]
+            differences = [function(e, U, order) - partial_germ(e, U, order) for U in draws]
             if any(x for difference in differences for x in difference[:, :order].ravel()):
                 raise NotDeterminedError(
                     f"a coefficient of order below {order} is not explained by M_1, ..., M_{i - 1}"
                 )
             first = np.concatenate([first_term(M, L, U, slope(kernel)) for U in draws])
-            seen = np.concatenate([difference[:, order] for difference in differences])
-            columns.append(_solution(first, seen, f"M_{i}"))
+            coefficients = np.concatenate([difference[:, order] for difference in differences])
+            columns.append(_solution(first, coefficients, f"M_{i}"))
         M.append(np.stack(columns))  # M_i^T e_j is row j of M_i
     return M, L
 
 
 def _solution(B: Matrix, y: Matrix, name: str) -> Matrix:
-    """The w with B w = y; an error unless there is exactly one."""
+    """Return the w with B w = y; raise an error unless there is exactly one."""
     if over_q.rank(B) < B.shape[1]:
         raise NotDeterminedError(f"the first terms of {name} do not determine it")
     w = over_q.solve(B, y[:, None])

@@ -20,7 +20,7 @@ BASELINE = "ledger.json"
 @register_result
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ledger(Result):
-    """All verdicts of a run, one entry a statement and size."""
+    """All verdicts of a run, one entry per statement and size."""
 
     ANALYSIS: ClassVar[str] = "verify"
     VERSION: ClassVar[int] = 2
@@ -29,12 +29,12 @@ class Ledger(Result):
 
     @property
     def changed(self) -> tuple[Verdict, ...]:
-        """Entries whose verdict is not the recorded one."""
+        """Return the entries whose verdict is not the recorded one."""
         return tuple(entry for entry in self.entries if entry.changed)
 
 
 def select_sizes(claim: Claim, *, quick: bool, max_d: int | None) -> tuple[Size, ...]:
-    """The sizes of a claim for this run; `max_d` leaves out those with a larger width."""
+    """Return the sizes of a claim for this run; `max_d` excludes those with a larger width."""
     sizes = claim.quick if quick else claim.sizes
     if max_d is None:
         return sizes
@@ -88,12 +88,12 @@ def verify(
 
 
 def describe(size: Size) -> str:
-    """A size in one line."""
+    """Return a size as one line of text."""
     return ", ".join(f"{name}={value}" for name, value in size.items()) or "exact"
 
 
 def baseline() -> dict[str, Status]:
-    """The recorded verdicts that ship with the package, by claim and size."""
+    """Return the recorded verdicts in the package, by claim and size."""
     path = resources.files("m2bridge").joinpath("data", BASELINE)
     if not path.is_file():
         return {}
@@ -101,7 +101,7 @@ def baseline() -> dict[str, Status]:
 
 
 def index(entries: Iterable[Mapping[str, Any]]) -> dict[str, Status]:
-    """Verdicts by claim and size, from the entries of a ledger's document."""
+    """Return verdicts by claim and size, from the entries of a ledger's document."""
     return {_key(entry["claim"], entry["size"]): Status(entry["status"]) for entry in entries}
 
 

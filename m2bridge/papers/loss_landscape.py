@@ -33,7 +33,7 @@ _WITNESSES = {
 def _verdict(
     truth: bool, reason: str, otherwise: str, answer: Any = None, *about: str, **computed: Any
 ) -> Verdict:
-    """A verdict as sure as a count over F_p is; where it holds, with the witnesses of the quantities that it is about."""
+    """Return a verdict with the certainty of a count over F_p; if it holds, with the witnesses of the quantities `about`."""
     verdict = decided(truth, Certainty.PROBABLE, reason, otherwise, **computed)
     return replace(verdict, witnesses=by_ancestry(answer.evidence, *about)) if truth and about else verdict
 
@@ -62,16 +62,16 @@ _SINGULAR = {
     ("samples", 2): ((False, 1, 6),),
     ("samples", 3): ((False, 0, 10),),
 }
-"""What the comments of the scripts say, keyed by the dimension of the quadric's kernel or the number of samples."""
+"""The comments of the scripts, keyed by the dimension of the quadric's kernel or the number of samples."""
 
 
-def kinds_of(found: CriticalPoints | StratumPoints) -> list[list[Any]]:
-    """The critical points of an answer by zero loss, dimension and degree."""
-    families = found.positive_dimensional if isinstance(found, CriticalPoints) else found.families
+def kinds_of(answer: CriticalPoints | StratumPoints) -> list[list[Any]]:
+    """Return the critical points of an answer by zero loss, dimension and degree."""
+    families = answer.positive_dimensional if isinstance(answer, CriticalPoints) else answer.families
     if families:
         return [[f.zero_loss, f.dim, f.degree] for f in families]
-    count = found.regular if isinstance(found, CriticalPoints) else found.count
-    zero = found.zero_loss or 0
+    count = answer.regular if isinstance(answer, CriticalPoints) else answer.count
+    zero = answer.zero_loss or 0
     return [[z, 0, n] for z, n in ((True, zero), (False, (count or 0) - zero)) if n]
 
 
@@ -84,22 +84,20 @@ def _stratum(answer: CriticalPoints) -> StratumPoints:
 
 
 def check_table(table: Mapping[Any, Sequence[Sequence[Any]]], *about: str) -> Check:
-    """A check of the critical points at one size against a script's comment: the regular ones, or those on the singular locus as a
-    variety of its own.
-    """
+    """Return a check of critical points against a script's comment: the regular ones, or those on the singular locus."""
 
     def check(size: Size, context: CheckContext) -> Verdict:
         answer = _answered(size, context)
-        found = kinds_of(_stratum(answer) if about == ("singular",) else answer)
+        kinds = kinds_of(_stratum(answer) if about == ("singular",) else answer)
         printed = [list(row) for row in table[next(iter(size.items()))]]
         reasons = ("the same dimensions and degrees", "the sets differ")
-        return _verdict(found == printed, *reasons, answer, *about, printed=printed, computed=found)
+        return _verdict(kinds == printed, *reasons, answer, *about, printed=printed, computed=kinds)
 
     return check
 
 
 def check_in_weights(size: Size, context: CheckContext) -> Verdict:
-    """Whether some critical point of the singular locus is critical for the weights (A, V)."""
+    """Check whether some critical point of the singular locus is critical for the weights (A, V)."""
     stratum = _stratum(_answered(size, context))
     computed = {"on_stratum": stratum.count, "critical_in_weights": stratum.in_weights}
     otherwise = "none is: the two branches have different tangent spaces"
@@ -107,8 +105,8 @@ def check_in_weights(size: Size, context: CheckContext) -> Verdict:
 
 
 def check_samples_are_general(size: Size, context: CheckContext) -> Verdict:
-    """Whether s samples have the critical points of a general quadric of the same rank."""
-    answers = [_answered(given, context) for given in (size, {"kernel": 6 - 2 * size["samples"]})]
+    """Check whether s samples have the critical points of a general quadric of the same rank."""
+    answers = [_answered(options, context) for options in (size, {"kernel": 6 - 2 * size["samples"]})]
     samples, general = ([kinds_of(answer), kinds_of(_stratum(answer))] for answer in answers)
     otherwise = "the sets differ: samples give no general quadric"
     return _verdict(samples == general, "the same sets", otherwise, samples=samples, general=general)
@@ -167,7 +165,7 @@ PUBLIC_CODE = (
 
 
 def check_degree(spec: str, printed: int, context: CheckContext, **options: object) -> Verdict:
-    """Whether a model has the printed ED degree."""
+    """Check whether a model has the printed ED degree."""
     answer = context.once(critical_points, parse_spec(spec), **options)
     reasons = (f"{printed} critical points", f"computed {answer.ed_degree}, printed {printed}")
     computed: dict[str, Any] = {"model": spec, "printed": printed, "ed_degree": answer.ed_degree}
@@ -175,18 +173,18 @@ def check_degree(spec: str, printed: int, context: CheckContext, **options: obje
 
 
 def check_eckart_young(size: Size, context: CheckContext) -> Verdict:
-    """Rank r in m x n matrices, m <= n, in the Frobenius norm: C(m, r)."""
+    """Check the ED degree C(m, r) of m x n matrices of rank r, m <= n, in the Frobenius norm."""
     m, n, r = size["m"], size["n"], size["r"]
     return check_degree(f"linear(widths=[{n},{r},{m}])", comb(min(m, n), r), context, metric="bombieri")
 
 
 def check_rank(size: Size, context: CheckContext) -> Verdict:
-    """The printed number of critical points for rank r and a general metric."""
+    """Check the printed number of critical points for rank r and a general metric."""
     return check_degree(f"linear(widths=[{size['n']},{size['r']},{size['m']}])", size["printed"], context)
 
 
 def check_rational_normal_curve(size: Size, context: CheckContext) -> Verdict:
-    """3n - 2 in general coordinates; n when the coordinates carry binomial weights, here as sqrt-free powers of a linear form."""
+    """Check the ED degree 3n - 2 in general coordinates, or n in Bombieri coordinates (powers of a linear form)."""
     n = size["n"]
     if size["metric"] == "bombieri":
         return check_degree(f"mlp(widths=[2,1,1],r={n})", n, context, metric="bombieri")

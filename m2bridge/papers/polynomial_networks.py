@@ -1,4 +1,4 @@
-"""Polynomial perceptrons x -> W_h s(... s(W_1 x)), s(x) = x^r: what two papers state about their dimensions and is in reach.
+"""Polynomial perceptrons x -> W_h s(... s(W_1 x)), s(x) = x^r: statements of two papers about their dimensions.
 
 Kileel, Trager, Bruna, *On the Expressive Power of Deep Polynomial Neural Networks* (arXiv:1905.12207), and Finkel, Rodriguez, Wu,
 Yahl, *Activation degree thresholds and expressiveness of polynomial neural networks* (arXiv:2408.04569).
@@ -16,34 +16,34 @@ PAPER = "Kileel, Trager, Bruna, arXiv:1905.12207; Finkel, Rodriguez, Wu, Yahl, a
 
 
 def expected(model: Perceptron) -> int:
-    """Weights minus one scaling for each hidden neuron, with nothing said about the ambient space."""
+    """Return the number of weights minus one scaling for each hidden neuron, without a bound by the ambient space."""
     weights = sum(a * b for a, b in zip(model.widths, model.widths[1:], strict=False))
     return weights - sum(model.widths[1:-1])
 
 
 def filling(model: Perceptron) -> int:
-    """The dimension of the ambient space: the number of coefficients of the outputs."""
+    """Return the dimension of the ambient space: the number of coefficients of the outputs."""
     return model.coordinate_count
 
 
 def check_recursion(size: Size, context: CheckContext) -> Verdict:
-    """dim V_(d_0..d_h) <= dim V_(d_0..d_k) + dim V_(d_k..d_h) - d_k for every hidden layer k."""
+    """Check dim V_(d_0..d_h) <= dim V_(d_0..d_k) + dim V_(d_k..d_h) - d_k for every hidden layer k."""
     widths = tuple(size["widths"])
 
-    def answered(part: tuple[int, ...]) -> Dimension:
-        return context.once(dimension, MLP(widths=part, r=size["r"]))
+    def answered(sub_widths: tuple[int, ...]) -> Dimension:
+        return context.once(dimension, MLP(widths=sub_widths, r=size["r"]))
 
-    whole = answered(widths)
+    network = answered(widths)
     for k in range(1, len(widths) - 1):
         first, last = answered(widths[: k + 1]), answered(widths[k:])
         bound = first.upper_bound + last.upper_bound - widths[k]
-        computed = {"image_dim": whole.image_dim, "bound": bound, "layer": k}
-        if whole.lower_bound > bound:
-            reason = f"dimension at least {whole.lower_bound}, bound {bound}"
+        computed = {"image_dim": network.image_dim, "bound": bound, "layer": k}
+        if network.lower_bound > bound:
+            reason = f"dimension at least {network.lower_bound}, bound {bound}"
             return fails(Certainty.PROVED, computed, reason, **computed)
-        if whole.upper_bound > first.lower_bound + last.lower_bound - widths[k]:
+        if network.upper_bound > first.lower_bound + last.lower_bound - widths[k]:
             return out_of_reach("the dimensions are not proved")
-    reason = f"dimension {whole.image_dim}, bound {bound} at the last hidden layer"
+    reason = f"dimension {network.image_dim}, bound {bound} at the last hidden layer"
     return holds(Certainty.PROVED, reason, **computed)
 
 

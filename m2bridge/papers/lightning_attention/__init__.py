@@ -8,7 +8,7 @@ ORDER = (
     "conjecture-3.10", "conjecture-3.10-dimension", "figure-3", "lemma-a.3", "proposition-a.5", "figure-1", "section-4-skip",
     "section-4-heads",
 )  # fmt: skip
-"""The claims in the order of the paper, by how their names begin."""
+"""The claims in the order of the paper, by prefixes of their names."""
 
 MISPRINTS = (
     ("Definition 2 and Equation 5", "Q_i and K_i are a_i x d_(i-1), and there are sum d_(i-1) (2 a_i + d_i) weights."),
@@ -25,4 +25,4 @@ MISPRINTS = (
     ),
     ("Corollary A.6, proof", '"Non-real" means not proportional to a real form.'),
 )  # fmt: skip
-"""Where the paper prints something else than it means, and how we read it. No statement depends on these."""
+"""Misprints of the paper, and how each is read. No statement depends on these."""

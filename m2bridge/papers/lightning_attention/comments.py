@@ -1,6 +1,6 @@
-"""What the paper prints about an answer to `singular-locus`, `boundary` or `fiber`, and whether the answer contradicts it.
+"""Compare answers to `singular-locus`, `boundary` and `fiber` with the statements of the paper.
 
-The statements are predictions. Nothing here takes part in finding the answer.
+The statements are predictions. They are not used to compute the answer.
 """
 
 from __future__ import annotations
@@ -39,17 +39,17 @@ Weights = Mapping[str, np.ndarray]
 
 
 def applies(model: Attention) -> bool:
-    """Whether the hypotheses of Theorem 3.4 and Corollary A.6 hold."""
+    """Return whether the hypotheses of Theorem 3.4 and Corollary A.6 hold."""
     return model.t >= 2 and model.d >= 2 and (model.dp >= 2 or model.a >= 2)
 
 
 def predicts_singular(orbit: Stratum) -> bool:
-    """What Theorem 3.4 as printed says about an orbit."""
+    """Return whether Theorem 3.4 as printed predicts that an orbit is singular."""
     return orbit.ranks["A"] * orbit.ranks["V"] <= 1
 
 
 def singular_points(model: Model, answer: SingularLocus) -> dict[str, Any]:
-    """Theorem 3.4 on singular points beside the verdicts that were decided."""
+    """Compare Theorem 3.4 on singular points with the decided verdicts."""
     if model.knowledge.layer is None or not answer.exhaustive:
         return {}
     decided = [s for s in answer.strata if s.verdict != "undecided"]
@@ -73,12 +73,12 @@ def _singular_witness(stratum: Stratum, image_dim: int) -> dict[str, Any]:
         else f"equations leave a tangent space of {stratum.tangent_upper} = {image_dim} dimensions"
     )
     printed = "singular" if predicts_singular(stratum) else "smooth"
-    said = {"printed": printed, "computed": stratum.verdict, "certainty": stratum.certainty.value}
-    return {**written_stratum(stratum, image_dim), **said, "reason": reason}
+    comparison = {"printed": printed, "computed": stratum.verdict, "certainty": stratum.certainty.value}
+    return {**written_stratum(stratum, image_dim), **comparison, "reason": reason}
 
 
 def written_stratum(stratum: Stratum, image_dim: int) -> dict[str, Any]:
-    """An orbit with its representative and the bounds of its tangent spaces, as JSON."""
+    """Return an orbit with its representative and the bounds of its tangent space, as JSON."""
     ranks = {"rank_a": stratum.ranks["A"], "rank_v": stratum.ranks["V"], "meet": stratum.ranks["meet"]}
     width = isqrt(len(stratum.representative["A"]))
     matrices = {
@@ -90,14 +90,14 @@ def written_stratum(stratum: Stratum, image_dim: int) -> dict[str, Any]:
 
 
 def boundary_points(model: Model, answer: Boundary) -> dict[str, Any]:
-    """Theorem 3.4 and Corollary A.6 on boundary points beside the place of every orbit."""
+    """Compare Theorem 3.4 and Corollary A.6 on boundary points with the location of every orbit."""
     layer = model.knowledge.layer
     assert layer is not None
     return {
         "theorem": _about_boundary(
             layer, answer.orbits, "Theorem 3.4 (boundary points)",
             "boundary points are exactly those with A = k (x) q and V = h (x) k",
-            # k, q, h may be zero, so the zero function is of this form whatever weights represent it
+            # k, q, h may be zero, so that the zero function is of this form for all of its weights
             lambda p: p.rank_a * p.rank_v == 0 or (p.rank_a, p.rank_v, p.meet) == (1, 1, 1),
         ),
         "corollary": _about_boundary(
@@ -110,12 +110,12 @@ def boundary_points(model: Model, answer: Boundary) -> dict[str, Any]:
 
 def _about_boundary(
     model: Attention,
-    places: Sequence[OrbitLocation],
+    locations: Sequence[OrbitLocation],
     name: str,
     statement: str,
     predicts: Callable[[OrbitLocation], bool],
 ) -> TheoremCheck:
-    failure = next((p for p in places if (p.where == "boundary") != predicts(p)), None)
+    failure = next((p for p in locations if (p.where == "boundary") != predicts(p)), None)
     holds = applies(model)
     witness = None
     if holds and failure is not None:
@@ -145,17 +145,17 @@ def fibers(model: Model, answer: Fiber) -> dict[str, Any]:
 
 
 def _weights(answer: Fiber) -> dict[str, np.ndarray]:
-    given = answer.at["weights"]
-    return {name: elementwise(Fraction, np.array(rows, dtype=object)) for name, rows in given.items()}
+    weights = answer.at["weights"]
+    return {name: elementwise(Fraction, np.array(rows, dtype=object)) for name, rows in weights.items()}
 
 
 def one_layer_orbit(weights: Weights) -> Orbit:
-    """(rk A, rk V, meet) of weights of one layer of attention, exactly."""
+    """Return (rk A, rk V, meet) of weights of one layer of attention, exactly."""
     return orbit_of(weights["A"] if "A" in weights else weights["K"].T @ weights["Q"], weights["V"])
 
 
 def predicted_dims(model: Attention, orbit: Orbit) -> list[int] | None:
-    """Dimensions of the components that Theorem 3.2 and Lemma 3.1 predict; None where they say nothing.
+    """Return the dimensions of the components that Theorem 3.2 and Lemma 3.1 predict; None if they predict none.
 
     In (Q, K, V) a component lifts with GL_a when rk A = a <= d on it; the zero fiber and smaller ranks are not described.
     """
@@ -167,8 +167,8 @@ def predicted_dims(model: Attention, orbit: Orbit) -> list[int] | None:
     if orbit.is_zero:
         bounded = model.attention_rank * (2 * model.d - model.attention_rank)
         return sorted([bounded, model.d * model.dp], reverse=True)
-    two = (orbit.rank_a, orbit.rank_v, orbit.meet) == (1, 1, 0)
-    return [1 + lift] * (2 if two else 1)
+    two_components = (orbit.rank_a, orbit.rank_v, orbit.meet) == (1, 1, 0)
+    return [1 + lift] * (2 if two_components else 1)
 
 
 def _theorem_32(model: Attention, weights: Weights, answer: Fiber) -> TheoremCheck:
@@ -186,7 +186,7 @@ def _theorem_32(model: Attention, weights: Weights, answer: Fiber) -> TheoremChe
 
 
 def hypotheses_37(model: AttentionNetwork, weights: Weights) -> dict[str, bool]:
-    """The printed hypotheses at a point in virtual weights, and the one that is missing."""
+    """Return the printed hypotheses at a point in virtual weights, and the one that is missing."""
     M = [weights[f"M{i}"] for i in range(1, model.layers + 1)]
     return {
         "t >= 3": model.t >= 3,
@@ -198,9 +198,9 @@ def hypotheses_37(model: AttentionNetwork, weights: Weights) -> dict[str, bool]:
 
 
 def macaulay2_orbits(answer: Fiber) -> int | None:
-    """The number of orbits that Macaulay2 counted; None when it did not, or not alike over different fields."""
-    found = {e.value for e in answer.evidence if (e.quantity, e.witness) == ("orbits", "macaulay2")}
-    return found.pop() if len(found) == 1 and answer.components is not None else None
+    """Return the number of orbits that Macaulay2 counted; None if it did not, or if the numbers over two fields differ."""
+    numbers = {e.value for e in answer.evidence if (e.quantity, e.witness) == ("orbits", "macaulay2")}
+    return numbers.pop() if len(numbers) == 1 and answer.components is not None else None
 
 
 def _theorem_37(model: AttentionNetwork, answer: Fiber) -> dict[str, Any]:
@@ -233,5 +233,5 @@ _ABOUT: dict[str, Callable[[Model, Any], dict[str, Any]]] = {
 
 
 def comments_on(question: str, subject: Any, answer: Any) -> dict[str, Any]:
-    """Return what the paper prints about an answer and whether it agrees, as fields of the answer; empty if nothing."""
+    """Return the statements of the paper about an answer and whether it agrees, as fields of the answer."""
     return _ABOUT[question](subject, answer) if question in _ABOUT else {}

@@ -34,13 +34,13 @@ from m2bridge.questions.dimension import dimension
 
 
 def equation_7(model: Attention) -> int:
-    """The printed dimension of one layer."""
+    """Return the printed dimension of one layer."""
     d, dp, a = model.d, model.dp, model.a
     return 2 * a * d + d * dp - a * a - 1 if a <= d else d * d + d * dp - 1
 
 
 def equation_14(model: Attention) -> int:
-    """The printed dimension of a deep network; the common width of the hidden layers is d_1."""
+    """Return the printed dimension of a deep network; the common width of the hidden layers is d_1."""
     d, delta = model.widths, model.widths[1]
     alpha = [min(ai, width) for ai, width in zip(model.ranks, d, strict=False)]
     first = 2 * alpha[0] * d[0] - alpha[0] ** 2 + delta * (d[0] + d[-1]) - delta**2 - model.layers
@@ -48,7 +48,7 @@ def equation_14(model: Attention) -> int:
 
 
 def equation_16(model: Attention) -> int:
-    """The printed dimension with softmax: Equation 14 and one more for each layer."""
+    """Return the printed dimension with softmax: Equation 14 plus the number of layers."""
     return equation_14(model) + model.layers
 
 
@@ -71,7 +71,7 @@ def _rank(polynomials: Polynomials) -> int:
 
 
 def check_isomorphism(size: Size, _: CheckContext) -> Verdict:
-    """All coefficients of the network and the Segre coordinates span the same space of polynomials in the weights."""
+    """Check that all coefficients of the network and the Segre coordinates span the same space of polynomials."""
     segre, full = (_coefficients(Lightning(**size, coordinate_system=name)) for name in ("segre", "full"))
     ranks = {"segre": _rank(segre), "full": _rank(full), "together": _rank(segre + full)}
     if len(set(ranks.values())) > 1:
@@ -81,7 +81,7 @@ def check_isomorphism(size: Size, _: CheckContext) -> Verdict:
 
 
 def check_figure_1(size: Size, context: CheckContext) -> Verdict:
-    """The dimension of the neuromanifold, and of the space of all cubic maps: its monomials counted, for each output entry."""
+    """Check the dimension of the neuromanifold, and that of the space of all cubic maps by counting monomials."""
     model = Lightning(**size, coordinate_system="full")
     result = context.once(dimension, model)
     cubics = {tuple(sorted(c)) for c in product(range(model.d * model.t), repeat=3)}
@@ -94,19 +94,21 @@ def check_figure_1(size: Size, context: CheckContext) -> Verdict:
 
 
 def check_only_permutations(size: Size, context: CheckContext) -> Verdict:
-    """If heads could only be permuted, the dimension of several heads would be that of one head times their number."""
+    """Check whether several heads have the dimension of one head times their number, as if only permuted."""
     d, dp, a, heads = (size[name] for name in ("d", "dp", "a", "heads"))
-    one, many = (
+    one_head, all_heads = (
         context.once(dimension, DeepLightning(d=(d, dp), a=(a,), t=2, heads=(n,))) for n in (1, heads)
     )
-    naive = min(heads * one.image_dim, many.span_dim or heads * one.image_dim)
-    computed = {"one_head": one.image_dim, "all_heads": many.image_dim, "if_only_permuted": naive}
-    if many.image_dim == naive and many.certainty.exact:
+    naive = min(heads * one_head.image_dim, all_heads.span_dim or heads * one_head.image_dim)
+    computed = {"one_head": one_head.image_dim, "all_heads": all_heads.image_dim, "if_only_permuted": naive}
+    if all_heads.image_dim == naive and all_heads.certainty.exact:
         return holds(Certainty.PROVED, f"{heads} heads have dimension {naive}", **computed)
-    if many.upper_bound < naive:
-        reason = f"{heads} heads have dimension at most {many.upper_bound} < {naive}: there are continuous symmetries between heads"
+    if all_heads.upper_bound < naive:
+        reason = f"{heads} heads have dimension at most {all_heads.upper_bound} < {naive}: there are continuous symmetries between heads"
         return fails(Certainty.PROVED, computed, reason, **computed)
-    return out_of_reach(f"computed {many.image_dim}, bounds {many.lower_bound} to {many.upper_bound}")
+    return out_of_reach(
+        f"computed {all_heads.image_dim}, bounds {all_heads.lower_bound} to {all_heads.upper_bound}"
+    )
 
 
 _LAYER = "d dp a t"
@@ -182,7 +184,7 @@ ONE_LAYER = (
 
 
 def check_ratio(size: Size, context: CheckContext) -> Verdict:
-    """Number of weights over dimension at d = delta, a = delta, for growing depth."""
+    """Compare the number of weights with the printed one, and with the dimension, at d = a = delta for growing depth."""
     delta, layers = size["d"], size["layers"]
     model = DeepLightning(d=(delta,) * (layers + 1), t=3)
     dim = context.once(dimension, model, engine=False).image_dim
@@ -194,16 +196,16 @@ def check_ratio(size: Size, context: CheckContext) -> Verdict:
 
 
 def another_orbit(model: Attention, seed: int) -> dict[str, Any] | None:
-    """Weights with the same function and V_1 of smaller rank, which no change of basis gives; None when there are none of this kind.
+    """Return weights with the same function and V_1 of smaller rank, so in another orbit; None if this construction has none.
 
-    Later layers see V_1 only on the span E of the rows and columns of M_2, ..., M_l and of the rows of L. So V_1 may be replaced by its
-    product with the orthogonal projection to E; both networks are evaluated at an integer input.
+    Later layers depend on V_1 only through its restriction to the span E of the rows and columns of M_2, ..., M_l and of the rows of L.
+    So V_1 may be replaced by its product with the orthogonal projection to E; both networks are evaluated at an integer input.
     """
     rng = np.random.default_rng([seed, 38])
     w = {name: rng.integers(-3, 4, shape).astype(object) for name, shape in model.parameters.items()}
-    places = range(1, model.layers + 1)
-    M, L = virtual_weights([w[f"K{i}"].T @ w[f"Q{i}"] for i in places], [w[f"V{i}"] for i in places])
-    pivots, rows = over_q.echelon(np.concatenate([L, *(part for m in M[1:] for part in (m, m.T))]))
+    layers = range(1, model.layers + 1)
+    M, L = virtual_weights([w[f"K{i}"].T @ w[f"Q{i}"] for i in layers], [w[f"V{i}"] for i in layers])
+    pivots, rows = over_q.echelon(np.concatenate([L, *(matrix for m in M[1:] for matrix in (m, m.T))]))
     rank = rank_over_q(w["V1"])
     if len(pivots) >= rank:
         return None
@@ -217,7 +219,7 @@ def another_orbit(model: Attention, seed: int) -> dict[str, Any] | None:
 
 
 def check_three_symmetries(size: Size, context: CheckContext) -> Verdict:
-    """Whether generic fibers are as large as orbits of the three symmetries, and not larger."""
+    """Check whether generic fibers have the dimension of the orbits of the three symmetries."""
     model = DeepLightning(**size)
     result = context.once(dimension, model)
     second = another_orbit(model, context.seed)

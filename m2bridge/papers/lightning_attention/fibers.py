@@ -31,7 +31,7 @@ from m2bridge.papers.lightning_attention.comments import macaulay2_orbits
 from m2bridge.questions.fiber import Fiber, fiber
 
 ABOUT = ("components", "fiber_dim", "orbits", "tangent_dim", "independent equations", "outputs at the point")
-"""What is said about a fiber: its components and orbits, its tangent space, and the equations that define it."""
+"""Quantities of a fiber: its components and orbits, its tangent space, and the equations that define it."""
 Pair = tuple[np.ndarray, np.ndarray]
 """(A, V), exact numbers."""
 
@@ -40,14 +40,14 @@ def model_of(size: Size) -> Attention:
     return Lightning(d=size["d"], dp=size["dp"], a=size["a"], parametrization="attention")
 
 
-def asked(size: Size, context: CheckContext) -> Fiber:
-    """The fiber through a representative of the orbit."""
+def fiber_at(size: Size, context: CheckContext) -> Fiber:
+    """Return the fiber through a representative of the orbit."""
     stratum = ",".join(f"{name}={size[name]}" for name in ("rank_a", "rank_v", "meet"))
     return context.once(fiber, model_of(size), at=stratum)
 
 
 def exchanged(pair: Pair) -> Pair | None:
-    """(v q^T, h k^T) for A = k q^T and V = h v^T; None unless both have rank one."""
+    """Return (v q^T, h k^T) for A = k q^T and V = h v^T; None unless both have rank one."""
     A, V = pair
     if not A.any() or not V.any():
         return None
@@ -58,15 +58,15 @@ def exchanged(pair: Pair) -> Pair | None:
     return np.outer(v, q), np.outer(h, k)
 
 
-def rescaled(one: Pair, other: Pair) -> bool:
-    """Whether the second pair is (s A, V / s)."""
-    i = tuple(np.argwhere(one[0])[0])
-    s = other[0][i] / one[0][i]
-    return bool(s and (other[0] == s * one[0]).all() and (other[1] == one[1] / s).all())
+def rescaled(first: Pair, second: Pair) -> bool:
+    """Return whether the second pair is (s A, V / s)."""
+    i = tuple(np.argwhere(first[0])[0])
+    s = second[0][i] / first[0][i]
+    return bool(s and (second[0] == s * first[0]).all() and (second[1] == first[1] / s).all())
 
 
 def printed_points(model: Attention, pair: Pair) -> int | None:
-    """How many curves of rescalings the theorem lists through weights; None when one of them computes another function."""
+    """Return the number of curves of rescalings that the theorem lists; None if one of them has another function."""
     partner = exchanged(pair)
     if partner is None:
         return 1
@@ -77,62 +77,67 @@ def printed_points(model: Attention, pair: Pair) -> int | None:
 
 
 def components_of(result: Fiber) -> tuple[list[tuple[int, int]], Certainty]:
-    """Dimension and number of the components over the algebraic closure, with their certainty over QQ; nothing where they are not known."""
+    """Return (dimension, number) of the components over the algebraic closure, and their certainty; empty if unknown."""
     if result.components is None or not all(c.absolute for c in result.components):
         return [], Certainty.PROBABLE
     over_q = [e.certainty for e in result.evidence if (e.quantity, e.field) == ("components", "QQ")]
-    return counted(c.dim for c in result.components), Certainty.weakest(
-        over_q
-    ) if over_q else Certainty.PROBABLE
+    certainty = Certainty.weakest(over_q) if over_q else Certainty.PROBABLE
+    return counted(c.dim for c in result.components), certainty
 
 
 def counted(dims: Any) -> list[tuple[int, int]]:
-    """Each dimension and how often it occurs."""
-    found = list(dims)
-    return sorted((dim, found.count(dim)) for dim in set(found))
+    """Return each dimension and how often it occurs."""
+    all_dims = list(dims)
+    return sorted((dim, all_dims.count(dim)) for dim in set(all_dims))
 
 
 NO_COMPONENTS = "the components over the algebraic closure were not computed"
 
 
 def check_one_layer(size: Size, context: CheckContext) -> Verdict:
-    """The curves of rescalings that the theorem lists lie in the fiber and are closed and irreducible: if the fiber has as many components,
-    all of dimension one, then these are the curves. For the zero function the same is said of {A = 0} and {V = 0}.
+    """Check that the components of the fiber are the curves of rescalings that the theorem lists.
+
+    These curves lie in the fiber and are closed and irreducible: if the fiber has as many components, all of dimension one, then
+    these are the curves. The same argument holds for {A = 0} and {V = 0} in the fiber of the zero function.
     """
-    result, model = asked(size, context), model_of(size)
-    found, certainty = components_of(result)
-    if not found:
+    result, model = fiber_at(size, context), model_of(size)
+    components, certainty = components_of(result)
+    if not components:
         return out_of_reach(NO_COMPONENTS)
     if size["rank_a"] * size["rank_v"] == 0:
         rank = min(model.a, model.d)
         printed = counted([rank * (2 * model.d - rank), model.d * model.dp])
-        what = "components {V = 0} and {A = 0}"
+        description = "components {V = 0} and {A = 0}"
     else:
-        given = result.at["weights"]
-        A, V = (np.array([[Fraction(x) for x in row] for row in given[name]], dtype=object) for name in "AV")
+        weights = result.at["weights"]
+        A, V = (
+            np.array([[Fraction(x) for x in row] for row in weights[name]], dtype=object) for name in "AV"
+        )
         curves = printed_points(model, (A, V))
         if curves is None:
             return fails(
                 Certainty.PROVED, {"at": dict(result.at)}, "(v q^T, h k^T) computes another function"
             )
         printed = [(1, curves)]
-        what = "one curve of rescalings" if curves == 1 else "rescalings of W and of W', two curves"
-    computed = {"components": [list(p) for p in found], "printed": [list(p) for p in printed]}
-    otherwise = f"components (dimension, number): {found}, printed {printed}"
-    return decided(found == printed, certainty, what, otherwise, **computed)
+        description = "one curve of rescalings" if curves == 1 else "rescalings of W and of W', two curves"
+    computed = {"components": [list(p) for p in components], "printed": [list(p) for p in printed]}
+    otherwise = f"components (dimension, number): {components}, printed {printed}"
+    return decided(components == printed, certainty, description, otherwise, **computed)
 
 
 def cardinality(expected: int) -> Check:
-    """A check that the fiber has so many points up to rescaling."""
+    """Return a check that the fiber has `expected` points up to rescaling."""
 
     def run(size: Size, context: CheckContext) -> Verdict:
-        found, certainty = components_of(asked(size, context))
-        if not found:
+        components, certainty = components_of(fiber_at(size, context))
+        if not components:
             return out_of_reach(NO_COMPONENTS)
-        count = sum(number for _, number in found)
+        count = sum(number for _, number in components)
         computed = {"points": count, "printed": expected}
         otherwise = f"the fiber has {count} up to rescaling, not {expected}"
-        return decided(found == [(1, expected)], certainty, f"{count} up to rescaling", otherwise, **computed)
+        return decided(
+            components == [(1, expected)], certainty, f"{count} up to rescaling", otherwise, **computed
+        )
 
     return run
 
@@ -141,17 +146,17 @@ def cardinality(expected: int) -> Check:
 
 
 def check_deep(size: Size, context: CheckContext) -> Verdict:
-    """The fiber through virtual weights that satisfy the hypotheses: is it one orbit of rescalings?
+    """Check whether the fiber through virtual weights that satisfy the hypotheses is one orbit of rescalings.
 
-    What is compared is Macaulay2's count of the orbits. A second orbit that a formula gives counts only when the identity of the two
-    networks was verified over QQ.
+    Macaulay2's count of the orbits is compared. A second orbit by a formula counts only if the identity of the two networks was
+    verified over QQ.
     """
     model = DeepLightning(d=size["d"], t=size["t"], parametrization="virtual")
     return verdict_on(context.once(fiber, model, at=f"m1={size['m1']},m2={size['m2']}"))
 
 
 def verdict_on(result: Fiber) -> Verdict:
-    """What a computed fiber says about Theorem 3.7."""
+    """Return the verdict of a computed fiber about Theorem 3.7."""
     if result.agreement is False:
         return disagreement(result.conflicts)
     components, orbits = result.components, macaulay2_orbits(result)
@@ -173,7 +178,7 @@ def verdict_on(result: Fiber) -> Verdict:
 
 
 def check_generic(size: Size, context: CheckContext) -> Verdict:
-    """The conditions are that polynomials in the weights do not all vanish: one point that satisfies them shows that they are generic."""
+    """Check that the conditions are generic: they are open, so that one point that satisfies them suffices."""
     model = DeepLightning(d=size["d"], a=size["a"], t=3)
     rng = np.random.default_rng([context.seed, 37])
     points = 5
@@ -187,10 +192,10 @@ def check_generic(size: Size, context: CheckContext) -> Verdict:
 
 
 def conditions(model: Attention, rng: np.random.Generator) -> dict[str, bool]:
-    """The conditions of the theorem at random integer weights."""
-    places = range(1, model.layers + 1)
+    """Return the conditions of the theorem at random integer weights."""
+    layers = range(1, model.layers + 1)
     w = {name: rng.integers(-99, 100, shape).astype(object) for name, shape in model.parameters.items()}
-    M, L = virtual_weights([w[f"K{i}"].T @ w[f"Q{i}"] for i in places], [w[f"V{i}"] for i in places])
+    M, L = virtual_weights([w[f"K{i}"].T @ w[f"Q{i}"] for i in layers], [w[f"V{i}"] for i in layers])
     return {
         "L != 0": bool(L.any()),
         **{f"rk M_{i} >= 2": rank_over_q(m) >= 2 for i, m in enumerate(M, start=1)},

@@ -59,7 +59,7 @@ def _below_and_above(y: Fraction) -> Fraction:
 
 
 def _cube_root(x: Fraction) -> Fraction:
-    """The cube root of the cube of a rational number; the nearest rational otherwise, which then is not the root."""
+    """Return the cube root of the cube of a rational number; for other numbers a rational number that is not the root."""
 
     def root(n: int) -> int:
         return int(round(float(abs(n)) ** (1 / 3)) * (1 if n >= 0 else -1))
@@ -88,7 +88,7 @@ KERNELS = {
 def values(
     model: Attention, weights: dict[str, np.ndarray], kernel: AttentionKernel
 ) -> Callable[[np.ndarray], np.ndarray]:
-    """The program of a model with the kernel in place of the exponential function, as a function of its inputs."""
+    """Return the program of a model, with the kernel in place of the exponential function, as a function of its inputs."""
     if not kernel.exact:
         return lambda X: np.asarray(model.forward(weights, X))
 
@@ -105,10 +105,11 @@ def values(
 def recover(
     network: Callable[[np.ndarray], np.ndarray], d: int, t: int, points: np.ndarray, kernel: AttentionKernel
 ) -> tuple[Any, Any]:
-    """(A, V) from the values of the network alone, for V != 0.
+    """Return (A, V) computed from the values of the network only, for V != 0.
 
-    Equal tokens give V x. One token x and zeros give S(x^T A x) as a share of V x; one token x and t - 1 copies of y give
-    S(x^T A y) as a share of V (y - x). Bilinear forms at two bases give A.
+    If all tokens are x, the output is V x. One token x and t - 1 zeros determine S(x^T A x), from the ratio of the output to V x;
+    one token x and t - 1 copies of y determine S(x^T A y), from the ratio of the output minus V x to V (y - x). The values of
+    the bilinear form A at two bases determine A.
     """
     unit = np.eye(d, dtype=int).astype(points.dtype)
     V = np.array([network(np.repeat(e[:, None], t, axis=1))[:, 0] for e in unit]).T
@@ -124,21 +125,21 @@ def recover(
     forms = np.zeros((d, d), dtype=points.dtype)
     for i, x in enumerate(xs):
         kept = share(network(tokens(x, unit[0] * 0))[:, 0], V @ unit[0] * 0, V @ x)
-        own = kept * (t - 1) / (1 - kept)  # S(x^T A x)
+        diagonal_score = kept * (t - 1) / (1 - kept)  # S(x^T A x)
         for j, y in enumerate(ys):
             w = share(network(tokens(x, y))[:, 0], V @ x, V @ y)  # (t-1) S(xy) / (S(xx) + (t-1) S(xy))
-            forms[i, j] = kernel.inverse(w * own / ((t - 1) * (1 - w)))
+            forms[i, j] = kernel.inverse(w * diagonal_score / ((t - 1) * (1 - w)))
     return _solution(xs, _solution(ys, forms.T).T), V
 
 
 def _solution(matrix: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """matrix^-1 right, exactly where the numbers are."""
+    """Return matrix^-1 right, exactly for exact numbers."""
     if matrix.dtype != object:
         return np.linalg.solve(matrix, right)
-    found = over_q.solve(matrix, right)
-    if found is None:
+    solution = over_q.solve(matrix, right)
+    if solution is None:
         raise ZeroDivisionError("the points are not a basis")
-    return found
+    return solution
 
 
 def check_one_layer(size: Size, context: CheckContext) -> Verdict:
@@ -154,36 +155,38 @@ def check_one_layer(size: Size, context: CheckContext) -> Verdict:
     A, V = draw(d, d), draw(dp, rank) @ draw(rank, d)
     for _ in range(_INPUT_DRAWS):
         try:
-            found = recover(values(model, {"A1": A, "V1": V}, kernel), d, t, draw(2, d, d), kernel)
+            computed = recover(values(model, {"A1": A, "V1": V}, kernel), d, t, draw(2, d, d), kernel)
         except ZeroDivisionError:
             continue  # these inputs are special for the weights
-        return _verdict(kernel, float(max(np.abs(x - y).max() for x, y in zip(found, (A, V), strict=True))))
+        return _verdict(
+            kernel, float(max(np.abs(x - y).max() for x, y in zip(computed, (A, V), strict=True)))
+        )
     return out_of_reach(f"{_INPUT_DRAWS} random sets of inputs were special for the weights")
 
 
 def _verdict(kernel: AttentionKernel, error: float) -> Verdict:
     computed = {"largest_error": float(f"{error:.1e}")}
-    said = "the weights are recovered from values of the function"
+    statement = "the weights are recovered from values of the function"
     if kernel.exact:
         otherwise = "the recovery gives other weights"
-        return decided(not error, Certainty.PROVED, f"{said}, exactly over QQ", otherwise, **computed)
+        return decided(not error, Certainty.PROVED, f"{statement}, exactly over QQ", otherwise, **computed)
     if error > _RECOVERY_TOLERANCE:
         return out_of_reach(f"the weights were recovered only up to {error:.1e}")
-    return holds(Certainty.NUMERIC, f"{said}, error {error:.0e}", **computed)
+    return holds(Certainty.NUMERIC, f"{statement}, error {error:.0e}", **computed)
 
 
 # -- Conjecture 3.10 -----------------------------------------------------------------------------------------------------------
 
 
 def _drawn(rng: np.random.Generator, *shape: int) -> Any:
-    found = rng.integers(-3, 4, shape).astype(object)
-    return found if found.any() else found + 1
+    entries = rng.integers(-3, 4, shape).astype(object)
+    return entries if entries.any() else entries + 1
 
 
 def check_singleton(size: Size, context: CheckContext) -> Verdict:
-    """(M, L) is recovered from the Taylor coefficients of the function at 0, and compared with that of the weights.
+    """Check that (M, L) is recovered from the Taylor coefficients of the function at 0.
 
-    With one token the function does not change with M at all, as two networks show.
+    With one token the function does not depend on M, as two networks show.
     """
     d, t, kernel = size["d"], size["t"], size["S"]
     layers = len(d) - 1
@@ -193,7 +196,7 @@ def check_singleton(size: Size, context: CheckContext) -> Verdict:
     M, L = virtual_weights(*([weights[f"{name}{i}"] for i in range(1, layers + 1)] for name in "AV"))
     function = germ(model, weights, kernel)
     try:
-        found, last = recovered(function, d=d[0], t=t, layers=layers, kernel=kernel, seed=context.seed)
+        matrices, last = recovered(function, d=d[0], t=t, layers=layers, kernel=kernel, seed=context.seed)
     except NotDeterminedError as error:
         x, U = _drawn(rng, d[0]), drawn_inputs(rng, d[0], t)
         other = germ(model, {**weights, "A1": weights["A1"] + 1}, kernel)
@@ -201,14 +204,14 @@ def check_singleton(size: Size, context: CheckContext) -> Verdict:
             witness = {"A1": weights["A1"].tolist(), "other": (weights["A1"] + 1).tolist()}
             return fails(Certainty.PROVED, witness, "two values of M_1 give the same function")
         return fails(Certainty.PROBABLE, {"weights": {n: w.tolist() for n, w in weights.items()}}, str(error))
-    if all(np.array_equal(a, b) for a, b in zip([*found, last], [*M, L], strict=True)):
+    if all(np.array_equal(a, b) for a, b in zip([*matrices, last], [*M, L], strict=True)):
         reason = "(M, L) recovered exactly from Taylor coefficients of the function"
         return holds(Certainty.PROVED, reason, orders=layers)
     return fails(Certainty.PROVED, {"M": [m.tolist() for m in M]}, "the recovery gives other virtual weights")
 
 
 def check_skew(size: Size, context: CheckContext) -> Verdict:
-    """Whether M_2 is still determined when M_1 is skew."""
+    """Check whether M_2 is determined if M_1 is skew."""
     d, t, kernel = size["d"], size["t"], size["S"]
     rng = np.random.default_rng([context.seed, 311, d, t])
     B = _drawn(rng, d, d)
@@ -217,8 +220,8 @@ def check_skew(size: Size, context: CheckContext) -> Verdict:
     M2, L = _drawn(rng, d, d), _drawn(rng, d, d)
     function = virtual_germ([M1, M2], L, t, kernel)
     try:
-        found, _ = recovered(function, d=d, t=t, layers=2, kernel=kernel, seed=context.seed)
-        if np.array_equal(found[1], M2):
+        matrices, _ = recovered(function, d=d, t=t, layers=2, kernel=kernel, seed=context.seed)
+        if np.array_equal(matrices[1], M2):
             return holds(Certainty.PROVED, "M_2 is recovered exactly behind a skew M_1")
     except NotDeterminedError:
         pass

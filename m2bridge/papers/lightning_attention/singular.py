@@ -1,9 +1,9 @@
 """One layer: critical points of (A, V) -> network (Lemma A.3), singular points, closedness and boundary (Theorem 3.4, Corollaries A.1, A.4
 and A.6), as printed and repaired.
 
-A point of the image is on the relative boundary when it is a limit of points of the closure that are not in the image. What lies in the image
-is decided here by the weights that `membership` finds or excludes, and not by the criterion that the theorem amounts to. One
-point suffices for a whole sequence: the group GL_d x GL_d x GL_d' acts linearly on closure and image, and moves S + T to S + 4^-k T.
+A point of the image is on the relative boundary if it is a limit of points of the closure that are not in the image. Whether a point is in
+the image is decided by the weights that `membership` computes or excludes, and not by a criterion equivalent to the theorem. One point gives a
+whole sequence: the group GL_d x GL_d x GL_d' acts linearly on closure and image, and moves S + T to S + 4^-k T.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ from m2bridge.questions.singular_locus import Stratum, singular_locus
 # -- critical points: Lemma A.3 --------------------------------------------------------------------------------------------------
 
 Ranks = tuple[int, int, int]
-"""rk A, rk V and dim(col A, row V meeting)."""
+"""rk A, rk V and dim(col A ∩ row V)."""
 
 
 def orbits(d: int, dp: int, a: int | None = None) -> Iterator[Ranks]:
-    """Every orbit of pairs (A, V) with rk A <= a, also those that map to zero."""
+    """Yield every orbit of pairs (A, V) with rk A <= a, including those of the zero function."""
     for r in range(min(d, a or d) + 1):
         for s in range(min(d, dp) + 1):
             for c in range(max(0, r + s - d), min(r, s) + 1):
@@ -54,7 +54,7 @@ def orbits(d: int, dp: int, a: int | None = None) -> Iterator[Ranks]:
 
 
 def representative(d: int, dp: int, ranks: Ranks) -> dict[str, np.ndarray]:
-    """Matrices of zeros and ones in the orbit."""
+    """Return matrices of zeros and ones in the orbit."""
     r, s, c = ranks
     A, V = np.zeros((d, d), dtype=np.int64), np.zeros((dp, d), dtype=np.int64)
     A[range(r), range(r)] = 1
@@ -64,25 +64,27 @@ def representative(d: int, dp: int, ranks: Ranks) -> dict[str, np.ndarray]:
 
 
 def differential(d: int, dp: int, weights: dict[str, np.ndarray]) -> np.ndarray:
-    """The Jacobian of (A, V) -> network in Segre coordinates, by the program."""
+    """Return the Jacobian of (A, V) -> network in Segre coordinates, by the program."""
     model = Lightning(d=d, dp=dp, a=d, parametrization="attention")
     return np.asarray(model.coordinate_jacobian(weights)).T
 
 
 def differential_ranks(d: int, dp: int) -> tuple[dict[Ranks, int], int]:
-    """The rank over QQ of the differential at every orbit, and the largest of them, which is that at a dense one."""
-    found = {ranks: rank_over_q(differential(d, dp, representative(d, dp, ranks))) for ranks in orbits(d, dp)}
-    return found, max(found.values())
+    """Return the rank over QQ of the differential at every orbit, and the largest one, which is that of the dense orbit."""
+    by_orbit = {
+        ranks: rank_over_q(differential(d, dp, representative(d, dp, ranks))) for ranks in orbits(d, dp)
+    }
+    return by_orbit, max(by_orbit.values())
 
 
 def printed(ranks: Ranks) -> bool:
-    """A = k q^T and V = h k^T for some q, k, h: both of rank at most one, sharing k unless one of them is zero."""
+    """Return whether A = k q^T and V = h k^T for some q, k, h: ranks at most one, and the same k unless one of them is zero."""
     r, s, c = ranks
     return r <= 1 and s <= 1 and (r * s == 0 or c == 1)
 
 
 def completed(ranks: Ranks) -> bool:
-    """The same, or A = 0, or V = 0."""
+    """Return whether the printed condition holds, or A = 0, or V = 0."""
     return ranks[0] * ranks[1] == 0 or printed(ranks)
 
 
@@ -90,8 +92,8 @@ def check_critical(predicts: Callable[[Ranks], bool]) -> Check:
     def check(size: Size, context: CheckContext) -> Verdict:
         d, dp = size["d"], size["dp"]
         rng = np.random.default_rng(context.seed)
-        found, generic = differential_ranks(d, dp)
-        for ranks, exact in found.items():
+        by_orbit, generic = differential_ranks(d, dp)
+        for ranks, exact in by_orbit.items():
             weights = representative(d, dp, ranks)
             g, h, k = (rng.standard_normal((n, n)) for n in (d, d, dp))
             moved = {"A": g @ weights["A"] @ h, "V": k @ weights["V"] @ g.T}
@@ -115,12 +117,12 @@ def check_critical(predicts: Callable[[Ranks], bool]) -> Check:
 
 
 def repaired(model: Attention, stratum: Stratum) -> bool:
-    """Singular exactly when rk A * rk V <= 1, or a < d and rk A < a."""
+    """Return the repaired prediction: singular exactly if rk A * rk V <= 1, or a < d and rk A < a."""
     return predicts_singular(stratum) or (stratum.ranks["A"] < model.a < model.d)
 
 
 def check_singular(predicts: Callable[[Attention, Stratum], bool]) -> Check:
-    """Every orbit's verdict against the statement's prediction."""
+    """Return a check of the verdict at every orbit against a prediction."""
 
     def check(size: Size, context: CheckContext) -> Verdict:
         model = Lightning(**size)
@@ -133,9 +135,9 @@ def check_singular(predicts: Callable[[Attention, Stratum], bool]) -> Check:
                     f"computed {stratum.verdict} at rk A = {stratum.ranks['A']}, rk V = {stratum.ranks['V']}"
                 )
                 return fails(stratum.certainty, witness, reason, **computed)
-        if left := [tuple(s.ranks.values()) for s in result.strata if s.verdict == "undecided"]:
+        if undecided := [tuple(s.ranks.values()) for s in result.strata if s.verdict == "undecided"]:
             return out_of_reach(
-                f"undecided at (rk A, rk V, meet) = {left}; no other orbit contradicts the statement"
+                f"undecided at (rk A, rk V, meet) = {undecided}; no other orbit contradicts the statement"
             )
         return holds(Certainty.weakest(s.certainty for s in result.strata), **computed)
 
@@ -146,23 +148,22 @@ def check_singular(predicts: Callable[[Attention, Stratum], bool]) -> Check:
 
 
 def check_closed(size: Size, context: CheckContext) -> Verdict:
-    """What the compactness argument needs: only A = 0 or V = 0 give the zero function, so there are no base points."""
-    result = fibers.asked({**size, "rank_a": 0, "rank_v": 0, "meet": 0}, context)
-    known, certainty = fibers.components_of(result)
-    if not known:
+    """Check the hypothesis of the compactness argument: only A = 0 or V = 0 give the zero function (no base points)."""
+    result = fibers.fiber_at({**size, "rank_a": 0, "rank_v": 0, "meet": 0}, context)
+    components, certainty = fibers.components_of(result)
+    if not components:
         return out_of_reach(fibers.NO_COMPONENTS)
     model = fibers.model_of(size)
     bounded = model.attention_rank * (2 * model.d - model.attention_rank)
     expected = sorted([bounded, model.d * model.dp])
-    found = sorted(component.dim for component in result.components or ())
+    dims = sorted(component.dim for component in result.components or ())
     reason = "no base points, so the image is the cone over a compact set (Corollary A.1)"
     otherwise = "the zero function has other weights: the argument does not apply"
-    return decided(found == expected, certainty, reason, otherwise, components=found, printed=expected)
+    return decided(dims == expected, certainty, reason, otherwise, components=dims, printed=expected)
 
 
 def neighbour(model: Attention, ranks: Ranks, sign: int) -> Coordinates | None:
-    """A point of the closure that the group moves arbitrarily near to a representative of the orbit; None when it has a flattening
-    of rank two.
+    """Return a point of the closure that the group moves arbitrarily near to the orbit; None if a flattening has rank two.
 
     Points that are only in the closure have both flattenings of rank one (the proof of Corollary A.6), as a map from columns of A and from
     rows of V, and so have their limits, unless they are zero. At such a point h (x) q (x) S, S = x_1^2 or x_1 x_2, scalings of x_1 and x_2
@@ -183,7 +184,7 @@ def neighbour(model: Attention, ranks: Ranks, sign: int) -> Coordinates | None:
 
 
 def check_boundary(predicts: Callable[[Attention, Ranks], bool]) -> Check:
-    """For each orbit, whether it is a limit of points that are only in the closure, against the statement's prediction."""
+    """Return a check for each orbit whether it is a limit of points outside the image, against a prediction."""
 
     def check(size: Size, context: CheckContext) -> Verdict:
         model = Lightning(**size, parametrization="attention")
@@ -191,19 +192,19 @@ def check_boundary(predicts: Callable[[Attention, Ranks], bool]) -> Check:
         near = {(ranks, sign): neighbour(model, ranks, sign) for ranks in strata for sign in (1, -1)}
         points = list(dict.fromkeys(z for z in near.values() if z is not None))
         any_rank = model.with_rank(model.d)  # rk A is that of a flattening
-        found = {z: location_of(context.once(membership, any_rank, point=z)) for z in points}
-        if None in found.values():
+        location = {z: location_of(context.once(membership, any_rank, point=z)) for z in points}
+        if None in location.values():
             return out_of_reach("it was not decided within the limits whether a point has real weights")
-        for point, where in found.items():
-            ours = decide(model, point).where
-            if ("image" if ours == "boundary" else ours) != where:
+        for point, where in location.items():
+            by_criterion = decide(model, point).where
+            if ("image" if by_criterion == "boundary" else by_criterion) != where:
                 return disagreement(
-                    [f"point {[*map(str, point)]}: {where} by weights, {ours} by ranks and e2"]
+                    [f"point {[*map(str, point)]}: {where} by weights, {by_criterion} by ranks and e2"]
                 )
         rows = []
         for ranks in strata:
-            beside = [z for sign in (1, -1) if (z := near[ranks, sign]) is not None]
-            on_boundary = any(found[z] == "closure-only" for z in beside)
+            neighbours = [z for sign in (1, -1) if (z := near[ranks, sign]) is not None]
+            on_boundary = any(location[z] == "closure-only" for z in neighbours)
             rows.append([*ranks, on_boundary])
             if on_boundary != predicts(model, ranks):
                 named = zip(("rank_a", "rank_v", "meet"), ranks, strict=True)
@@ -219,9 +220,9 @@ def check_boundary(predicts: Callable[[Attention, Ranks], bool]) -> Check:
 
 
 def critical(model: Attention, ranks: Ranks) -> bool:
-    """Whether the differential drops its rank at the orbit, over QQ."""
-    found, generic = differential_ranks(model.d, model.dp)
-    return found[ranks] < generic
+    """Return whether the rank over QQ of the differential at the orbit is smaller than the generic one."""
+    by_orbit, generic = differential_ranks(model.d, model.dp)
+    return by_orbit[ranks] < generic
 
 
 # -- the statements ------------------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""What Section 4 expects of skip connections: a belief of the authors, so that its rows are probes."""
+"""Skip connections: an expectation of Section 4, which the authors state as a belief, so that its rows are probes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,11 @@ from m2bridge.papers.base import (
 
 
 def check_skip(size: Size, context: CheckContext) -> Verdict:
-    """One layer: (M, L) = (A, V), and (2 A, V / 2) gives the same function. More layers: the function does not depend on (M, L) alone."""
+    """Check whether the function determines (M, L) up to finitely many values, and depends on (M, L) only.
+
+    For one layer (M, L) = (A, V), and (2 A, V / 2) gives the same function. For more layers the function does not depend on
+    (M, L) alone.
+    """
     d, t, layers = size["d"], size["t"], size["layers"]
     model = DeepLightning(d=(d,) * (layers + 1), t=t, skip=True, parametrization="attention")
     return _one_layer(model) if layers == 1 else _several_layers(model, context)
@@ -43,15 +47,15 @@ def _one_layer(model: Attention) -> Verdict:
 
 
 def _several_layers(model: Attention, context: CheckContext) -> Verdict:
-    """Two networks with the same (M, L), related by a change of basis between layers, at integer weights and one integer input."""
+    """Compare two networks with the same (M, L), related by a change of basis between layers, at one integer input."""
     rng = np.random.default_rng([context.seed, 4])
     w = {name: rng.integers(-3, 4, shape).astype(object) for name, shape in model.parameters.items()}
     C, inverse = (np.eye(model.d, dtype=int).astype(object) for _ in range(2))
     C[0, -1], inverse[0, -1] = 1, -1  # a shear and its inverse
     moved = {**w, "V1": C @ w["V1"], "V2": w["V2"] @ inverse, "A2": inverse.T @ w["A2"] @ inverse}
-    places = range(1, model.layers + 1)
+    layers = range(1, model.layers + 1)
     (M, L), (N, K) = (
-        virtual_weights([v[f"A{i}"] for i in places], [v[f"V{i}"] for i in places]) for v in (w, moved)
+        virtual_weights([v[f"A{i}"] for i in layers], [v[f"V{i}"] for i in layers]) for v in (w, moved)
     )
     if not all(np.array_equal(a, b) for a, b in zip([*M, L], [*N, K], strict=True)):
         return disagreement(["the change of basis moved the virtual weights"])

@@ -1,5 +1,5 @@
-"""Factorizations and virtual weights: changes of basis, found exactly over QQ (Lemmas 3.1 and 3.5), and deep networks by their virtual
-weights (Lemma 3.6, Equations 11 to 13). Nothing here rounds.
+"""Factorizations and virtual weights: changes of basis, computed exactly over QQ (Lemmas 3.1 and 3.5), and deep networks by their
+virtual weights (Lemma 3.6, Equations 11 to 13).
 """
 
 from __future__ import annotations
@@ -82,10 +82,10 @@ def second_network(A: list[Matrix], V: list[Matrix]) -> tuple[list[Matrix], list
 def changes_between_layers(V: list[Matrix], other_V: list[Matrix]) -> list[Matrix]:
     """Solve for C_1, ..., C_(l-1), where C_i carries V_i ... V_1 into V'_i ... V'_1; the last one is the identity."""
     changes = []
-    product, other = V[0], other_V[0]
+    product, other_product = V[0], other_V[0]
     for value, other_value in zip(V[1:], other_V[1:], strict=True):
-        changes.append(change_of_basis(product, other))
-        product, other = value @ product, other_value @ other
+        changes.append(change_of_basis(product, other_product))
+        product, other_product = value @ product, other_value @ other_product
     return changes
 
 
@@ -106,13 +106,13 @@ def check_layers(size: Size, context: CheckContext) -> Verdict:
     while done < _TRIALS:
         A = [_drawn(rng, n, n) for n in d[:-1]]
         V = [_drawn(rng, *shape) for shape in zip(d[1:], d[:-1], strict=True)]
-        other = second_network(A, V)
-        if other is None:
+        second = second_network(A, V)
+        if second is None:
             continue  # rk L below the hidden width: the lemma's hypothesis fails, draw again
-        (M, L), (N, K) = virtual_weights(A, V), virtual_weights(*other)
+        (M, L), (N, K) = virtual_weights(A, V), virtual_weights(*second)
         if not all(np.array_equal(m, n) for m, n in zip((*M, L), (*N, K), strict=True)):
             return disagreement(["the network that was built from (M, L) has other virtual weights"])
-        if not carries_layers(changes_between_layers(V, other[1]), [A, V], list(other)):
+        if not carries_layers(changes_between_layers(V, second[1]), [A, V], list(second)):
             reason = "no changes of basis carry one network into the other"
             return fails(Certainty.PROVED, {"A": [*map(_text, A)], "V": [*map(_text, V)]}, reason)
         done += 1
@@ -126,7 +126,7 @@ _PRIMES = (8_388_593, 32_003)
 
 
 def _points(model: Attention, seed: int) -> Iterator[tuple[int, Any, Any, Any, Any]]:
-    """Random (A, V, X) over several primes, and the network composed layer by layer at each."""
+    """Yield random (A, V, X) over several primes, and the network composed layer by layer at each."""
     for p in _PRIMES:
         rng = np.random.default_rng([seed, p])
         for _ in range(_TRIALS):
@@ -137,14 +137,14 @@ def _points(model: Attention, seed: int) -> Iterator[tuple[int, Any, Any, Any, A
 
 
 def check_formula(formula: Callable[[Any, Any, Any], Any]) -> Check:
-    """A check that a formula in (M, L) and X is the composed network."""
+    """Return a check that a formula in (M, L) and X is equal to the composed network."""
 
     def check(size: Size, context: CheckContext) -> Verdict:
         model = DeepLightning(**size, parametrization="attention")
         for p, A, V, X, composed in _points(model, context.seed):
-            theirs = formula(*virtual_weights(A, V), X)
-            if not np.array_equal(theirs.values, composed.values):
-                sides = {"X": X, "composed": composed, "formula": theirs}
+            by_formula = formula(*virtual_weights(A, V), X)
+            if not np.array_equal(by_formula.values, composed.values):
+                sides = {"X": X, "composed": composed, "formula": by_formula}
                 witness = {"prime": p, **{name: side.values.tolist() for name, side in sides.items()}}
                 return fails(Certainty.PROVED, witness, "the two sides differ at a point over a finite field")
         reason = f"identical at {_TRIALS} random points over each of {len(_PRIMES)} primes"
@@ -154,12 +154,12 @@ def check_formula(formula: Callable[[Any, Any, Any], Any]) -> Check:
 
 
 def all_columns(M: Any, L: Any, X: Any) -> Any:
-    """Equation 12 for every token."""
+    """Return Equation 12 for every token."""
     return np.concatenate([equation_12(M, L, X, k) for k in range(X.shape[-1])], axis=-1)
 
 
 def check_equation_13(size: Size, _: CheckContext) -> Verdict:
-    """Each M_i enters with degree 3^(l-i) and L with degree 1: an identity of polynomials in all weights, X and a factor s."""
+    """Check that M_i has degree 3^(l-i) and L degree 1, as an identity of polynomials in all weights, X and a factor s."""
     d, layers, t = size["d"], size["layers"], size["t"]
     model = DeepLightning(d=(d,) * (layers + 1), t=t, parametrization="virtual")
     names = [f"w{i}" for i in range(model.parameter_count)] + [f"x{i}" for i in range(d * t)] + ["s"]

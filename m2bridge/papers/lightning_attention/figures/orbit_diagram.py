@@ -78,8 +78,8 @@ def draw(
     drawn = nodes(locus, boundary)
     panels = dict(sections or {})
     levels = _levels(drawn)
-    places = _places(drawn, levels)
-    columns = 1 + max(x for x, _ in places.values()) - min(x for x, _ in places.values())
+    positions = _positions(drawn, levels)
+    columns = 1 + max(x for x, _ in positions.values()) - min(x for x, _ in positions.values())
     width = max(3.5, 0.95 * columns + 0.9)
     height = max(4.7 if panels else 3.0, 0.55 * len(levels) + 1.25)
     side = 4.9 if panels else 0.0
@@ -87,7 +87,7 @@ def draw(
     with plotting.style():
         figure = plotting.new_figure(total, height)
         axes = figure.add_axes((0.5 / total, 0.72 / height, (width - 0.6) / total, (height - 1.15) / height))
-        _diagram(axes, drawn, levels, places)
+        _diagram(axes, drawn, levels, positions)
         middle = width / 2 / total
         figure.text(
             middle, 1 - 0.1 / height, _headline(locus), ha="center", va="top", fontsize=8, linespacing=1.4
@@ -95,11 +95,11 @@ def draw(
         _legend(figure, drawn, middle, height)
         if panels:
             figure1.legend(figure, list(panels.values()), ((width + side / 2) / total, 0.08 / height))
-        for number, (title, part) in enumerate(panels.items()):
+        for number, (title, section) in enumerate(panels.items()):
             row, column = divmod(number, 2)
             box = ((width + column * side / 2) / total, 0.57 - 0.45 * row, 0.96 * side / 2 / total, 0.40)
             panel = figure.add_axes(box, projection=space.projection())
-            figure1.paint(panel, part, small=True)
+            figure1.paint(panel, section, small=True)
             figure.text(box[0] + box[2] / 2, box[1] + 0.385, title, ha="center", va="bottom", fontsize=7.5)
         plotting.save_figure(figure, path)
 
@@ -127,35 +127,35 @@ def _levels(drawn: Sequence[OrbitNode]) -> dict[int, list[int]]:
     return levels
 
 
-def _places(drawn: Sequence[OrbitNode], levels: Mapping[int, list[int]]) -> dict[int, tuple[float, float]]:
+def _positions(drawn: Sequence[OrbitNode], levels: Mapping[int, list[int]]) -> dict[int, tuple[float, float]]:
     """Return positions: one row per dimension, columns by rk A - rk V, at least one unit apart within a row."""
-    places: dict[int, tuple[float, float]] = {}
+    positions: dict[int, tuple[float, float]] = {}
     chain = all(len(members) == 1 for members in levels.values())
     unit = 0.0 if chain else 1.1
     for row, members in enumerate(levels.values()):
         ordered = sorted(members, key=lambda i: (drawn[i].rank_a - drawn[i].rank_v, drawn[i].meet))
-        wanted = [unit * (drawn[i].rank_a - drawn[i].rank_v) for i in ordered]
-        spread = wanted.copy()
+        preferred = [unit * (drawn[i].rank_a - drawn[i].rank_v) for i in ordered]
+        spread = preferred.copy()
         for k in range(1, len(spread)):
             spread[k] = max(spread[k], spread[k - 1] + 1.1)
-        shift = sum(wanted) / len(wanted) - sum(spread) / len(spread)
+        shift = sum(preferred) / len(preferred) - sum(spread) / len(spread)
         for i, x in zip(ordered, spread, strict=True):
-            places[i] = (x + shift, float(row))
-    return places
+            positions[i] = (x + shift, float(row))
+    return positions
 
 
 def _diagram(
     axes: Any,
     drawn: Sequence[OrbitNode],
     levels: Mapping[int, list[int]],
-    places: Mapping[int, tuple[float, float]],
+    positions: Mapping[int, tuple[float, float]],
 ) -> None:
     for i, node in enumerate(drawn):
         for j in node.covers:
-            (x0, y0), (x1, y1) = places[j], places[i]
+            (x0, y0), (x1, y1) = positions[j], positions[i]
             axes.plot([x0, x1], [y0, y1], color=plotting.GREY, linewidth=0.8, zorder=1)
     for i, node in enumerate(drawn):
-        x, y = places[i]
+        x, y = positions[i]
         axes.text(
             x, y, node.label, ha="center", va="center", fontsize=6.5, zorder=3, linespacing=1.25,
             bbox={
@@ -176,7 +176,7 @@ def _diagram(
                 "zorder": 5,
             }
             axes.add_artist(boxes.AnnotationBbox(area, (x, y), **beside))
-    xs = [x for x, _ in places.values()]
+    xs = [x for x, _ in positions.values()]
     axes.set_xlim(min(xs) - 0.66, max(xs) + 0.66)
     axes.set_ylim(-0.5, len(levels) - 0.4)
     axes.set_yticks(range(len(levels)), [str(dim) for dim in levels])
