@@ -58,7 +58,12 @@ class Job:
             "schema_version": SCHEMA_VERSION,
             "script_sha256": self.script_sha256,
             **({"file": self.file.text} if self.file else {}),
+            **({"msolve_version": registry.msolve_version()} if self._uses_msolve else {}),
         }
+
+    @property
+    def _uses_msolve(self) -> bool:
+        return self.analysis != "template" and find(self.analysis).uses_msolve
 
     def key(self, engine_version: str) -> str:
         """Return the sha256 of the canonical JSON of :meth:`question`."""

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Literal, Union
 
 from m2bridge._version import __version__
+from m2bridge.engine import find_msolve
 from m2bridge.errors import InputError, M2BridgeError, suggestion
 from m2bridge.families.base import Model
 from m2bridge.questions import find, plugins, questions, source_of
@@ -89,7 +90,14 @@ def versions() -> dict[str, str]:
         "analyses": _sha256({name: question.result.VERSION for name, question in questions().items()}),
         "templates": _sha256(texts),
         "plugins": _sha256(sources),
+        "msolve": msolve_version(),
     }
+
+
+def msolve_version() -> str:
+    """Return the version of the msolve in use; an empty text if there is none."""
+    info = find_msolve()
+    return "" if info is None else info.version
 
 
 def digest() -> str:

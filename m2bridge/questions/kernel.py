@@ -88,6 +88,7 @@ class Question(Generic[S, R]):
     primes: the smallest and the largest prime that a user may choose. Over a small field most points are special and ranks at
         random points mean little, so that a question that allows small primes checks them itself.
     warm: whether it runs many scripts, so that a Macaulay2 process is kept ready.
+    uses_msolve: whether msolve may contribute to the answer; its version is then part of the key of a batch job.
     subject: the kind of its subject, by default a model.
     formats: further output formats of the answer.
     """
@@ -103,6 +104,7 @@ class Question(Generic[S, R]):
     takes_prime: bool = True
     primes: tuple[int, int] = (101, LARGE_PRIME)
     warm: bool = False
+    uses_msolve: bool = False
     subject: Subject[S] = MODEL  # type: ignore[assignment]
     formats: tuple[str, ...] = ()
 

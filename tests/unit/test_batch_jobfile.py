@@ -97,6 +97,22 @@ def test_the_key_depends_on_what_determines_the_answer() -> None:
     assert job.key("1.26") != key
 
 
+@pytest.mark.parametrize(("analysis", "same"), [("critical-points", False), ("dimension", True)])
+def test_the_version_of_msolve_is_part_of_the_key_where_it_is_used(
+    analysis: str, same: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (job,) = plan_of(f'[[job]]\nanalysis="{analysis}"\nspec="lightning(d=2,dp=1)"\n').jobs
+    keys, digests = set(), set()
+    for version in ("", "0.9.0", "0.10.1"):
+        monkeypatch.setattr(registry, "msolve_version", lambda version=version: version)
+        registry.versions.cache_clear()
+        keys.add(job.key("1.21"))
+        digests.add(registry.digest())
+    registry.versions.cache_clear()
+    assert len(keys) == (1 if same else 3)
+    assert len(digests) == 3  # a worker with another msolve is not used
+
+
 @pytest.mark.parametrize("changed", ["singular_strata.m2.j2", "images.m2"])
 def test_a_changed_template_changes_the_key(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changed: str

@@ -56,6 +56,7 @@ LEAST_PRIME = 1009
     example="m2bridge critical-points 'lightning(d=2,dp=1)'",
     primes=(LEAST_PRIME, LARGEST_MACAULAY2_PRIME),
     warm=True,
+    uses_msolve=True,
 )
 def critical_points(  # noqa: PLR0913 -- the options of the question
     context: Context,
