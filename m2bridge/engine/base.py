@@ -46,7 +46,8 @@ class Run:
     """The result of running a script, successful or not.
 
     `began` is false if no Macaulay2 could load the script, or if its version is not the one in `engine`. The run then contains no
-    information about the script, and `stderr` contains the reason.
+    information about the script, and `stderr` contains the reason. `processor_seconds` are those of the process: a warm
+    Macaulay2 begins at 0, a new one includes its start.
     """
 
     script: Script
@@ -56,6 +57,7 @@ class Run:
     stderr: str
     seconds: float
     limits: Limits
+    processor_seconds: float | None = None
     peak_memory_bytes: int | None = None
     exit_status: int | None = None
     signal: int | None = None

@@ -184,6 +184,7 @@ class SupervisorProcess:
         maxrss_unit = 1 if sys.platform == "darwin" else 1024
         return Run(
             script=script, engine=info, outcome=result, stdout=stdout, stderr=stderr, seconds=end.seconds, limits=limits,
+            processor_seconds=end.cpu,
             peak_memory_bytes=end.maxrss * maxrss_unit if end.maxrss else None, exit_status=exit_status,
             signal=signal_number, began=end.passed_gate or end.stopped is not None,
         )  # fmt: skip
