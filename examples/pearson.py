@@ -8,7 +8,7 @@ import numpy as np
 
 
 def gaussian_moments(mean, variance, count):
-    """The moments from the first to the `count`-th, by Stein's recursion."""
+    """Return the moments from the first to the `count`-th, by Stein's recursion."""
     moments = [1, mean]
     for k in range(2, count + 1):
         moments.append(mean * moments[k - 1] + (k - 1) * variance * moments[k - 2])

@@ -20,26 +20,24 @@ PRIME = 8388593
 
 
 def attention(X: Any, W_query: Any, W_key: Any, W_value: Any) -> Any:
-    """Linear attention: columns of X are tokens."""
+    """Return linear attention; the columns of X are tokens."""
     queries, keys, values = W_query @ X, W_key @ X, W_value @ X
     return values @ (keys.T @ queries)
 
 
 def softmax_attention(X: Any, W_query: Any, W_key: Any, W_value: Any) -> Any:
-    """The same with a softmax: analytic, and not polynomial."""
+    """Return attention with a softmax, which is analytic and not polynomial."""
     scores = np.exp((W_key @ X).T @ (W_query @ X))
     return W_value @ X @ (scores / scores.sum(axis=0))
 
 
 def relu_attention(X: Any, W_query: Any, W_key: Any, W_value: Any) -> Any:
-    """The same with a relu, which is neither."""
+    """Return attention with a ReLU, which is neither polynomial nor analytic."""
     return W_value @ X @ np.maximum((W_key @ X).T @ (W_query @ X), 0)
 
 
 def image_dim(model: UserNetwork) -> int:
-    """Rank of the Jacobian of the coordinates at one random point over F_p: a lower bound of the
-    dimension.
-    """
+    """Return the rank of the Jacobian at a random point over F_p, a lower bound of the dimension."""
     _, matrix = jacobian(model, model.draw_weights(np.random.default_rng(0), PRIME), p=PRIME)
     return int(nmod_mat(*matrix.shape, matrix.reshape(-1).tolist(), PRIME).rank())
 
@@ -49,10 +47,10 @@ def main() -> None:
     model = from_callable(attention, shapes, inputs={"X": (3, 2)})
     print(model.title)
     print("coordinates:", model.coordinate_count, "such as", model.coordinate_names[1])
-    found = image_dim(model)
+    rank = image_dim(model)
     formula = Lightning(d=3, dp=1, a=2).knowledge.formula
-    print("image dimension:", found, "; Equation 7 of arXiv:2408.17221:", formula.value)
-    assert found == formula.value
+    print("image dimension:", rank, "; Equation 7 of arXiv:2408.17221:", formula.value)
+    assert rank == formula.value
 
     rng = np.random.default_rng(1)
     weights = {name: Mod(value, PRIME) for name, value in model.draw_weights(rng, PRIME).items()}
@@ -60,12 +58,12 @@ def main() -> None:
     print("values at 1000 inputs modulo p:", model.forward(weights, inputs).shape)
 
     analytic = dimension(from_callable(softmax_attention, shapes, inputs={"X": (3, 2)}), engine=False)
-    print("with a softmax: at least", analytic.lower_bound, "and probably", analytic.image_dim)
+    print("image dimension with a softmax:", analytic.image_dim, f"({analytic.certainty.value})")
 
     try:
         from_callable(relu_attention, shapes, inputs={"X": (3, 2)})
     except NotPolynomialError as error:
-        print("refused:", error)
+        print("rejected:", error)
 
 
 if __name__ == "__main__":

@@ -1,1 +1,1 @@
-"""What makes pages of the site from code: the gallery's worked examples, the reference. Run by ``docs/conf.py``."""
+"""Write pages of the site from code: the gallery of worked examples and the reference. ``docs/conf.py`` runs it."""

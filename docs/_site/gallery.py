@@ -41,7 +41,7 @@ class Ran(NamedTuple):
         return f"{self.sentence}\n\n```python\n{self.code}\n```\n\n{shown}"
 
     def cells(self, number: int) -> list[dict[str, object]]:
-        """The cells of a notebook, run."""
+        """Return the cells of an executed notebook."""
         data = {"text/plain": repr(self.value)}
         if hasattr(self.value, "_repr_html_"):
             data["text/html"] = self.value._repr_html_()
@@ -105,7 +105,7 @@ def parts(file: Path) -> tuple[str, str, list[tuple[str, str]]]:
 
 
 def run(file: Path, cells: list[tuple[str, str]]) -> tuple[list[Ran], Sheet]:
-    """What the cells show, and a picture of the last ``model``."""
+    """Run the cells; return them with their values, and a picture of the last ``model``."""
     names: dict[str, object] = {"m2bridge": m2bridge}
     ran = []
     before = Path.cwd()
@@ -122,7 +122,7 @@ def run(file: Path, cells: list[tuple[str, str]]) -> tuple[list[Ran], Sheet]:
 
 
 def notebook(title: str, text: str, ran: list[Ran]) -> str:
-    """An executed notebook with the same cells."""
+    """Return an executed notebook with the same cells."""
     cells: list[dict[str, object]] = [
         {"cell_type": "markdown", "metadata": {}, "id": "title", "source": f"# {title}\n\n{text}"},
         {
@@ -158,7 +158,7 @@ def _raw(text: str) -> str:
 
 
 def _digest(file: Path) -> str:
-    """What the page depends on: the file and the package's sources."""
+    """Return a digest of what the page depends on: the file and the sources of the package."""
     total = hashlib.sha256(file.read_bytes() + Path(__file__).read_bytes())
     for path in sorted([*_PACKAGE.rglob("*.py"), *(_PACKAGE.parent / "m2_templates").glob("*.j2")]):
         total.update(path.read_bytes())
@@ -166,7 +166,7 @@ def _digest(file: Path) -> str:
 
 
 def _write_first(docs: Path, out: Path) -> None:
-    """What the first page shows below its code: the answer, the picture, and the equation of the smallest neuromanifold."""
+    """Write what the first page shows below its code: the answer, the picture and the equation of the smallest neuromanifold."""
     names: dict[str, object] = {}
     text = (docs / "index.md").read_text(encoding="utf-8")
     answer = _value(text.split("```python\n")[1].split("```")[0], names, docs / "index.md")

@@ -18,41 +18,41 @@ class _Page(HTMLParser):
         self.feed(path.read_text(encoding="utf-8"))
 
     def handle_starttag(self, tag, attrs):
-        given = dict(attrs)
-        self.ids.update(given[name] for name in ("id", "name") if given.get(name))
-        if tag == "a" and given.get("href"):
-            self.links.append(given["href"])
+        attributes = dict(attrs)
+        self.ids.update(attributes[name] for name in ("id", "name") if attributes.get(name))
+        if tag == "a" and attributes.get("href"):
+            self.links.append(attributes["href"])
         if (
             tag in _LOADS
-            and given.get(_LOADS[tag])
-            and given.get("rel") not in ("canonical", "next", "prev", "index", "search")
+            and attributes.get(_LOADS[tag])
+            and attributes.get("rel") not in ("canonical", "next", "prev", "index", "search")
         ):
-            self.loads.append(given[_LOADS[tag]])
+            self.loads.append(attributes[_LOADS[tag]])
 
 
 def broken(site: Path) -> list[str]:
-    """What leads nowhere, one line each."""
+    """Return one line per link without a target and per file that is loaded from another site."""
     pages = {path: _Page(path) for path in sorted(site.rglob("*.html"))}
-    found = []
+    errors = []
     for path, page in pages.items():
         for link, loaded in [*((link, False) for link in page.links), *((load, True) for load in page.loads)]:
-            parts = urlsplit(link)
-            if parts.scheme in ("http", "https", "mailto", "data") or parts.netloc:
-                if loaded and parts.scheme != "data":
-                    found.append(f"{path.relative_to(site)} loads {link}")
+            url = urlsplit(link)
+            if url.scheme in ("http", "https", "mailto", "data") or url.netloc:
+                if loaded and url.scheme != "data":
+                    errors.append(f"{path.relative_to(site)} loads {link}")
                 continue
-            target = (path.parent / unquote(parts.path)).resolve() if parts.path else path.resolve()
+            target = (path.parent / unquote(url.path)).resolve() if url.path else path.resolve()
             if not target.is_file():
-                found.append(f"{path.relative_to(site)}: {link} is not there")
-            elif parts.fragment and target.suffix == ".html" and not loaded:
-                there = next((p for q, p in pages.items() if q.resolve() == target), None)
+                errors.append(f"{path.relative_to(site)}: {link} does not exist")
+            elif url.fragment and target.suffix == ".html" and not loaded:
+                linked_page = next((p for q, p in pages.items() if q.resolve() == target), None)
                 if (
-                    there is not None
-                    and unquote(parts.fragment) not in there.ids
-                    and parts.fragment not in there.ids
+                    linked_page is not None
+                    and unquote(url.fragment) not in linked_page.ids
+                    and url.fragment not in linked_page.ids
                 ):
-                    found.append(f"{path.relative_to(site)}: {link} has no such anchor")
-    return found
+                    errors.append(f"{path.relative_to(site)}: {link} has no such anchor")
+    return errors
 
 
 if __name__ == "__main__":

@@ -30,10 +30,10 @@ def _cell(text: object) -> str:
 
 
 def commands() -> str:
-    """Every command with its arguments and options."""
+    """Return the page of all commands with their arguments and options."""
     group = typer.main.get_command(build_app())
     asked = questions()
-    lines = ["# Commands", "", "Every command also explains itself with `--help`.", "", EXIT_CODES, ""]
+    lines = ["# Commands", "", "`m2bridge COMMAND --help` prints the same information.", "", EXIT_CODES, ""]
     for kind in (True, False):
         lines += ["## Questions" if kind else "## Other commands", ""]
         for name, command in sorted(group.commands.items()):
@@ -64,7 +64,7 @@ def _command(name: str, command: object, level: int) -> list[str]:
 
 
 def schemas() -> str:
-    """The fields of every record."""
+    """Return the page of the fields of every record."""
     lines = [
         "# JSON",
         "",
@@ -118,7 +118,7 @@ def _type(kind: dict) -> str:
 
 
 def models() -> str:
-    """The families of models."""
+    """Return the page of the families of models."""
     lines = [
         "# Models",
         "",
@@ -132,7 +132,7 @@ def models() -> str:
 
 
 def python() -> str:
-    """Every public name of ``m2bridge`` with its docstring."""
+    """Return the page of all public names of ``m2bridge`` with their docstrings."""
     lines = [
         "# Python",
         "",

@@ -118,11 +118,6 @@ def multiplied_by_outer(W: Any, x: Any) -> Any:
     return np.tensordot(W, np.multiply.outer(x, x), axes=2)
 
 
-def multiplied_determinants(A: Any, B: Any, x: Any) -> Any:
-    first, second, both = (M[0, 0] * M[1, 1] - M[0, 1] * M[1, 0] for M in (A, B, A @ B))
-    return np.append((both - first * second) * x, A @ x)
-
-
 def centred_tokens(W: Any, b: Any, X: Any) -> Any:
     Z = W @ X + b[:, None]
     return (Z - Z.mean(axis=1, keepdims=True)) ** 2

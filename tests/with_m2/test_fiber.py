@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import replace
@@ -28,26 +27,6 @@ from m2bridge.schemas import schema
 LAYER = "lightning(d=2,dp=1,parametrization=attention)"
 VIRTUAL = "deep-lightning(d=[2,2,2],t=2,parametrization=virtual)"
 VIRTUAL3 = "deep-lightning(d=[3,3,3],t=2,parametrization=virtual)"
-
-Mutate = Callable[[str, str, str], None]
-
-
-@pytest.fixture
-def mutate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Mutate:
-    """Replace a piece of a template that occurs exactly once, in a copy that the scripts are then made from."""
-    copy = tmp_path / "templates"
-    shutil.copytree(scripts.template_directory(), copy)
-    monkeypatch.setattr(scripts, "template_directory", lambda: copy)
-
-    def change(template: str, old: str, new: str) -> None:
-        path = copy / f"{template}.m2.j2"
-        text = path.read_text()
-        assert text.count(old) == 1, f"{old!r} occurs {text.count(old)} times in {template}"
-        path.write_text(text.replace(old, new))
-        scripts.template_texts.cache_clear()  # a process reads templates once
-        scripts._environment.cache_clear()
-
-    return change
 
 
 @pytest.fixture
@@ -141,37 +120,36 @@ def test_bad_input_is_one_line_and_exit_2(command, capsys, arguments, message):
 # -- wrong algebra is caught ---------------------------------------------------------------------------------
 
 
-def test_a_transposed_attention_matrix_is_caught(engine, mutate):
-    mutate("_lightning", "attentionMatrix W * X;", "transpose attentionMatrix W * X;")
+def test_a_transposed_attention_matrix_is_caught(engine, damage):
+    damage("attentionMatrix W * X;", "transpose attentionMatrix W * X;")
     result = ask(engine, LAYER)
     assert result.agreement is False
     assert "outputs at the point" in quantities(result)
 
 
-def test_exchanged_layers_are_caught(engine, mutate):
-    mutate("_deep_lightning", "transpose X * W#i * X", "transpose X * W#(l-1-i) * X")
+def test_exchanged_layers_are_caught(engine, damage):
+    damage("transpose X * W#i * X", "transpose X * W#(l-1-i) * X")
     result = ask(engine, VIRTUAL)
     assert result.agreement is False
     assert "outputs at the point" in quantities(result)
 
 
-def test_a_dropped_equation_is_caught(engine, mutate):
-    mutate(
-        "fiber",
+def test_a_dropped_equation_is_caught(engine, damage):
+    damage(
         "gathered = independent gathered;",
         "gathered = drop(independent gathered, 4); inputs = take(inputs, used);",
     )
     assert "independent equations" in quantities(ask(engine, LAYER))
 
 
-def test_a_dropped_multiplicity_is_caught(engine, mutate):
-    mutate("fiber", "I = ideal G;\nemit", "I = radical ideal G;\nemit")
+def test_a_dropped_multiplicity_is_caught(engine, damage):
+    damage("I = ideal G;\nemit", "I = radical ideal G;\nemit")
     result = ask(engine, LAYER, "rank_a=1,rank_v=1,meet=1")
     assert "component 1 is reduced" in quantities(result)
 
 
-def test_the_command_exits_3_when_witnesses_disagree(command, mutate, capsys):
-    mutate("_lightning", "attentionMatrix W * X;", "transpose attentionMatrix W * X;")
+def test_the_command_exits_3_when_witnesses_disagree(command, damage, capsys):
+    damage("attentionMatrix W * X;", "transpose attentionMatrix W * X;")
     assert command(LAYER) == 3
     assert AGREEMENT_WORDS[False] in capsys.readouterr().err
 
@@ -199,11 +177,11 @@ def test_weights_of_another_stratum_give_another_fiber(engine):
         ask(engine, VIRTUAL, wrong)
 
 
-def test_overlooked_small_orbits_are_caught(engine, mutate):
+def test_overlooked_small_orbits_are_caught(engine, damage):
     """W_2 W_1 = 0 with one number each has three orbits, and two components."""
     at = {"W1": [[1]], "W2": [[0]]}
     assert ask(engine, "linear(widths=[1,1,1])", at).agreement is not False
-    mutate("fiber", "any(#moves, i ->", "any(0, i ->")
+    damage("any(#moves, i ->", "any(0, i ->")
     damaged = ask(engine, "linear(widths=[1,1,1])", at)
     assert damaged.agreement is False
     assert "orbits" in quantities(damaged)

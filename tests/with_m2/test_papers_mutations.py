@@ -190,16 +190,6 @@ def no_values(patch: Patch) -> None:
     _network(patch, ("deep-lightning",), lambda self, weights, X: X + X @ self.scores(weights, 1, X))
 
 
-def changed_sign_of_a_head(patch: Patch) -> None:
-    """Heads subtracted instead of added."""
-
-    def mutated(self: Attention, weights: Any, X: Any) -> Any:
-        heads = weights["V1"] @ X @ self.scores(weights, 1, X)
-        return heads[0] - heads[1]
-
-    _network(patch, ("deep-lightning",), mutated)
-
-
 def dropped_head(patch: Patch) -> None:
     """The network of the first head alone."""
     original = Attention.network

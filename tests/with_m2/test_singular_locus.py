@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
@@ -29,24 +28,6 @@ from m2bridge.schemas import schema
 from tests.answering import Answers
 from tests.marking import slow_except
 
-Mutate = Callable[[str, str, str], None]
-
-
-@pytest.fixture
-def mutate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Mutate:
-    """Replace a piece of a template that occurs exactly once, in a copy that the scripts are then made from."""
-    copy = tmp_path / "templates"
-    shutil.copytree(scripts.template_directory(), copy)
-    monkeypatch.setattr(scripts, "template_directory", lambda: copy)
-
-    def replace(template: str, old: str, new: str) -> None:
-        path = copy / f"{template}.m2.j2"
-        text = path.read_text()
-        assert text.count(old) == 1, f"{old!r} occurs {text.count(old)} times in {template}"
-        path.write_text(text.replace(old, new))
-
-    return replace
-
 
 @pytest.fixture
 def command(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> Callable[..., int]:
@@ -61,29 +42,29 @@ SIZES = 'emit("singular_components", apply(singularPrimes, Q -> {dim Q, degree Q
 
 MISTAKES = {
     "a quadric is dropped": (
-        (2, 1, 1), "singular_strata", IDEAL, IDEAL + "\nI = ideal drop(first entries gens I, 1);", "singular_dim"
+        (2, 1, 1), IDEAL, IDEAL + "\nI = ideal drop(first entries gens I, 1);", "singular_dim"
     ),
     "a sign is flipped in an equation": (
-        (2, 1, 1), "singular_strata", IDEAL,
+        (2, 1, 1), IDEAL,
         IDEAL + "\nL = first entries gens I; I = ideal {L#0 - 2*leadTerm L#0, L#1, L#2};", "singular",
     ),
     "a sign is flipped in the only equation": (
-        (2, 1, 2), "singular_strata", IDEAL, IDEAL + "\nL = first entries gens I; I = ideal {L#0 - 2*leadTerm L#0};", "singular",
+        (2, 1, 2), IDEAL, IDEAL + "\nL = first entries gens I; I = ideal {L#0 - 2*leadTerm L#0};", "singular",
     ),
     "an equation is invented": (
-        (2, 1, 2), "singular_strata", IDEAL, IDEAL + "\nI = I + ideal(S_0 - S_1);", "singular"
+        (2, 1, 2), IDEAL, IDEAL + "\nI = I + ideal(S_0 - S_1);", "singular"
     ),
     "a component is lost": (
-        (2, 1, 2), "singular_strata", SIZES, "singularPrimes = {};\n" + SIZES, "singular_dim"
+        (2, 1, 2), SIZES, "singularPrimes = {};\n" + SIZES, "singular_dim"
     ),
     "a degree is one too large": (
-        (2, 1, 2), "singular_strata", SIZES, SIZES.replace("degree Q", "1 + degree Q"), "singular_degree"
+        (2, 1, 2), SIZES, SIZES.replace("degree Q", "1 + degree Q"), "singular_degree"
     ),
     "a rank is one too small": (
-        (2, 1, 2), "singular_strata", SIZES, SIZES.replace("rankOn Q", "rankOn Q - 1"), "rank at a point"
+        (2, 1, 2), SIZES, SIZES.replace("rankOn Q", "rankOn Q - 1"), "rank at a point"
     ),
     "a skip connection is added in the coordinates": (
-        (2, 1, 2), "_lightning", OUTPUT, "transpose X * attentionMatrix W * X + X^{0} * transpose X * X;", "vanishing"
+        (2, 1, 2), OUTPUT, "transpose X * attentionMatrix W * X + X^{0} * transpose X * X;", "vanishing"
     ),
 }  # fmt: skip
 
@@ -93,18 +74,21 @@ SLOW = {"a sign is flipped in the only equation", "a sign is flipped in an equat
 
 @pytest.mark.parametrize("mistake", slow_except(MISTAKES.keys() - SLOW, MISTAKES))
 def test_wrong_algebra_is_caught(
-    mistake: str, mutate: Mutate, command: Callable[..., int], capsys: pytest.CaptureFixture[str]
+    mistake: str,
+    damage: Callable[[str, str], list[str]],
+    command: Callable[..., int],
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    (d, dp, a), template, old, new, quantity = MISTAKES[mistake]
-    mutate(template, old, new)
+    (d, dp, a), right, wrong, quantity = MISTAKES[mistake]
+    damaged = damage(right, wrong)
     code = command("--d", d, "--dp", dp, "--a", a, "--json")
     printed = capsys.readouterr()
+    assert damaged
     assert code == 3, printed.err
     result = records.from_document(json.loads(printed.out))
     assert result.agreement is False
     assert any(conflict.quantity.startswith(quantity) for conflict in result.conflicts)
-    complaints = [line for line in printed.err.splitlines() if line.startswith("witnesses disagree: ")]
-    assert complaints
+    assert any(line.startswith(f"{AGREEMENT_WORDS[False]}: ") for line in printed.err.splitlines())
 
 
 @pytest.mark.parametrize("orbit", [Orbit(2, 1, 1), Orbit(1, 1, 0)], ids=str)
@@ -122,8 +106,8 @@ def test_a_wrong_representative_is_caught(
     assert f"{AGREEMENT_WORDS[False]}: " in capsys.readouterr().err
 
 
-def test_a_broken_template_is_a_script_error(mutate: Mutate, engine: Engine) -> None:
-    mutate("singular_strata", 'announce "radical";', 'announce "radical"; nothing * nobody;')
+def test_a_broken_template_is_a_script_error(damage: Callable[[str, str], list[str]], engine: Engine) -> None:
+    damage('announce "radical";', 'announce "radical"; nothing * nobody;')
     with pytest.raises(ScriptError, match="no method for binary operator") as caught:
         singular_locus(Lightning(d=2, dp=1), engine=engine)
     assert caught.value.line > 1
