@@ -359,7 +359,7 @@ def _from_orbits(model: Model, found: ComputedFiber, dims: Dimensions) -> Judgem
     if not found.orbits_full:
         return None
     count, components = found.orbits, found.components or ()
-    each = f"of dimension {dims.orbit_dim}, the dimension of every orbit in it"
+    each = f"of dimension {dims.orbit_dim}"
     word: Identifiability = "identifiable-up-to-symmetry"
     if count is None or not components or not all(c.orbit for c in components):
         word, number = "finite-up-to-symmetry", "finitely many" if count is None else str(count)
