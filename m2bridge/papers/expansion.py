@@ -21,9 +21,10 @@ import numpy as np
 from m2bridge.families import Attention, Softmax
 from m2bridge.programs.arithmetics import elementwise
 from m2bridge.questions import over_q
+from m2bridge.questions.over_q import fmpq, fraction
 
 Matrix = np.ndarray
-"""An array of exact numbers (integers or Fractions), dtype object."""
+"""An array of fmpq numbers (integers or Fractions), dtype object."""
 Germ = Callable[[Matrix, Matrix, int], Matrix]
 """A function near the origin: (x, U, order) -> coefficients of s^0, ..., s^order of the mean output along s (x 1^T + U)."""
 
@@ -51,17 +52,6 @@ def _precision(terms: int) -> Iterator[None]:
         yield
     finally:
         flint.ctx.cap = before
-
-
-def exact(number: Any) -> Any:
-    """Convert an integer or Fraction to FLINT's rational number."""
-    number = Fraction(number)
-    return flint.fmpq(number.numerator, number.denominator)
-
-
-def fraction(number: Any) -> Fraction:
-    """Convert FLINT's rational number to a Fraction."""
-    return Fraction(int(number.p), int(number.q))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -93,7 +83,7 @@ class Kernelled:
 
 
 def _value(other: Any) -> Any:
-    return other.value if isinstance(other, Kernelled) else exact(other)
+    return other.value if isinstance(other, Kernelled) else fmpq(other)
 
 
 def _composed(S: Any) -> Callable[[Any], Any]:
@@ -106,9 +96,9 @@ def germ(model: Attention, weights: dict[str, Matrix], kernel: str) -> Germ:
 
     def coefficients(x: Matrix, U: Matrix, order: int) -> Matrix:
         with _precision(order + 1):
-            S = _composed(flint.fmpq_series([exact(c) for c in KERNELS[kernel](order + 1)]))
+            S = _composed(flint.fmpq_series([fmpq(c) for c in KERNELS[kernel](order + 1)]))
             s = flint.fmpq_series([0, 1])
-            X = elementwise(lambda entry: Kernelled(exact(entry) * s, S), U + x[:, None])
+            X = elementwise(lambda entry: Kernelled(fmpq(entry) * s, S), U + x[:, None])
             mean = model.network(weights, X).sum(axis=1) / U.shape[1]
             rows = [[fraction(m.value[k]) for k in range(order + 1)] for m in mean]
         return np.array(rows, dtype=object)

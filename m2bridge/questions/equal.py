@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from fractions import Fraction
 from math import comb, prod
 from typing import Any
 
 import numpy as np
-from flint import fmpq
 
 from m2bridge.certainty import Certainty
 from m2bridge.certificates.produce import certificate, numbers
@@ -21,6 +19,7 @@ from m2bridge.linear.primes import LARGE_PRIME
 from m2bridge.linear.residues import Mod
 from m2bridge.programs.arithmetics import elementwise
 from m2bridge.programs.program import degree_in
+from m2bridge.questions import over_q
 from m2bridge.questions.point import fractions_of, residues
 
 Weights = Mapping[str, np.ndarray]
@@ -106,14 +105,10 @@ def _same_polynomials(model: Model, a: Weights, b: Weights) -> bool | None:
         return None
     X = variable_array(rational_variables([f"x{i}" for i in range(variables)]), model.input_shape)
     outputs = [
-        model.forward({name: elementwise(_rational, w) for name, w in weights.items()}, X).reshape(-1)
+        model.forward({name: elementwise(over_q.fmpq, w) for name, w in weights.items()}, X).reshape(-1)
         for weights in (a, b)
     ]
     return all(first == second for first, second in zip(*outputs, strict=True))
-
-
-def _rational(x: Fraction) -> fmpq:
-    return fmpq(x.numerator, x.denominator)
 
 
 def _differing_input(model: Model, a: Weights, b: Weights, seed: int) -> dict[str, Any] | None:

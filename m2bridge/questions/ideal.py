@@ -181,19 +181,10 @@ def ideal(
     }  # fmt: skip
     values, limit = context.run_template("ideal", request)
     certainty, field_name = (Certainty.PROBABLE, f"F_{p}") if p else (Certainty.COMPUTED, "QQ")
+    over_field = partial(Evidence, certainty=certainty, prime=p or None, field=field_name)
     for name in IdealSummary.HEADLINE:
         if name in values:
-            context.add_evidence(
-                Evidence(
-                    name,
-                    values[name],
-                    "macaulay2",
-                    "Groebner basis",
-                    certainty=certainty,
-                    prime=p or None,
-                    field=field_name,
-                )
-            )
+            context.add_evidence(over_field(name, values[name], "macaulay2", "Groebner basis"))
     _add_hilbert_evidence(context, user_ideal, values.get("h_vector"), values.get("dim"), p)
     primes, not_shown = values.get("components"), []
     if "singular_skipped" in values:

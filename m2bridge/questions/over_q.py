@@ -69,7 +69,7 @@ def echelon(matrix: Any) -> tuple[list[int], np.ndarray]:
     array = np.asarray(matrix, dtype=object)
     flat = [fmpq(c) for c in array.flat]
     reduced, rank = flint.fmpq_mat(*array.shape, flat).rref()
-    entries = [Fraction(int(c.p), int(c.q)) for c in reduced.entries()]
+    entries = [fraction(c) for c in reduced.entries()]
     table = object_array(entries, array.shape)
     return [int(np.flatnonzero(row)[0]) for row in table[:rank]], table
 
@@ -114,6 +114,11 @@ def fmpq(value: Any) -> Any:
     """Convert an integer, a Fraction or a text such as "1/3" to FLINT's rational number."""
     exact = Fraction(value)
     return flint.fmpq(exact.numerator, exact.denominator)
+
+
+def fraction(number: Any) -> Fraction:
+    """Convert FLINT's rational number to a Fraction."""
+    return Fraction(int(number.p), int(number.q))
 
 
 def real_roots(polynomial: flint.fmpq_poly) -> list[Any]:

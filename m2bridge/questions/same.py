@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
@@ -153,17 +153,9 @@ def same(
         relation = alignment(model.program, start, end, max(_ROUNDING, tolerance or 0.0))
     context.add_evidence(compared.evidence)
     if carried:
-        context.add_evidence(
-            Evidence(
-                "same_function",
-                True,
-                "symmetry",
-                "one normal form under the known symmetries",
-                certainty=Certainty.PROVED,
-                scope="at-point",
-                ancestry="construction",
-            )
-        )
+        method = "one normal form under the known symmetries"
+        evidence = Evidence("same_function", True, "symmetry", method, certainty=Certainty.PROVED)
+        context.add_evidence(replace(evidence, scope="at-point", ancestry="construction"))
     proved = compared.certainty is Certainty.PROVED or bool(carried)
     return context.build_result(
         Same,

@@ -29,6 +29,7 @@ from m2bridge.papers.base import (
 )
 from m2bridge.papers.lightning_attention.comments import macaulay2_orbits
 from m2bridge.questions.fiber import Fiber, fiber
+from m2bridge.questions.orbits import exchanged
 
 ABOUT = ("components", "fiber_dim", "orbits", "tangent_dim", "independent equations", "outputs at the point")
 """Quantities of a fiber: its components and orbits, its tangent space, and the equations that define it."""
@@ -46,18 +47,6 @@ def fiber_at(size: Size, context: CheckContext) -> Fiber:
     return context.once(fiber, model_of(size), at=stratum)
 
 
-def exchanged(pair: Pair) -> Pair | None:
-    """Return (v q^T, h k^T) for A = k q^T and V = h v^T; None unless both have rank one."""
-    A, V = pair
-    if not A.any() or not V.any():
-        return None
-    (i, j), (m, n) = (np.argwhere(matrix)[0] for matrix in pair)
-    k, q, h, v = A[:, j], A[i] / A[i, j], V[:, n], V[m] / V[m, n]
-    if (np.outer(k, q) != A).any() or (np.outer(h, v) != V).any():
-        return None
-    return np.outer(v, q), np.outer(h, k)
-
-
 def rescaled(first: Pair, second: Pair) -> bool:
     """Return whether the second pair is (s A, V / s)."""
     i = tuple(np.argwhere(first[0])[0])
@@ -67,7 +56,7 @@ def rescaled(first: Pair, second: Pair) -> bool:
 
 def printed_points(model: Attention, pair: Pair) -> int | None:
     """Return the number of curves of rescalings that the theorem lists; None if one of them has another function."""
-    partner = exchanged(pair)
+    partner = exchanged(*pair)
     if partner is None:
         return 1
     images = [model.coordinates({"A": A, "V": V}) for A, V in (pair, partner)]

@@ -33,14 +33,13 @@ from m2bridge.papers.expansion import (
     Kernelled,
     NotDeterminedError,
     drawn_inputs,
-    exact,
-    fraction,
     germ,
     recovered,
     virtual_germ,
 )
 from m2bridge.programs.arithmetics import elementwise
 from m2bridge.questions import over_q
+from m2bridge.questions.over_q import fmpq, fraction
 
 # -- Theorem 3.9 ---------------------------------------------------------------------------------------------------------------
 
@@ -93,10 +92,10 @@ def values(
         return lambda X: np.asarray(model.forward(weights, X))
 
     def score(s: Any) -> Any:
-        return exact(kernel.forward(fraction(s)))
+        return fmpq(kernel.forward(fraction(s)))
 
     def run(X: np.ndarray) -> np.ndarray:
-        outputs = model.network(weights, elementwise(lambda x: Kernelled(exact(x), score), X))
+        outputs = model.network(weights, elementwise(lambda x: Kernelled(fmpq(x), score), X))
         return elementwise(lambda y: fraction(y.value), outputs)
 
     return run

@@ -15,6 +15,7 @@ import numpy as np
 
 from m2bridge.certainty import Certainty
 from m2bridge.families import Attention, Lightning
+from m2bridge.families.attention_strata import Orbit
 from m2bridge.linear.modular import rank_over_q
 from m2bridge.linear.numeric import numeric_rank
 from m2bridge.papers.base import (
@@ -55,12 +56,7 @@ def orbits(d: int, dp: int, a: int | None = None) -> Iterator[Ranks]:
 
 def representative(d: int, dp: int, ranks: Ranks) -> dict[str, np.ndarray]:
     """Return matrices of zeros and ones in the orbit."""
-    r, s, c = ranks
-    A, V = np.zeros((d, d), dtype=np.int64), np.zeros((dp, d), dtype=np.int64)
-    A[range(r), range(r)] = 1
-    for n in range(s):
-        V[n, n if n < c else r + n - c] = 1
-    return {"A": A, "V": V}
+    return dict(zip("AV", Orbit(*ranks).representative(d, dp), strict=True))
 
 
 def differential(d: int, dp: int, weights: dict[str, np.ndarray]) -> np.ndarray:

@@ -8,6 +8,7 @@ from differentials modulo p.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import Annotated, Any
 
@@ -123,15 +124,10 @@ def boundary(
         orbit_locations = regions.orbit_locations(checked)
     context.add_evidence(*dimension_evidence)
     for example in examples:
-        context.add_evidence(
-            Evidence(
-                f"where: {example.name}",
-                _coarse(example.where),
-                "construction",
-                "how the example was built",
-                certainty=Certainty.PROVED,
-            )
+        constructed = Evidence(
+            f"where: {example.name}", _coarse(example.where), "construction", "how the example was built"
         )
+        context.add_evidence(replace(constructed, certainty=Certainty.PROVED))
     # one script for all fibers, among networks with any A: rk A is the rank of a flattening
     any_rank = checked.with_rank(checked.d)
     fibers = known_fibers(context, any_rank, list(points.values()), share=_SHARE_FOR_FIBERS)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from functools import partial
 from itertools import combinations, combinations_with_replacement
 from typing import Any
 
@@ -90,23 +91,14 @@ def dimensions(
     orbits = {"boundary_dim": Orbit(1, 1, 1), "closure_only_dim": Orbit(1, 1, 0)}
     for quantity, point in sample_points(model).items():
         dims[quantity] = orbit_rank(model, point)
+        proved = partial(Evidence, quantity, certainty=Certainty.PROVED)
         method = "rank over QQ of the real group's infinitesimal action at a rational point"
-        evidence.append(Evidence(quantity, dims[quantity], "orbits", method, certainty=Certainty.PROVED))
+        evidence.append(proved(dims[quantity], "orbits", method))
         differential_rank = generic_rank(
             orbit_closure(model, orbits[quantity]).program, p=LARGE_PRIME, seed=seed
         ).rank
         method = "rank of the differential of (k, v, q, h) -> point at a random point"
-        evidence.append(
-            Evidence(
-                quantity,
-                differential_rank,
-                "modular",
-                method,
-                certainty=Certainty.PROVED,
-                relation=">=",
-                prime=LARGE_PRIME,
-            )
-        )
+        evidence.append(proved(differential_rank, "modular", method, relation=">=", prime=LARGE_PRIME))
         tag = "boundary_dim" if quantity == "boundary_dim" else "rank_one_dim"
         if tag in values:
             method = "dimension of the ideal of minors of flattenings, over QQ"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -195,51 +196,24 @@ def _rank(context: Context, point: Any) -> tuple[int | None, bool]:
     from m2bridge.questions.point import rank_prime
 
     model = point.model
-    exact_at_point: dict[str, Any] = {"scope": "at-point", "field": "QQ"}
+    at_weights = partial(Evidence, QUANTITY, scope="at-point")
+    proved = partial(at_weights, certainty=Certainty.PROVED, field="QQ")
     rng = np.random.default_rng([context.seed, 105])
     if not model.polynomial:
         numeric = generic_numeric_rank(model, point.floats(), rng)
         method = "singular values of the differential at the weights"
         context.add_evidence(
-            Evidence(
-                QUANTITY,
-                numeric.rank,
-                "numpy",
-                method,
-                certainty=Certainty.NUMERIC,
-                scope="at-point",
-                field="RR",
-            )
+            at_weights(numeric.rank, "numpy", method, certainty=Certainty.NUMERIC, field="RR")
         )
         return numeric.rank, False
     p = rank_prime(model, point)
     lower_bound = model.parameter_count - kernel_dim(model, point.mod(p), p, rng)
     method = "rank of the differential at the weights"
-    context.add_evidence(
-        Evidence(
-            QUANTITY,
-            lower_bound,
-            "modular",
-            method,
-            relation=">=",
-            certainty=Certainty.PROVED,
-            prime=p,
-            **exact_at_point,
-        )
-    )
+    context.add_evidence(proved(lower_bound, "modular", method, relation=">=", prime=p))
     exact = _exact_rank(point)
     if exact is None:
         return lower_bound, False
-    context.add_evidence(
-        Evidence(
-            QUANTITY,
-            exact,
-            "exact",
-            f"{method} over QQ, by all coordinates",
-            certainty=Certainty.PROVED,
-            **exact_at_point,
-        )
-    )
+    context.add_evidence(proved(exact, "exact", f"{method} over QQ, by all coordinates"))
     return exact, True
 
 

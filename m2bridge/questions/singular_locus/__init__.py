@@ -216,27 +216,17 @@ def _undecided(
                 "the degree of the singular locus: the equations of a stratum's closure were not found"
             )
         return tuple(sentences)
+    outside = "all points outside the listed strata"
     if span is None:
         count = strata.model.coordinate_count
-        sentences.insert(
-            0,
-            f"all points outside the listed strata: no equations of the closure in {count} coordinates; "
-            + (
-                "--force tries to find them, `singular-point` takes given weights"
-                if count > strata.closure_coordinates
-                else limit_advice(limit, "`singular-point` takes given weights")
-            ),
-        )
+        advice = limit_advice(limit, "`singular-point` takes given weights")
+        if count > strata.closure_coordinates:
+            advice = "--force tries to find them, `singular-point` takes given weights"
+        sentences.insert(0, f"{outside}: no equations of the closure in {count} coordinates; {advice}")
     elif not span.complete:
-        sentences.insert(
-            0,
-            f"all points outside the listed strata: the equations are {span.closure.completeness}; "
-            + limit_advice(limit, "`closure --max-degree` searches in higher degrees"),
-        )
+        advice = limit_advice(limit, "`closure --max-degree` searches in higher degrees")
+        sentences.insert(0, f"{outside}: the equations are {span.closure.completeness}; {advice}")
     elif components is None:
-        sentences.insert(
-            0,
-            "the components of the singular locus were not computed; "
-            + limit_advice(limit, "`ideal` takes the equations of `closure --format m2`"),
-        )
+        advice = limit_advice(limit, "`ideal` takes the equations of `closure --format m2`")
+        sentences.insert(0, f"the components of the singular locus were not computed; {advice}")
     return tuple(sentences)

@@ -142,14 +142,11 @@ def compare_with_components(
     for at, stratum in zip(curves, verdicts, strict=True):
         inside = _components_at(at, closed, components)
         singular = None if stratum.verdict == "undecided" else stratum.verdict == "singular"
-        context.add_evidence(
-            Evidence(
-                f"singular at {at.name}", bool(inside), "macaulay2", "on a component of the singular locus"
-            ),
-            Evidence(
-                f"singular at {at.name}", singular, "modular", "tangent space at the image of these weights"
-            ),
+        statements = (
+            (bool(inside), "macaulay2", "on a component of the singular locus"),
+            (singular, "modular", "tangent space at the image of these weights"),
         )
+        context.add_evidence(*(Evidence(f"singular at {at.name}", *statement) for statement in statements))
         numbered.append(replace(stratum, components=tuple(inside)))
     return numbered
 

@@ -313,48 +313,23 @@ def _order(row: Any) -> tuple[int, int, list[str]]:
 def _witness_points(context: Context, span: InSpan, values: Values, p: int) -> None:
     """Compare at a point of each component: it lies on the closure, and the Jacobian has the rank stated by Macaulay2."""
     points = values.get("component_points") or ()
-    for number, (component, point) in enumerate(
-        zip(values["singular_components"], points, strict=False), start=1
-    ):
-        if point is None or component[2] is None:
+    pairs = zip(values["singular_components"], points, strict=False)
+    for number, ((_, _, stated_rank, _), point) in enumerate(pairs, start=1):
+        if point is None or stated_rank is None:
             continue
         ambient_point = [0] * span.closure.coordinate_count
         for coordinate, text in zip(span.basis, point, strict=True):
             ambient_point[coordinate] = int(text) % p if p else int(text)
         jacobian = span.gradients(ambient_point, p)
         rank = rank_mod(jacobian, p) if p and span.equations else over_q.rank(jacobian)
-        field: dict[str, Any] = {"prime": p or None}
-        context.add_evidence(
-            Evidence(
-                f"rank at a point of component {number}",
-                component[2],
-                "macaulay2",
-                "generic rank on the component",
-                **field,
-            ),
-            Evidence(
-                f"rank at a point of component {number}",
-                rank,
-                "interpolation",
-                "rank of the equations' Jacobian",
-                **field,
-            ),
+        residuals = [f.at(ambient_point) for f in span.equations]
+        on_closure = not any(value % p if p else value for value in residuals)
+        rank_there = f"rank at a point of component {number}"
+        on_it = f"point of component {number} on the closure"
+        statements = (
+            (rank_there, stated_rank, "macaulay2", "generic rank on the component"),
+            (rank_there, rank, "interpolation", "rank of the equations' Jacobian"),
+            (on_it, True, "macaulay2", "a point of the component"),
+            (on_it, on_closure, "interpolation", "the equations vanish"),
         )
-        values_there = [f.at(ambient_point) for f in span.equations]
-        on_closure = not any(value % p if p else value for value in values_there)
-        context.add_evidence(
-            Evidence(
-                f"point of component {number} on the closure",
-                True,
-                "macaulay2",
-                "a point of the component",
-                **field,
-            ),
-            Evidence(
-                f"point of component {number} on the closure",
-                on_closure,
-                "interpolation",
-                "the equations vanish",
-                **field,
-            ),
-        )
+        context.add_evidence(*(Evidence(*statement, prime=p or None) for statement in statements))

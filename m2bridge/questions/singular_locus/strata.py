@@ -199,14 +199,12 @@ def _by_finite_maps(
         size = values.get(f"fiber_{number}")
         if size is not None and _one_reduced_point(context, finite, examined[index].name, size, prime):
             method = "finite map whose fiber has length one modulo p, hence over QQ"
-            fields: dict[str, Any] = {
-                "certainty": Certainty.THEOREM,
-                "detail": {"theorem": FINITE_MAP},
-                "scope": "at-point",
-            }
-            quantity = f"tangent {examined[index].name}"
+            bound = Evidence(
+                f"tangent {examined[index].name}", finite.dim, "finite map", method, relation="<="
+            )
+            detail = {"theorem": FINITE_MAP}
             context.add_evidence(
-                Evidence(quantity, finite.dim, "finite map", method, relation="<=", prime=prime, **fields)
+                replace(bound, certainty=Certainty.THEOREM, detail=detail, scope="at-point", prime=prime)
             )
             decided[index] = replace(
                 examined[index], verdict="smooth", certainty=Certainty.THEOREM, tangent_upper=finite.dim
@@ -224,22 +222,12 @@ def _one_reduced_point(
     exact = {key: fractions_of(w) for key, w in finite.weights.items()}
     kernel = finite.model.parameter_count - over_q.rank(first_order_images(finite.model, exact))
     length_one = list(size) == [1, 2]
-    context.add_evidence(
-        Evidence(
-            f"one reduced point over {name}",
-            length_one,
-            "macaulay2",
-            "degree of the affine fiber is 2",
-            prime=prime,
-        ),
-        Evidence(
-            f"one reduced point over {name}",
-            False if kernel > 1 else length_one,
-            "modular",
-            "kernel of the differential over QQ",
-            prime=prime,
-        ),
+    statements = (
+        (length_one, "macaulay2", "degree of the affine fiber is 2"),
+        (False if kernel > 1 else length_one, "modular", "kernel of the differential over QQ"),
     )
+    quantity = f"one reduced point over {name}"
+    context.add_evidence(*(Evidence(quantity, *statement, prime=prime) for statement in statements))
     return length_one and kernel == 1
 
 

@@ -132,7 +132,7 @@ def _leading(model: Model, base: np.ndarray, direction: np.ndarray, orders: Sequ
     values = model.coordinates(model.unflatten(object_array(entries, base.shape))).ravel()
     point: list[Any] = [c if isinstance(c, flint.fmpq_poly) else flint.fmpq_poly([c]) for c in values]
     for order in orders:
-        coefficient = [Fraction(int(c[order].p), int(c[order].q)) for c in point]
+        coefficient = [over_q.fraction(c[order]) for c in point]
         if any(coefficient):
             return coefficient
     return [Fraction(0)] * len(point)
