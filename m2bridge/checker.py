@@ -4,9 +4,9 @@ A certificate states one fact about one program (a network), for example its dim
 it: the program, a point, and arguments. ``docs/certificates.md`` specifies the format. This file reads the document strictly,
 computes everything again with exact integers, and prints what is shown. It verifies dimensions and symmetries of programs.
 
-Two files are optional and are loaded if they stand beside this one. ``checker_further.py`` has upper bounds by compositions and
-by equations, and statements about points and closures. ``checker_families.py`` compares the program with the built-in network
-that the certificate names, and the record that contains the certificate with what the certificate shows.
+Two files are optional and are loaded if they stand beside this one. ``checker_further.py`` has exponentials, upper bounds by
+compositions and by equations, and statements about points and closures. ``checker_families.py`` compares the program with the
+built-in network that the certificate names, and the record that contains the certificate with what the certificate shows.
 
 Exit codes: 0 verified; 9 partly verified (the certificates hold, but do not show all of the record); 7 rejected (something in the
 document is false, an argument does not show what it is for, or the document is not written as the format demands); 8 not
@@ -25,8 +25,10 @@ Jacobian of the outputs by the n weights.
  [2] Dimension. In characteristic 0 the closure of the image of a map has the generic rank of its Jacobian as its dimension
      (Shafarevich, Basic Algebraic Geometry 1, II.6.2). Outputs at chosen inputs are linear in the coefficients of the function:
      the rank of their derivatives is at most that of the coefficients.
- [3] Counting. A rank is at most the number of columns (weights) and of rows (coefficients). A sum has the degrees of its terms, a
-     product the sums of the degrees of its factors, and there are C(n+k-1, k) monomials of degree k in n variables.
+ [3] Counting. The rank of J is at most the number of weights and, if the outputs are polynomials in the n inputs, at most the
+     number of their coefficients that are not identically zero. Let S(f) be a set that contains the degrees in the inputs of all
+     terms of f, empty for f = 0. Then S(f) united with S(g) serves for f + g, and all sums of an element of each for f g. There
+     are C(n+k-1, k) monomials of degree k in n variables (Stanley, Enumerative Combinatorics 1, 1.2).
  [4] Kernel. If a vector field xi does not change the function, J xi = 0 identically. So the generic rank of J is at most n
      minus the generic rank of such fields, which by [1] is at least their rank at one point modulo p.
  [5] Brackets. Fields that do not change a function are closed under the Lie bracket (xi f = eta f = 0 gives [xi, eta] f = 0), and
@@ -34,23 +36,25 @@ Jacobian of the outputs by the n weights.
  [6] Substitution. An identity of polynomials in unknowns holds for all values of the unknowns. Values y of exp, reciprocal and
      softmax satisfy dy = y dt, dy = -y^2 dt, dy_i = y_i (dt_i - sum_j y_j dt_j), a line of softmax adds up to 1, and a
      reciprocal y of t satisfies y t = 1.
- [7] Random points (Schwartz 1980, Zippel 1979). If two different polynomials of degree D are equal at a random point modulo a
-     random prime above 2^61, an event of probability D / 2^61 occurred, or the prime divides all coefficients of the
-     difference. It is used for four things, and nothing else rests on chance: relations between arguments of exponentials, the
-     number of minimal generators of a closure, the dimension of orbits, and, in the other file, that a program is the network
-     that its spec names.
- [8] Ax (On Schanuel's conjectures, Annals of Mathematics 93, 1971, Theorem 3). If the arguments of the exponentials are
-     independent as `check_independence` demands, exponentials are algebraically independent of weights and inputs. With
-     independent units in their place [1] holds for the formal Jacobian. docs/exponentials.md contains the proof.
- [9] Last layer. Let the outputs be V Z, with V used once. Rows of V occur in their own outputs only. So the matrix of
+ [7] Random points. Let G be a polynomial with integer coefficients, not zero, of degree at most D, and let its absolute
+     coefficients add up to at most 2^H. Draw a prime p between 2^61 and 2^63 and a point modulo p, both uniformly. With
+     probability at most (D + H) / 2^61, G is zero at the point. For p divides one fixed coefficient with probability below
+     H / 2^62: it has at most H / 61 such divisors, and there are more than 2^56.9 such primes (Rosser, Schoenfeld 1962, Corollary
+     1); otherwise G modulo p is zero at the point with probability at most D / p (Schwartz 1980, Zippel 1979). `Sizes` bounds D
+     and H for the numerator of a difference of two values: it is a polynomial in variables and in reciprocals r = 1/v; if it has
+     degree d, multiplying by all v^d for the reciprocals of the highest level adds d times the degrees and heights of the v.
+     This is used for relations between arguments of exponentials and for the comparison of a program with its spec. The
+     probability is printed. The number of minimal generators of a closure is counted modulo such a prime, which is printed
+     too. Nothing else rests on chance.
+ [8] Last layer. Let the outputs be V Z, with V used once. Rows of V occur in their own outputs only. So the matrix of
      derivatives by some rows of V and by other weights is block triangular with the columns of Z in its diagonal blocks, and
      ranks add up.
-[10] Primes. Miller and Rabin's test with the first twelve primes errs for no number below 3 * 10^23 (Sorenson, Webster 2017).
+ [9] Primes. Miller and Rabin's test with the first twelve primes errs for no number below 3 * 10^23 (Sorenson, Webster 2017).
 
 Hensel's lemma is not used: points modulo p are reductions of integers.
 
 Contents: 1 Documents   2 Programs   3 Numbers   4 Evaluation   5 Linear algebra   6 Minors   7 Symmetries   8 Upper bounds
-9 Dimensions and symmetries   10 Exponentials   11 Last layers   12 Documents and outcomes.
+9 Dimensions and symmetries   10 Last layers   11 Documents and outcomes.
 """
 
 from __future__ import annotations
@@ -68,7 +72,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cached_property, reduce
+from functools import reduce
 from hashlib import sha256
 from itertools import (
     accumulate,
@@ -76,7 +80,7 @@ from itertools import (
     groupby,
     pairwise,
 )
-from math import gcd, lcm, prod
+from math import gcd, prod
 from operator import mul
 from pathlib import Path
 from typing import Any
@@ -92,6 +96,12 @@ MOST_SECONDS = 60  # of processor time, if --seconds does not say otherwise
 MOST_MEMORY = 4 * 2**30  # bytes of address space
 LARGE = 10**4000
 RANDOM = random.SystemRandom()
+REPEATS = 4  # random points for an identity
+LEAST_EXPONENT = 40  # an error of 2^-40 is the largest that is accepted
+EQUAL = (
+    f"are equal at {REPEATS} random points modulo random primes above 2^61"
+    " (if they were not equal, this would have a probability below 2^-{k})"
+)
 
 
 class Rejected(Exception):  # noqa: N818 - a verdict
@@ -157,8 +167,8 @@ def by_kind(value: Any, what: str, table: str) -> tuple[Callable[..., Any], list
     """
     kind, others = kind_of(value), beside("further")
     kinds: Kinds = globals()[table] | (getattr(others, table) if others else {})
-    if kind in BESIDE and beside(BESIDE[kind]) is None:
-        raise Unknown(f"{what} is checked by checker_{BESIDE[kind]}.py, which is not beside this file")
+    if kind in BESIDE:
+        load(BESIDE[kind], what)
     need(kind in kinds, f"{what} is of no kind that the format knows")
     function, names = kinds[kind]
     return function, read_object(value, f"{what}: {kind}", "kind", *names)[1:]
@@ -202,7 +212,7 @@ def printable(value: Any) -> str:
 
 
 def is_prime(n: int) -> bool:
-    """Test whether a number below 2^64 is a prime [10]."""
+    """Test whether a number below 2^64 is a prime [9]."""
     bases = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37)
     if n <= bases[-1] or n % 2 == 0:
         return n in bases
@@ -622,12 +632,17 @@ class ModP(Ring):
         return pow(x, -1, self.p)
 
 
-class RandomModP(ModP):
-    """Integers modulo a prime that this checker draws [7]."""
+class Symbols(ModP):
+    """Integers modulo a random prime, exp replaced by a random function: what is equal here is equal as an expression [7]."""
 
     def __init__(self) -> None:
-        """Draw the prime."""
+        """Draw the prime and the function."""
         super().__init__(next(n for n in iter(lambda: RANDOM.randrange(2**61, 2**63), 0) if is_prime(n)))
+        self.key = RANDOM.randbytes(32)
+
+    def exp(self, x: int) -> int:
+        """Hash the argument with the key."""
+        return int.from_bytes(sha256(self.key + x.to_bytes(8, "little")).digest(), "little") % self.p
 
     def drawn(self, count: int) -> list[int]:
         """Draw numbers."""
@@ -685,6 +700,65 @@ class Polynomials(Ring):
 def bit_size(q: Fraction | int) -> int:
     """Count the bits of a rational number."""
     return q.numerator.bit_length() + q.denominator.bit_length()
+
+
+Size = tuple[int, int, int]
+"""Bounds for a polynomial: its degree, the logarithm of the sum of its absolute coefficients, and its level in `Sizes`."""
+
+
+class Sizes(Ring):
+    """Bounds for degree and height of values, in place of the values [7].
+
+    Reciprocals and exponentials are further variables. A reciprocal has a level, above that of its denominator.
+    """
+
+    def __init__(self) -> None:
+        """Begin without denominators and without exponentials."""
+        self.denominators: dict[int, tuple[int, int]] = {}  # the sums of degrees and of logarithms, by level
+        self.arguments: list[Size] = []  # of exponentials
+
+    def number(self, q: Fraction | int) -> Size:
+        """Bound a constant."""
+        size = (0, q.numerator.bit_length(), 0)
+        return size if q.denominator == 1 else self.multiply(size, self.reciprocal((0, bit_size(q), 0)))
+
+    def add(self, x: Size, y: Size) -> Size:
+        """Bound a sum."""
+        return max(x[0], y[0]), max(x[1], y[1]) + 1, max(x[2], y[2])
+
+    def multiply(self, x: Size, y: Size) -> Size:
+        """Bound a product."""
+        return x[0] + y[0], x[1] + y[1], max(x[2], y[2])
+
+    def power(self, x: Size, n: int) -> Size:
+        """Bound a power."""
+        return x[0] * n, x[1] * n, x[2]
+
+    def exp(self, x: Size) -> Size:
+        """Make a variable."""
+        self.arguments.append(x)
+        return 1, 0, 0
+
+    def reciprocal(self, x: Size) -> Size:
+        """Make a variable of the next level."""
+        degree, height = self.denominators.get(x[2] + 1, (0, 0))
+        self.denominators[x[2] + 1] = (degree + x[0], height + x[1])
+        return 1, 0, x[2] + 1
+
+    def of_identity(self, values: Iterable[Size]) -> int:
+        """Bound degree plus height of the numerator of a difference of two values: denominators are multiplied out."""
+        degree, height, level = reduce(self.add, values)
+        for degrees, heights in (self.denominators[k] for k in range(level, 0, -1)):
+            degree, height = degree * (1 + degrees), height + degree * heights
+        return degree + height
+
+
+def error_exponent(size: int) -> int:
+    """Return k if all of REPEATS random points miss a false identity of this size with probability at most 2^-k [7]."""
+    k = REPEATS * (61 - size.bit_length())
+    if k < LEAST_EXPONENT:
+        raise Unknown("an identity is too large for random points")
+    return k
 
 
 class DegreeSets(Ring):
@@ -963,7 +1037,9 @@ def check_lower(circuit: Circuit, argument: Any) -> int:
     weights = read_point(values["weights"], circuit.parameters, p)
     inputs = split_list(read_point(values["inputs"], count * size, p), size, count)
     if units:
-        inputs = with_units(circuit, values["exponentials"], p, inputs)
+        inputs = load("further", "a lower bound with exponentials").with_units(
+            circuit, values["exponentials"], p, inputs
+        )
     samples = Samples(Evaluation(circuit, ModP(p), units), weights, inputs)
     columns = read_different(values["columns"], circuit.parameters, "the minor is zero: a column")
     rows = [read_integers(row, 0, 10**9, "a row", 2) for row in read_list(values["rows"], "rows")]
@@ -1132,7 +1208,7 @@ def check_field(circuit: Circuit, vector_field: Field, first: Attempt | None = N
         except Unknown as reason:
             too_large = reason if attempt[0] < 0 else too_large
         if circuit.polynomial and number == 0:
-            drawn = RandomModP()
+            drawn = Symbols()
             run = Evaluation(circuit, drawn)
             need(not outputs_move(run, drawn.drawn(size), vector_field, -1, False), changes)
     raise too_large or Rejected(f"{changes}, or is not seen to keep it")
@@ -1146,6 +1222,11 @@ def outputs_move(  # noqa: C901 -- one case for each way to move
     Up to instruction number `last`, values that do not move, or of which each entry moves by a multiple of an entry, are unknowns
     that do the same. Values of exp, reciprocal and softmax are always unknowns; a line of softmax adds up to one
     and, with `solve`, a reciprocal times its operand is one [6].
+
+    Invariant, after instruction k: there is a substitution of functions of weights and inputs for the unknowns (the flat weights
+    and inputs for themselves) that takes values[j] to the value of instruction j for each j <= k in `values`, and slopes[j] to
+    its derivative along the field; slopes[j] = None stands for zero. New unknowns extend the substitution and change no old one.
+    So slopes that are zero polynomials are zero; others may still become zero by the substitution.
     """
     circuit, ring = run.circuit, run.ring
     zero, start, rates = ring.number(0), 0, field_at(vector_field, ring, variables)
@@ -1321,201 +1402,35 @@ def check_dimension(circuit: Circuit, network: Any, dimension: Any, lower: Any, 
     need(high == n, f"the upper bound shows a dimension of at most {printable(high)}, the statement is {n}")
     rests = " (this rests on the spec)" if BESIDE.get(upper["kind"]) == "families" else ""
     both = f"at least {n} by {lower['kind']}, at most {n} by {upper['kind']}{rests}"
-    return Shown(f"the dimension is {n}", [f"Its dimension is {n}: {both}."], {"dimension": n})
+    sentences = [f"Its dimension is {n}: {both}."]
+    if relations := lower.get("exponentials", {}).get("relations"):
+        sentences.append(beside("further").relations_sentence(circuit, relations))
+    return Shown(f"the dimension is {n}", sentences, {"dimension": n})
 
 
 def check_symmetry(circuit: Circuit, _: Any, groups: Any, vector_fields: Any) -> Shown:
-    """Check groups and vector fields; the dimension of their generic orbits is at least their rank at a drawn point [7].
+    """Check groups and vector fields; the dimension of their generic orbits is at least their rank at a drawn point [1].
 
     At a point that is known before, fields could be made to have a smaller rank.
     """
     need(bool(groups or vector_fields), "at least one symmetry is named")
-    ring = RandomModP()
-    vectors = symmetry_vectors(circuit, ring.drawn(circuit.parameters), ring.p, groups, vector_fields)
+    ring = Symbols()
+    weights, inputs = ring.drawn(circuit.parameters), ring.drawn(circuit.input_size)
+    Evaluation(circuit, ring).values(weights, inputs)  # rejects a program that is defined nowhere
+    vectors = symmetry_vectors(circuit, weights, ring.p, groups, vector_fields)
     orbit = sparse_rank(vectors, ring.p)
     several = f"{len(groups)} groups and {len(vector_fields)} vector fields do not change"
     sentence = f"{several} its function, identically; their generic orbits have dimension at least {orbit}."
     return Shown(f"{several} the function", [sentence], {"orbit": orbit})
 
 
-# == 10. Exponentials ====================================================================================
-
-WEIGHT_UNITS, SAMPLE_UNITS, TEST_WEIGHTS, TEST_INPUTS = 3, 4, 5, 6  # streams
-
-
-@dataclass(frozen=True)
-class Exponentials:
-    """Exponentials of a program and what is said of them.
-
-    Functions are numbered: 1, the flat weights, the arguments of exponentials without inputs; from `start` on the inputs and the
-    arguments with inputs. Relations express dependent arguments as rational combinations of independent functions.
-    """
-
-    circuit: Circuit
-    arguments: dict[int, range]  # the functions of each instruction with exponentials
-    start: int
-    count: int  # of all functions
-    relations: dict[int, dict[int, Any]]
-
-    @cached_property
-    def power(self) -> int:
-        """Return the common denominator of the relations: units stand for exponentials of f / power."""
-        return lcm(*(c.denominator for terms in self.relations.values() for c in terms.values()))
-
-    def units(self, stream_number: int, p: int, points: int, seed: int) -> list[list[int]]:
-        """Draw units for the functions of weights, or for the others, at several points."""
-        width = self.count - self.start if stream_number == SAMPLE_UNITS else self.start
-        flat = [x % (p - 1) + 1 for x in stream(seed, stream_number, points * width)]
-        return split_list(flat, width, points)
-
-    def exponentials(self, p: int, units: list[int]) -> list[int]:
-        """Compute all exponentials, in the order of the instructions, from units for all functions."""
-        results = []
-        for function in (f for k in sorted(self.arguments) for f in self.arguments[k]):
-            terms = self.relations.get(function, {function: 1})
-            powers = (pow(units[j], int(c * self.power), p) for j, c in terms.items())
-            results.append(reduce(lambda x, y: x * y % p, powers, 1))
-        return results
-
-    def functions(self, run: Evaluation, w: list[int], x: list[int], units: list[int]) -> list[int]:
-        """Compute the values of all numbered functions at one point."""
-        values = run.values(w, [*x, *self.exponentials(run.ring.p, units)])
-        results = [1, *w, *([0] * (self.start - 1 - len(w))), *x, *([0] * (self.count - self.start - len(x)))]
-        for k, functions in self.arguments.items():
-            results[functions.start : functions.stop] = values[self.circuit.gates[k].operands[0]]
-        return results
-
-    def independent_functions(self) -> tuple[list[int], list[int]]:
-        """List the functions that must be independent: those of weights, without weights on which no argument depends; the
-        others.
-        """
-        circuit = self.circuit
-        of_weights = [k for k, functions in self.arguments.items() if functions.start < self.start]
-        used = [0]
-        for name, k in circuit.weights.items():
-            reached = circuit.depends({k})
-            if any(reached[j] for j in of_weights):
-                used += [1 + i for i in circuit.flat[name]]
-        arguments = range(1 + circuit.parameters, self.start)
-        first = [*used, *(j for j in arguments if j not in self.relations)] if of_weights else []
-        return first, [j for j in range(self.start, self.count) if j not in self.relations]
-
-
-def number_functions(circuit: Circuit) -> Exponentials:
-    """Number the functions of a program, without relations."""
-    sees = circuit.depends(set(circuit.inputs.values()))
-    every = [k for k, gate in enumerate(circuit.gates) if gate.operation in EXPONENTIAL]
-    start = 1 + circuit.parameters
-    arguments: dict[int, range] = {}
-    for k in (k for k in every if not sees[k]):
-        arguments[k] = range(start, start + circuit.size(k))
-        start = arguments[k].stop
-    count = start + circuit.input_size
-    for k in (k for k in every if sees[k]):
-        arguments[k] = range(count, count + circuit.size(k))
-        count = arguments[k].stop
-    return Exponentials(circuit, arguments, start, count, {})
-
-
-def read_relations(plain: Exponentials, value: Any) -> dict[int, dict[int, Any]]:
-    """Return dependent arguments, each with the independent functions before it that add up to it, and their coefficients."""
-    arguments = {f for functions in plain.arguments.values() for f in functions}
-    relations: dict[int, dict[int, Any]] = {}
-    for pair in read_list(value, "relations"):
-        function, sums = read_list(pair, "a relation", 2)
-        read_integer(function, 0, plain.count - 1, "an argument")
-        once = function in arguments and function not in relations
-        need(once, "a relation is not about an argument, or is listed twice")
-        terms: dict[int, Any] = {}
-        for term in read_list(sums, "a sum of functions"):
-            j, c = read_list(term, "a term of a relation", 2)
-            j = read_integer(j, 0, function - 1, "a function")
-            need(j not in terms, "a function is listed twice in one relation")
-            terms[j] = read_numbers([c], "a coefficient")[0]
-            need(bit_size(terms[j]) <= 64, "a coefficient is large")
-        relations[function] = terms
-    dependent = any(j in relations for terms in relations.values() for j in terms)
-    need(not dependent, "a relation names a function that is dependent itself")
-    return relations
-
-
-def with_units(circuit: Circuit, value: Any, p: int, inputs: list[list[int]]) -> list[list[int]]:
-    """Check that arguments of exponentials are independent but for relations, and append to inputs the units for exponentials
-    [8].
-    """
-    seed, relations, test = read_object(value, "exponentials", "seed", "relations", "test")
-    plain = number_functions(circuit)
-    table = read_relations(plain, relations)
-    exponentials = Exponentials(circuit, plain.arguments, plain.start, plain.count, table)
-    need(exponentials.power < 2**64, "a relation has a large denominator")
-    check_relations(exponentials)
-    check_independence(exponentials, test)
-    of_weights = exponentials.units(WEIGHT_UNITS, p, 1, read_seed(seed))[0]
-    of_samples = exponentials.units(SAMPLE_UNITS, p, len(inputs), seed)
-    pairs = zip(inputs, of_samples, strict=True)
-    return [x + exponentials.exponentials(p, of_weights + units) for x, units in pairs]
-
-
-def check_relations(exponentials: Exponentials) -> None:
-    """Check that each relation is an identity: it holds at random points modulo random large primes [7]."""
-    circuit = exponentials.circuit
-    for _ in range(4 if exponentials.relations else 0):
-        ring = RandomModP()
-        run = Evaluation(circuit, ring, units=True)
-        w, x = ring.drawn(circuit.parameters), ring.drawn(circuit.input_size)
-        values = exponentials.functions(run, w, x, [u or 1 for u in ring.drawn(exponentials.count)])
-        for function, terms in exponentials.relations.items():
-            total = ring.dot([values[j] for j in terms], [ring.number(c) for c in terms.values()])
-            need(total == values[function], "a relation between arguments of exponentials does not hold")
-
-
-def check_independence(exponentials: Exponentials, test: Any) -> None:
-    """Check hypotheses (A) and (B) of docs/exponentials.md by two ranks modulo a prime [1] [8].
-
-    (A) 1, the weights and the independent arguments without inputs have independent values. (B) Differences, between two inputs
-    at the same weights and the same units of weights, of the inputs and of the other independent arguments are independent.
-    """
-    number, prime, groups, members = read_object(test, "a test", "seed", "prime", "weights", "inputs")
-    p, seed = read_prime(prime), read_seed(number)
-    groups, members = (read_integer(n, low, 10**5, "a number") for n, low in ((groups, 1), (members, 2)))
-    circuit, ring = exponentials.circuit, ModP(p)
-    run, own, size = Evaluation(circuit, ring, units=True), circuit.parameters, circuit.input_size
-    weights = split_list([x % p for x in stream(seed, TEST_WEIGHTS, groups * own)], own, groups)
-    every = groups * members
-    inputs = split_list([x % p for x in stream(seed, TEST_INPUTS, every * size)], size, every)
-    of_weights = exponentials.units(WEIGHT_UNITS, p, groups, seed)
-    one = of_weights[0][
-        0
-    ]  # in the place of e, a constant: the same at all points, so that the column of 1 absorbs constants [8]
-    of_weights = [[one, *units[1:]] for units in of_weights]
-    of_samples = exponentials.units(SAMPLE_UNITS, p, every, seed)
-    first, rest = exponentials.independent_functions()
-    among_weights, among_samples = Echelon(p, len(first)), Echelon(p, len(rest))
-    for g in range(groups):
-        numbers = range(g * members, (g + 1) * members)
-        try:
-            rows = [
-                exponentials.functions(run, weights[g], inputs[n], of_weights[g] + of_samples[n])
-                for n in numbers
-            ]
-        except ZeroDenominator:
-            continue  # the point is left out
-        if len(among_weights.rows) < len(first):
-            among_weights.add([rows[0][j] for j in first])
-        for row in rows[1:]:
-            if len(among_samples.rows) < len(rest):
-                among_samples.add([(row[j] - rows[0][j]) % p for j in rest])
-    full = len(among_weights.rows) == len(first) and len(among_samples.rows) == len(rest)
-    need(full, "the arguments of exponentials are not seen to be independent")
-
-
-# == 11. Last layers =====================================================================================
+# == 10. Last layers =====================================================================================
 
 
 def check_last_layer(
     samples: Samples, name: Any, tokens: Any, rows: list[list[int]], columns: list[int]
 ) -> int:
-    """Return the rank that is shown for the output V Z by a minor for some rows of V, and by independent columns of Z [9].
+    """Return the rank that is shown for the output V Z by a minor for some rows of V, and by independent columns of Z [8].
 
     Rows (r, token) of the minor become outputs, together with (r, token) for all independent tokens, and the entries of these
     rows of V become columns. Each other row of V adds the number of independent tokens.
@@ -1550,7 +1465,7 @@ def last_layer(circuit: Circuit, name: Any) -> tuple[int, int, int]:
     return gate.operands[1], gate.shape[0], (*gate.shape, 1)[1]
 
 
-# == 12. Documents and outcomes ==========================================================================
+# == 11. Documents and outcomes ==========================================================================
 
 STATEMENTS: Kinds = {
     "dimension": (check_dimension, ("dimension",)),
@@ -1608,6 +1523,14 @@ def beside(name: str) -> Any:
         sys.modules[name] = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(sys.modules[name])
     return sys.modules.get(name)
+
+
+def load(name: str, what: str) -> Any:
+    """Load a file beside this one, or refuse to decide about something that it checks."""
+    module = beside(name)
+    if module is None:
+        raise Unknown(f"{what} is checked by checker_{name}.py, which is not beside this file")
+    return module
 
 
 def report(certificates: list[Certified]) -> list[str]:

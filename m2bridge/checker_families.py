@@ -22,12 +22,11 @@ from math import comb, prod
 from typing import Any
 
 from m2bridge.checker import (
-    ANALYTIC,
-    BILINEAR,
+    EQUAL,
     MOST_ENTRIES,
     NATURAL,
-    RANDOM,
     RATIONAL,
+    REPEATS,
     Certified,
     Circuit,
     Evaluation,
@@ -35,10 +34,12 @@ from m2bridge.checker import (
     ModP,
     Numbers,
     Polynomials,
-    RandomModP,
     Rejected,
     Shape,
+    Sizes,
+    Symbols,
     bound_size,
+    error_exponent,
     field_at,
     group_fields,
     integers_in,
@@ -57,9 +58,7 @@ from m2bridge.checker import (
 
 # == 1. Specs ============================================================================================
 
-REPEATS = 4
 MERSENNE = 2**61 - 1  # a prime
-EQUAL = f"both are equal at {REPEATS} random points modulo random primes above 2^61"
 N = r"[1-9][0-9]{0,4}"
 L = rf"\[{N}(?:,{N})*\]"
 FAMILIES = {  # the canonical spelling of their arguments
@@ -469,19 +468,6 @@ def by_family(circuit: Circuit, spec: str) -> Definition | None:
 # == 3. Comparison =======================================================================================
 
 
-class Symbols(RandomModP):
-    """Integers modulo a random prime, exp replaced by a random function: what is equal here is equal as an expression [7]."""
-
-    def __init__(self) -> None:
-        """Draw the prime and the function."""
-        super().__init__()
-        self.key = RANDOM.randbytes(32)
-
-    def exp(self, x: int) -> int:
-        """Hash the argument with the key."""
-        return int.from_bytes(sha256(self.key + x.to_bytes(8, "little")).digest(), "little") % self.p
-
-
 @dataclass(frozen=True)
 class Identity:
     """What is known of the spec of a certificate: that the program is that network, and bounds that rest on it."""
@@ -507,30 +493,25 @@ def identify(circuit: Circuit, spec: str) -> Identity | None:
     if definition is None:
         return None
     words, values = definition
-    bound_size(highest_degree(circuit), 2**30)
+    k = comparison_error(circuit, values)
     for _ in range(REPEATS):
         ring = Symbols()
         weights, inputs = ring.drawn(circuit.parameters), ring.drawn(circuit.input_size)
         outputs = Evaluation(circuit, ring).outputs(weights, inputs)
         need(outputs == values(ring, weights, inputs), "the program is not that of its spec")
-    return Identity(f"The program {words} of {printable(spec)}: {EQUAL}.", network)
+    return Identity(f"The program {words} of {printable(spec)}: both {EQUAL.format(k=k)}.", network)
 
 
-def highest_degree(circuit: Circuit) -> int:
-    """Bound the degrees of all values, in weights, inputs, and exponentials together, as far as 2^40. Sums of fractions with
-    different denominators, behind a reciprocal, have the sum of their degrees.
+def comparison_error(circuit: Circuit, values: Callable[[Any, Numbers, Numbers], Numbers]) -> int:
+    """Return k if `identify` accepts another network with probability at most 2^-k [7].
+
+    Either two outputs differ, or two arguments of exponentials, and these are equal at a random point.
     """
-    found: list[int] = []
-    fraction = circuit.depends({k for k, gate in enumerate(circuit.gates) if gate.operation == "reciprocal"})
-    for k, gate in enumerate(circuit.gates):
-        parts = [found[j] for j in gate.operands] or [int(gate.operation != "constant")]
-        factor = gate.words[0] if gate.operation == "power" else 1
-        factor = prod(gate.shape) if gate.operation in ANALYTIC else factor
-        if fraction[k] and gate.operation in BILINEAR:
-            factor = gate.plan[0].products // prod(gate.shape)
-        added = fraction[k] or gate.operation in BILINEAR
-        found.append(min(2**40, factor * (sum(parts) if added else max(parts))))
-    return max(found)
+    ring = Sizes()
+    weights, inputs = [(1, 0, 0)] * circuit.parameters, [(1, 0, 0)] * circuit.input_size
+    sizes = Evaluation(circuit, ring).outputs(weights, inputs) + values(ring, weights, inputs)
+    pairs = 1 + len(ring.arguments) ** 2
+    return error_exponent(pairs * ring.of_identity([*sizes, *ring.arguments]))
 
 
 # == 4. Upper bounds that rest on a spec =================================================================
@@ -795,6 +776,15 @@ def texts(value: Any) -> list[str]:
     return [text for item in value for text in texts(item)] if type(value) is list else [str(value)]
 
 
+def shape_of(value: Any) -> Shape | None:
+    """Return the shape of nested lists; None if they are not an array."""
+    if type(value) is not list:
+        return ()
+    shapes = {shape_of(item) for item in value}
+    inner = shapes.pop() if len(shapes) == 1 else None
+    return None if inner is None else (len(value), *inner)
+
+
 def about_points(record: dict[str, Any], own: Certified) -> tuple[dict[str, Any], dict[str, list[str]]]:
     """Check that the weights that a record is about are those of its certificate, and return the fields that follow."""
     places, verdict, shows = {
@@ -810,6 +800,9 @@ def about_points(record: dict[str, Any], own: Certified) -> tuple[dict[str, Any]
         written = type(named) is dict and set(named) == set(own.circuit.flat)
         if not written or type(place) is not dict or type(named) is not dict:
             raise Rejected(f"{name} does not name the weights of the program")
+        shapes = [own.circuit.gates[place].shape for place in own.circuit.weights.values()]
+        stated = [shape_of(named[weight]) for weight in own.circuit.flat]
+        need(stated == shapes, f"{name} has weights of another shape than the program")
         flat = [text for weight in own.circuit.flat for text in texts(named[weight])]
         need(flat == texts(weights), f"{name} is not what the certificate is about")
         if any(record[name][key] is not None for key in set(record[name]) - {"kind", "weights"}):

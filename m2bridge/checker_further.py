@@ -1,29 +1,43 @@
-"""Check upper bounds by compositions and by equations, and statements about points and closures.
+"""Check lower bounds with exponentials, upper bounds by compositions and equations, and statements about points and closures.
 
-The file checker.py verifies dimensions and symmetries of programs. This file stands beside it and is needed for the upper bounds
-`span`, `composition`, `equations` and `flattening` and for the statements `inside`, `outside`, `singular`, `smooth`, `same
-function` and `closure`. ``docs/certificates.md``, sections 4 and 5, specifies them.
+The file checker.py verifies dimensions and symmetries of programs. This file stands beside it and is needed for lower bounds of
+programs with exponentials, for the upper bounds `span`, `composition`, `equations` and `flattening`, and for the statements
+`inside`, `outside`, `singular`, `smooth`, `same function` and `closure`. ``docs/certificates.md``, sections 3 to 5, specifies
+them.
 
 Lemmas, after those of checker.py:
 
-[11] Composition. For g(f(x), x) the differential factors through the pair (Df, Dg), of rank at most rk Df + rk Dg; a symmetry
-     of the whole gives pairs on which the factor is zero. docs/certificates.md, section 4.
+[10] Exponentials. Let v_1, v_2, ... be the arguments of exponentials that depend on weights w alone and u_1, u_2, ... the others,
+     as formal functions: z_k stands for exp(v_k), y_k for exp(u_k). If (A) 1, w, v are linearly independent over QQ, and (B) no
+     rational combination of the inputs x and of u other than the trivial one lies in QQ(w, z), then w, z and, at any number of
+     inputs, x and y are algebraically independent (Ax, On Schanuel's conjectures, Annals of Mathematics 93, 1971, Theorem 3;
+     docs/exponentials.md has the proof). So the Jacobian with variables z, y and dz = z dv, dy = y du has the generic rank of J,
+     and [1] holds for it at every point modulo p with z, y not zero. If an argument is a rational combination of others, the
+     same holds with its exponential replaced by the monomial in theirs.
+[11] Composition. Let the network be g(w, f(w, x), x), with f and g rational. Its differential at w maps xi to
+     (Dg xi)(f, x) + (dg/df)(f, x) (Df xi)(x), a linear function L of the pair of functions (Df xi, Dg xi). All such pairs form a
+     space of dimension at most U = rk Df + rk Dg. If xi is a symmetry of the whole, L is zero on its pair. So the generic rank
+     of the whole is at most U minus the rank of the pairs of any symmetries (rank and nullity, applied to L).
 [12] Matrices. The m x M matrices of rank at most n have dimension n (m + M - n) if n <= min(m, M) (Harris, Algebraic Geometry,
      12.1).
-[13] Bezout. n + 1 forms of degree d in n variables satisfy an equation of degree d^(n-1), perhaps a multiple of one of smaller
-     degree (Hartshorne, I.7).
+[13] Forms. n + 1 forms of one degree d >= 1 in n >= 2 variables satisfy an equation, homogeneous and not zero, of degree
+     d^(n-1): the closure of their image in projective n-space is inside a hypersurface of at most that degree, because d^(n-1)
+     bounds the number of points on n - 1 general hyperplanes (Bezout's theorem, Fulton, Intersection Theory, 8.4 and 12.3); a
+     form times an equation is an equation. Forms h of degree e >= d^(n-1) that differ by a multiple of it are equal behind them.
 [14] Equations. The image is irreducible. If equations vanish on it, at each of its points it has at most the dimension of the
      kernel of their differentials; if this is the dimension of the image, the point is smooth (Jacobian criterion, Hartshorne
      I.5).
-[15] Flattenings. A matrix, linear in the coefficients, that has rank at most k rho on sums of k terms: at a point with this
-     rank, u^T M(x) v = 0 for tangent vectors x and u, v in the left and the right kernel (Landsberg, Ottaviani, Equations for
-     secant varieties, 2013).
+[15] Flattenings. Let M be a linear map from the space of coefficients to matrices whose rank is at most rho on each term, over
+     the complex numbers. Then it is at most k rho on sums of k terms, hence on the closure X of these. At a point y of X where
+     the rank is k rho, u^T M(x) v = 0 for each x in the tangent space of X at y and u, v in the left and the right kernel of
+     M(y): matrices of rank at most k rho have this tangent space there (Landsberg, Ottaviani, Equations for secant varieties of
+     Veronese and other varieties, 2013, section 2; Harris, Example 14.16). The tangent space has at least the dimension of X.
 [16] Arcs. The lowest coefficient of an arc in the image is in its tangent cone, hence in the tangent space (Shafarevich,
      II.1.5). A tangent space that is larger than the dimension of an irreducible variety belongs to a singular point.
 [17] Interpolation. Polynomials of degree at most k that vanish on the image vanish at points of the image: their number is at
      most that of the monomials minus the rank of their values, which is no smaller over QQ than modulo p.
 
-Contents: 1 Compositions   2 Equations   3 Flattenings   4 Statements about points   5 Closures.
+Contents: 1 Exponentials   2 Compositions   3 Equations   4 Flattenings   5 Statements about points   6 Closures.
 """
 
 from __future__ import annotations
@@ -31,30 +45,41 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, reduce
 from itertools import combinations, combinations_with_replacement, product
-from math import comb, factorial, prod
+from math import comb, factorial, lcm, prod
 from typing import Any
 
 from m2bridge.checker import (
+    EQUAL,
+    EXPONENTIAL,
     LARGE,
     MOST_ENTRIES,
     ORDER,
+    RANDOM,
+    REPEATS,
     Circuit,
     Echelon,
     Evaluation,
     Gate,
     Kinds,
     ModP,
+    Numbers,
     Polynomial,
     Polynomials,
-    RandomModP,
     Shape,
     Shown,
+    Sizes,
+    Symbols,
+    ZeroDenominator,
+    bit_size,
     bound_size,
     check_lower,
     check_upper,
     coordinates_bound,
     degree_sets,
+    error_exponent,
     evaluate,
     jacobian,
     kernel,
@@ -67,13 +92,220 @@ from m2bridge.checker import (
     read_numbers,
     read_object,
     read_prime,
+    read_seed,
     sparse_rank,
+    split_list,
     stream,
     symmetry_vectors,
     transpose,
 )
 
-# == 1. Compositions ====================================================================================
+# == 1. Exponentials ====================================================================================
+
+WEIGHT_UNITS, SAMPLE_UNITS, TEST_WEIGHTS, TEST_INPUTS = 3, 4, 5, 6  # streams
+
+
+@dataclass(frozen=True)
+class Exponentials:
+    """Exponentials of a program and what is said of them.
+
+    Functions are numbered: 1, the flat weights, the arguments of exponentials without inputs; from `start` on the inputs and the
+    arguments with inputs. Relations express dependent arguments as rational combinations of independent functions.
+    """
+
+    circuit: Circuit
+    arguments: dict[int, range]  # the functions of each instruction with exponentials
+    start: int
+    count: int  # of all functions
+    relations: dict[int, dict[int, Any]]
+
+    @cached_property
+    def power(self) -> int:
+        """Return the common denominator of the relations: units stand for exponentials of f / power."""
+        return lcm(*(c.denominator for terms in self.relations.values() for c in terms.values()))
+
+    def units(self, stream_number: int, p: int, points: int, seed: int) -> list[list[int]]:
+        """Draw units for the functions of weights, or for the others, at several points."""
+        width = self.count - self.start if stream_number == SAMPLE_UNITS else self.start
+        flat = [x % (p - 1) + 1 for x in stream(seed, stream_number, points * width)]
+        return split_list(flat, width, points)
+
+    def exponentials(self, p: int, units: list[int]) -> list[int]:
+        """Compute all exponentials, in the order of the instructions, from units for all functions."""
+        results = []
+        for function in (f for k in sorted(self.arguments) for f in self.arguments[k]):
+            terms = self.relations.get(function, {function: 1})
+            powers = (pow(units[j], int(c * self.power), p) for j, c in terms.items())
+            results.append(reduce(lambda x, y: x * y % p, powers, 1))
+        return results
+
+    def functions(self, run: Evaluation, w: Numbers, x: Numbers, exponentials: Numbers) -> Numbers:
+        """Compute the values of all numbered functions at one point."""
+        values = run.values(w, [*x, *exponentials])
+        results = [
+            run.ring.number(1),
+            *w,
+            *([0] * (self.start - 1 - len(w))),
+            *x,
+            *([0] * (self.count - self.start - len(x))),
+        ]
+        for k, functions in self.arguments.items():
+            results[functions.start : functions.stop] = values[self.circuit.gates[k].operands[0]]
+        return results
+
+    def independent_functions(self) -> tuple[list[int], list[int]]:
+        """List the functions that must be independent: those of weights, without weights on which no argument depends; the
+        others.
+        """
+        circuit = self.circuit
+        of_weights = [k for k, functions in self.arguments.items() if functions.start < self.start]
+        used = [0]
+        for name, k in circuit.weights.items():
+            reached = circuit.depends({k})
+            if any(reached[j] for j in of_weights):
+                used += [1 + i for i in circuit.flat[name]]
+        arguments = range(1 + circuit.parameters, self.start)
+        first = [*used, *(j for j in arguments if j not in self.relations)] if of_weights else []
+        return first, [j for j in range(self.start, self.count) if j not in self.relations]
+
+
+def number_functions(circuit: Circuit) -> Exponentials:
+    """Number the functions of a program, without relations."""
+    sees = circuit.depends(set(circuit.inputs.values()))
+    every = [k for k, gate in enumerate(circuit.gates) if gate.operation in EXPONENTIAL]
+    start = 1 + circuit.parameters
+    arguments: dict[int, range] = {}
+    for k in (k for k in every if not sees[k]):
+        arguments[k] = range(start, start + circuit.size(k))
+        start = arguments[k].stop
+    count = start + circuit.input_size
+    for k in (k for k in every if sees[k]):
+        arguments[k] = range(count, count + circuit.size(k))
+        count = arguments[k].stop
+    return Exponentials(circuit, arguments, start, count, {})
+
+
+def read_relations(plain: Exponentials, value: Any) -> Exponentials:
+    """Add relations: dependent arguments, each with the independent functions before it that add up to it, and coefficients."""
+    arguments = {f for functions in plain.arguments.values() for f in functions}
+    relations: dict[int, dict[int, Any]] = {}
+    for pair in read_list(value, "relations"):
+        function, sums = read_list(pair, "a relation", 2)
+        read_integer(function, 0, plain.count - 1, "an argument")
+        once = function in arguments and function not in relations
+        need(once, "a relation is not about an argument, or is listed twice")
+        terms: dict[int, Any] = {}
+        for term in read_list(sums, "a sum of functions"):
+            j, c = read_list(term, "a term of a relation", 2)
+            j = read_integer(j, 0, function - 1, "a function")
+            need(j not in terms, "a function is listed twice in one relation")
+            terms[j] = read_numbers([c], "a coefficient")[0]
+            need(bit_size(terms[j]) <= 64, "a coefficient is large")
+        relations[function] = terms
+    dependent = any(j in relations for terms in relations.values() for j in terms)
+    need(not dependent, "a relation names a function that is dependent itself")
+    exponentials = replace(plain, relations=relations)
+    need(exponentials.power < 2**64, "a relation has a large denominator")
+    return exponentials
+
+
+def with_units(circuit: Circuit, value: Any, p: int, inputs: list[list[int]]) -> list[list[int]]:
+    """Check that arguments of exponentials are independent but for relations, and append to inputs the units for exponentials
+    [10].
+    """
+    seed, relations, test = read_object(value, "exponentials", "seed", "relations", "test")
+    exponentials = read_relations(number_functions(circuit), relations)
+    check_relations(exponentials)
+    check_independence(exponentials, test)
+    of_weights = exponentials.units(WEIGHT_UNITS, p, 1, read_seed(seed))[0]
+    of_samples = exponentials.units(SAMPLE_UNITS, p, len(inputs), seed)
+    pairs = zip(inputs, of_samples, strict=True)
+    return [x + exponentials.exponentials(p, of_weights + units) for x, units in pairs]
+
+
+def relations_error(exponentials: Exponentials) -> int:
+    """Return k if `check_relations` accepts a false relation with probability at most 2^-k [7].
+
+    Exponentials are quotients of monomials in the units; their degree, and that of a common denominator, multiply the others.
+    """
+    ring, circuit, relations = Sizes(), exponentials.circuit, exponentials.relations
+    count = sum(map(len, exponentials.arguments.values()))
+    variables = [[(1, 0, 0)] * n for n in (circuit.parameters, circuit.input_size, count)]
+    values = exponentials.functions(Evaluation(circuit, ring, units=True), *variables)
+    sizes = [values[f] for f in relations]
+    sizes += [
+        ring.multiply(ring.number(c), values[j]) for terms in relations.values() for j, c in terms.items()
+    ]
+    coefficients = [c for terms in relations.values() for c in terms.values()]
+    degree = exponentials.power * (1 + 2 * sum(map(abs, coefficients)))
+    return error_exponent(len(sizes) * int(degree) * ring.of_identity(sizes))
+
+
+def relations_sentence(circuit: Circuit, relations: Any) -> str:
+    """Say what relations that were verified rest on."""
+    k = relations_error(read_relations(number_functions(circuit), relations))
+    return f"{len(relations)} relations between arguments of exponentials {EQUAL.format(k=k)}."
+
+
+def check_relations(exponentials: Exponentials) -> None:
+    """Check that each relation is an identity: it holds at random points modulo random large primes [7]."""
+    circuit = exponentials.circuit
+    if exponentials.relations:
+        relations_error(exponentials)  # refuses what is too large
+    for _ in range(REPEATS if exponentials.relations else 0):
+        ring = Symbols()
+        run = Evaluation(circuit, ring, units=True)
+        w, x = ring.drawn(circuit.parameters), ring.drawn(circuit.input_size)
+        units = [RANDOM.randrange(1, ring.p) for _ in range(exponentials.count)]
+        values = exponentials.functions(run, w, x, exponentials.exponentials(ring.p, units))
+        for function, terms in exponentials.relations.items():
+            total = ring.dot([values[j] for j in terms], [ring.number(c) for c in terms.values()])
+            need(total == values[function], "a relation between arguments of exponentials does not hold")
+
+
+def check_independence(exponentials: Exponentials, test: Any) -> None:
+    """Check hypotheses (A) and (B) of docs/exponentials.md by two ranks modulo a prime [1] [10].
+
+    (A) 1, the weights and the independent arguments without inputs have independent values. (B) Differences, between two inputs
+    at the same weights and the same units of weights, of the inputs and of the other independent arguments are independent.
+    """
+    number, prime, groups, members = read_object(test, "a test", "seed", "prime", "weights", "inputs")
+    p, seed = read_prime(prime), read_seed(number)
+    groups, members = (read_integer(n, low, 10**5, "a number") for n, low in ((groups, 1), (members, 2)))
+    circuit, ring = exponentials.circuit, ModP(p)
+    run, own, size = Evaluation(circuit, ring, units=True), circuit.parameters, circuit.input_size
+    weights = split_list([x % p for x in stream(seed, TEST_WEIGHTS, groups * own)], own, groups)
+    every = groups * members
+    inputs = split_list([x % p for x in stream(seed, TEST_INPUTS, every * size)], size, every)
+    of_weights = exponentials.units(WEIGHT_UNITS, p, groups, seed)
+    one = of_weights[0][
+        0
+    ]  # in the place of e, a constant: the same at all points, so that the column of 1 absorbs constants [10]
+    of_weights = [[one, *units[1:]] for units in of_weights]
+    of_samples = exponentials.units(SAMPLE_UNITS, p, every, seed)
+    first, rest = exponentials.independent_functions()
+    among_weights, among_samples = Echelon(p, len(first)), Echelon(p, len(rest))
+    for g in range(groups):
+        numbers = range(g * members, (g + 1) * members)
+        try:
+            rows = [
+                exponentials.functions(
+                    run, weights[g], inputs[n], exponentials.exponentials(p, of_weights[g] + of_samples[n])
+                )
+                for n in numbers
+            ]
+        except ZeroDenominator:
+            continue  # the point is left out
+        if len(among_weights.rows) < len(first):
+            among_weights.add([rows[0][j] for j in first])
+        for row in rows[1:]:
+            if len(among_samples.rows) < len(rest):
+                among_samples.add([(row[j] - rows[0][j]) % p for j in rest])
+    full = len(among_weights.rows) == len(first) and len(among_samples.rows) == len(rest)
+    need(full, "the arguments of exponentials are not seen to be independent")
+
+
+# == 2. Compositions ====================================================================================
 
 
 def span_bound(circuit: Circuit) -> int:
@@ -140,8 +372,10 @@ def hypersurface_bound(first: Circuit, second: Circuit, cut: str) -> int:
         mask = masks.pop() if len(masks) == 1 else 0
         need(mask.bit_count() == 1 and mask > 1, "a part is not homogeneous of one degree")
         degrees.append(mask.bit_length() - 1)
-    d, e = degrees[0] ** (n - 1), degrees[1]
-    need(d <= e, "the second part has too small a degree for the equation")
+    e = degrees[1]
+    small = degrees[0] == 1 or n <= e.bit_length()  # else the power, at least 2^(n-1), is above e
+    need(small and degrees[0] ** (n - 1) <= e, "the second part has too small a degree for the equation")
+    d = degrees[0] ** (n - 1)
     return second.size(*second.outputs) * (comb(e + n, n) - comb(e - d + n, n))
 
 
@@ -170,7 +404,7 @@ def subprogram(circuit: Circuit, outputs: list[int], cut: int | None) -> tuple[C
     return made, [i for name in made.weights for i in circuit.flat[name]]
 
 
-# == 2. Equations =======================================================================================
+# == 3. Equations =======================================================================================
 
 
 def coordinates(circuit: Circuit, ring: Polynomials) -> list[Polynomial]:
@@ -236,7 +470,7 @@ def tuple_without(monomial: Shape, i: int) -> Shape:
     return monomial[:index] + monomial[index + 1 :]
 
 
-# == 3. Flattenings =====================================================================================
+# == 4. Flattenings =====================================================================================
 
 
 def flattening_bound(circuit: Circuit, p: int, weights: list[int], name: Any) -> int:
@@ -310,7 +544,7 @@ def flattening(name: Any, n: int, m: int, r: int) -> tuple[Places, int, int]:
     return table, len(targets) * len(large), len(operators) * len(small)
 
 
-# == 4. Statements about points =========================================================================
+# == 5. Statements about points =========================================================================
 
 
 def check_inside(circuit: Circuit, _: Any, values: Any, value: Any) -> Shown:
@@ -392,7 +626,7 @@ def check_same_function(circuit: Circuit, _: Any, pair: Any) -> Shown:
     return Shown("the two weights compute one function", [sentence])
 
 
-# == 5. Closures ========================================================================================
+# == 6. Closures ========================================================================================
 
 
 def check_closure(circuit: Circuit, _: Any, values: Any, value: Any, argument: Any) -> Shown:
@@ -405,7 +639,7 @@ def check_closure(circuit: Circuit, _: Any, values: Any, value: Any, argument: A
     """
     prime, gradings = read_object(argument, "the argument", "prime", "gradings")
     read_prime(prime)
-    p, k = RandomModP().p, read_integer(value, 0, 100, "a degree")
+    p, k = Symbols().p, read_integer(value, 0, 100, "a degree")
     equations, targets = check_equations(circuit, values)
     bound_size(comb(len(targets) + k, k), 3 * 10**4)
     grades = [coordinate_degrees(circuit, targets, g) for g in read_list(gradings, "gradings")]
@@ -421,6 +655,7 @@ def check_closure(circuit: Circuit, _: Any, values: Any, value: Any, argument: A
     sentences = [
         f"Each of the {len(equations)} equations vanishes on its image identically, by expansion over ZZ.",
         f"Every polynomial of degree at most {k} that vanishes there is a combination of their multiples of such degrees.",
+        "Minimal generators are counted modulo a random prime above 2^61.",
         "Not covered: equations of higher degree, and whether these generate a prime ideal.",
     ]
     vanish = "1 equation vanishes" if len(equations) == 1 else f"{len(equations)} equations vanish"

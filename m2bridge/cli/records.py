@@ -127,7 +127,7 @@ def register(app: typer.Typer) -> None:  # noqa: C901, PLR0915 -- the commands o
 
         The checker uses only the standard library of Python: `python -I checker.py RECORD` does the same. A copy of checker.py
         without checker_families.py verifies statements about the program alone; without checker_further.py, dimensions and
-        symmetries alone.
+        symmetries of networks without exponentials alone.
 
         Example: m2bridge check dimension-lightning-d-2-dp-1.json
         """

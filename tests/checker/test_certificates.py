@@ -39,12 +39,15 @@ def outcome(document: Any) -> tuple[int, str]:
     return code, " ".join(said)
 
 
-def alone(path: Path, tmp_path: Path, *, families: bool = True) -> subprocess.CompletedProcess[str]:
-    """The file by itself, or with the definitions of families, isolated, in an empty directory and an empty environment."""
-    copied = tmp_path / f"alone-{families}" / "checker.py"
+def alone(
+    path: Path, tmp_path: Path, *, families: bool = True, further: bool = True
+) -> subprocess.CompletedProcess[str]:
+    """The file, perhaps with those beside it, isolated, in an empty directory and an empty environment."""
+    copied = tmp_path / f"alone-{families}-{further}" / "checker.py"
     copied.parent.mkdir(exist_ok=True)
     copied.write_bytes(FILE.read_bytes())
-    for name in ("checker_further.py", *(["checker_families.py"] if families else [])):
+    names = {"checker_families.py": families, "checker_further.py": further}
+    for name in (name for name, wanted in names.items() if wanted):
         copied.with_name(name).write_bytes(FILE.with_name(name).read_bytes())
     command = [sys.executable, "-I", "-S", str(copied), str(path)]
     return subprocess.run(command, capture_output=True, text=True, check=False, cwd=copied.parent, env={})
@@ -82,6 +85,16 @@ def test_published_certificates_are_verified_by_the_file_alone(name: str, tmp_pa
     done = alone(path, tmp_path, families=False)
     assert (done.returncode, done.stderr) == (0, ""), done.stdout
     assert "is not checked without checker_families.py" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("name", "code"), [("dimension-mlp", 0), ("dimension-softmax", 8), ("closure-lightning", 8)]
+)
+def test_a_missing_file_is_named(name: str, code: int, tmp_path: Path) -> None:
+    path = next(path for path in PUBLISHED if path.stem == name)
+    done = alone(path, tmp_path, families=False, further=False)
+    assert done.returncode == code, done.stdout
+    assert ("is checked by checker_further.py, which is not beside this file" in done.stdout) == (code == 8)
 
 
 def test_certificates_are_published() -> None:

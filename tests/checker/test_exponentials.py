@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import re
 from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 import makers as M  # noqa: N812
 import pytest
 
-from m2bridge import checker
+from m2bridge import checker, checker_further
 
 Relations = Mapping[int, Mapping[int, Fraction]]
 
@@ -76,6 +77,30 @@ def test_the_minor_is_verified_and_has_the_real_rank(name: str) -> None:
     lower, found = M.unit_minor(text, relations=relations)
     assert found == n == M.real_rank(text, n + 1, size=0.6)
     assert checker.check_lower(checker.read_program(text), lower) == n
+
+
+def test_what_relations_rest_on_is_printed() -> None:
+    text, n, relations = CASES["doubled"]
+    lower, _ = M.unit_minor(text, relations=relations)
+    document = M.document(text, None, n, lower, {"kind": "parameters"})
+    code, lines = checker.verify(json.dumps(document))
+    assert code == 0
+    assert re.search(
+        "2 relations between arguments of exponentials are equal at .* below 2\\^-2[0-9]{2}", lines[-1]
+    )
+
+
+def test_a_relation_that_is_too_large_for_random_points() -> None:
+    """Powers of degree 10^6, three times, have degree 10^18 and a height to match."""
+    powers = [f"power 1000000 %{k}" for k in (2, 3, 4)]
+    text = program(
+        "weight w []", "input x []", "multiply %0 %1", *powers, "scale 2 %5", "exp %5", "exp %6", "add %7 %8"
+    )
+    exponentials = checker_further.read_relations(
+        checker_further.number_functions(checker.read_program(text)), [[4, [[3, 2]]]]
+    )
+    with pytest.raises(checker.Unknown, match="too large for random points"):
+        checker_further.check_relations(exponentials)
 
 
 @pytest.mark.parametrize("name", [name for name, (_, _, relations) in CASES.items() if relations])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import random
+import re
 import resource
 import subprocess
 import sys
@@ -778,13 +779,73 @@ def test_degrees_behind_reciprocals_are_added() -> None:
         k = len(lines)
         lines += [f"add %{last} %3", f"reciprocal %{k}", f"reciprocal %{last}", f"add %{k + 1} %{k + 2}"]
         last = k + 3
-    circuit = checker.read_program(lines_of(*lines))
-    assert checker_families.highest_degree(circuit) > 2**30
     assert (
         outcome(M.document(lines_of(*lines), "linear(widths=[1,1])", 1, by_minor([], []), PARAMETERS))[0] == 8
     )
-    plain = lines_of(*lines[:3], "power 3 %2", "add %3 %2")
-    assert checker_families.highest_degree(checker.read_program(plain)) == 6  # (W x)^3
+
+
+def size_of(*lines: str) -> int:
+    """The bound for degree plus height of the difference of two outputs."""
+    circuit, ring = checker.read_program(lines_of(*lines)), checker.Sizes()
+    variables = [[(1, 0, 0)] * n for n in (circuit.parameters, circuit.input_size)]
+    return ring.of_identity(checker.Evaluation(circuit, ring).outputs(*variables))
+
+
+def test_sizes_of_numerators() -> None:
+    """Degree plus height, by hand: w^3; 3 w (2 bits); w/5 (a variable for 1/5); w + 1/w = (w^2 + 1)/w; 1/(1 + 1/w)."""
+    w = "weight w []"
+    assert size_of(w, "power 3 %0") == 3
+    assert size_of(w, "scale 3 %0") == 1 + 2
+    assert size_of(w, "scale 1/5 %0") == (1 + 1) + (1 + 2 * 4)
+    assert size_of(w, "reciprocal %0", "add %0 %1") == 2 + 1
+    # 1 + 1/w has degree 1 and height 2 in w and r = 1/w, its reciprocal s degree 1: 1 + 1 and 0 + 2; then r: 2 + 2 and 2
+    assert size_of(w, "reciprocal %0", "constant [] 1", "add %1 %2", "reciprocal %3") == (2 + 2) + 2
+
+
+def test_probabilities_of_random_points() -> None:
+    """(size / 2^61)^4, rounded up to a power of two; an error above 2^-40 is not accepted."""
+    assert checker.error_exponent(1) == 240
+    assert checker.error_exponent(2**51 - 1) == 40
+    with pytest.raises(checker.Unknown, match="too large for random points"):
+        checker.error_exponent(2**51)
+
+
+def test_the_probability_is_printed() -> None:
+    said = outcome(certificate("lightning"))[1]
+    assert re.search(
+        r"random primes above 2\^61 \(if they were not equal, .* probability below 2\^-2\d\d\)", said
+    )
+    said = outcome(certificate("closure"))[1]
+    assert "Minimal generators are counted modulo a random prime above 2^61." in said
+
+
+@pytest.mark.parametrize(
+    "zero",
+    [
+        ["scale 0 %0", "reciprocal %2"],
+        ["exp %0", "exp %0", "scale -1 %3", "add %2 %4", "reciprocal %5"],
+        ["multiply %0 %1", "scale -1 %2", "add %2 %3", "reciprocal %4"],
+    ],
+)
+def test_symmetries_of_a_program_that_is_defined_nowhere(zero: list[str]) -> None:
+    """The second weight does not occur; a denominator is zero identically."""
+    statement = {"kind": "symmetry", "groups": [], "fields": [[[1, 1, []]]]}
+    own = M._document(lines_of("weight w [2]", "input x [2]", "gather [] 0 %0"), statement, None, None)
+    assert outcome(own)[0] == 0
+    lines = ["weight w [2]", "input x [2]", *zero]
+    rejected({**own, "program": lines_of(*lines, f"gather [] 0 %{len(lines) - 1}")}, "a denominator is zero")
+
+
+def test_very_large_flattenings_are_not_counted() -> None:
+    """C(n + r - 1, r) for a thousand variables and a degree of a million is never computed."""
+    for n, r in ((1000, 10**6), (2, 10**6), (10**5, 2)):
+        text = lines_of(f"weight a [1,{n}]", "weight b [1,1]", f"input x [{n}]", "einsum ab,b->a %0 %2", f"power {r} %3",
+                        "einsum ab,b->a %1 %4")  # fmt: skip
+        upper = {"kind": "flattening", "prime": 101, "weights": POINT, "flattening": ["catalecticant", 1]}
+        began = time.process_time()
+        with pytest.raises(checker.Unknown):
+            checker.check_upper(checker.read_program(text), upper)
+        assert time.process_time() - began < 5
 
 
 FORM = M.mlp_text([2, 2, 1], 3)
@@ -853,10 +914,8 @@ def test_records_that_contradict_their_certificate(change: dict[str, Any]) -> No
 def test_records_of_points_say_no_more_than_the_weights() -> None:
     """Another weight, a field, or a description beside the weights; a point that is not named; a field that is not QQ."""
     own = certificate("same")
-    names = checker.read_program(own["program"]).flat
-    given = [
-        {n: [str(ws[i]) for i in place] for n, place in names.items()} for ws in own["statement"]["weights"]
-    ]
+    circuit = checker.read_program(own["program"])
+    given = [checker_families.arrays(circuit, list(map(str, ws))) for ws in own["statement"]["weights"]]
     first, second = ({"kind": "weights", "weights": each} for each in given)
     record = {
         "analysis": "same",
@@ -871,6 +930,8 @@ def test_records_of_points_say_no_more_than_the_weights() -> None:
     assert outcome({**record, "first": more})[1].endswith("analysis, first but for the weights.")
     rejected({**record, "first": {"weights": given[0] | {"B": ["1"]}}})
     rejected({**record, "verdict": "different"})
+    reshaped = given[0] | {"V": [x for row in given[0]["V"] for x in row]}
+    rejected({**record, "first": {**first, "weights": reshaped}}, "weights of another shape")
     member = member_record("inside matrix")
     nowhere = {key: value for key, value in member.items() if key != "point"} | {"coordinate_count": 4}
     for changed in (nowhere, {**member, "field": "F_7"}):

@@ -181,14 +181,14 @@ def test_lemma_7_a_program_is_compared_with_its_spec() -> None:
     refused(document, "not that of its spec")
 
 
-def test_lemma_8_dependent_arguments_are_no_units() -> None:
+def test_lemma_10_dependent_arguments_are_no_units() -> None:
     lower, _ = M.unit_minor(EXPONENTS, relations={5: {4: M.Fraction(2)}})
     lower["exponentials"]["relations"] = []
     with pytest.raises(checker.Rejected, match="not seen to be independent"):
         checker.check_lower(checker.read_program(EXPONENTS), lower)
 
 
-def test_lemma_9_tokens_of_a_last_layer_are_independent() -> None:
+def test_lemma_8_tokens_of_a_last_layer_are_independent() -> None:
     """V z with z = w x of two entries: a token at two samples with proportional inputs is no second one."""
     circuit = read("weight w []", "weight V [3,2]", "input x [2]", "multiply %0 %2", "einsum ab,b->a %1 %3")
     lower = {
@@ -200,7 +200,7 @@ def test_lemma_9_tokens_of_a_last_layer_are_independent() -> None:
         checker.check_lower(circuit, lower | {"inputs": {"entries": [1, 2, 2, 4]}})
 
 
-def test_lemma_9_rows_of_the_minor_are_outputs_of_their_own_row() -> None:
+def test_lemma_8_rows_of_the_minor_are_outputs_of_their_own_row() -> None:
     """V w x with two rows of V and two tokens has dimension 2: the outputs of one row are proportional."""
     circuit = read(
         "weight w []", "weight V [2,1]", "input x [1,2]", "multiply %0 %2", "einsum ab,bc->ac %1 %3"
@@ -332,7 +332,7 @@ def test_lemma_17_blocks_are_those_of_a_grading() -> None:
     assert checker.verify(json.dumps(M.closure_certificate(text, [equation], 2, prime=M.SMALL)))[0] == 0
 
 
-def test_lemma_10_composite_numbers_are_no_primes() -> None:
+def test_lemma_9_composite_numbers_are_no_primes() -> None:
     """2047 is a strong pseudoprime to the base 2, 3825123056546413051 to the first nine primes; 561 is Carmichael's."""
     assert not any(map(checker.is_prime, (0, 1, 561, 2047, 3825123056546413051)))
     assert all(map(checker.is_prime, (2, 37, 41, M.SMALL, M.P)))
