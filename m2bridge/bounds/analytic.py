@@ -30,7 +30,7 @@ def relaxed(program: Program, indices: Collection[int]) -> Program:
     """Replace instructions by new inputs, and add the old values (for analytic instructions the arguments) to the outputs.
 
     >>> from m2bridge.programs import parse_program
-    >>> text = "m2bridge program 1\n%0 = weight w [2]\n%1 = input x [2]\n%2 = multiply %0 %1\n%3 = exp %2\noutput y %3\n"
+    >>> text = "m2bridge program 1\\n%0 = weight w [2]\\n%1 = input x [2]\\n%2 = multiply %0 %1\\n%3 = exp %2\\noutput y %3\\n"
     >>> print(relaxed(parse_program(text), {3}).text.split(chr(10), 1)[1], end="")
     %0 = weight w0 [2]
     %1 = input x1 [2]
