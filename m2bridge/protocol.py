@@ -245,7 +245,7 @@ def _script_error(run: Run, match: re.Match[str]) -> ScriptError:
     line = _line_text(run.script.text, int(position["line"]))
     return ScriptError(
         f"Macaulay2 stopped in script {name}, line {position['line']}, column {position['column']}{raised}: {message}{line}",
-        run=run, error=match["error"], said=message, file=position["file"], line=int(position["line"]),
+        run=run, error=match["error"], details=message, file=position["file"], line=int(position["line"]),
         column=int(position["column"]),
     )  # fmt: skip
 

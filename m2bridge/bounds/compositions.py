@@ -42,7 +42,8 @@ def compositions(program: Program) -> list[Composition]:
     If all weights are on one side, the other side consists of the instructions before or after them.
     """
     outputs = sorted({k for _, k in program.outputs})
-    before, weights = weights_before(program), frozenset(program.weights.values())
+    before = weights_before(program)
+    weights = frozenset(program.weights.values())
     groups: dict[frozenset[int], list[int]] = {}
     for k, item in enumerate(program.instructions):
         if not item.operands or k in outputs or not (before[k] or program.sees_inputs[k]):

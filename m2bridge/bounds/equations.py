@@ -171,7 +171,9 @@ def _catalecticant(n: int, m: int, r: int, s: int) -> Flattening:
 
     An entry is the coefficient divided by its multinomial coefficient, times r! to have integers.
     """
-    rows, columns, all_of = _monomials(n, s), _monomials(n, r - s), _monomials(n, r)
+    rows = _monomials(n, s)
+    columns = _monomials(n, r - s)
+    all_of = _monomials(n, r)
     index = {e: i for i, e in enumerate(all_of)}
     table = np.zeros((m * len(all_of), m * len(rows), len(columns)), dtype=np.int64)
     for j in range(m):
@@ -185,14 +187,18 @@ def _catalecticant(n: int, m: int, r: int, s: int) -> Flattening:
 def _koszul(n: int, r: int) -> Flattening | None:
     """Return the map S^s* (x) Lambda^q -> S^(r-1-s) (x) Lambda^(q+1), s = (r-1)/2, q = (n-1)/2: differentiate, then wedge."""
     s, q = (r - 1) // 2, (n - 1) // 2
-    rows, columns, all_of = _monomials(n, s), _monomials(n, r - 1 - s), _monomials(n, r)
+    rows = _monomials(n, s)
+    columns = _monomials(n, r - 1 - s)
+    all_of = _monomials(n, r)
     index = {e: i for i, e in enumerate(all_of)}
-    small, large = list(combinations(range(n), q)), list(combinations(range(n), q + 1))
+    small = list(combinations(range(n), q))
+    large = list(combinations(range(n), q + 1))
     where = {c: i for i, c in enumerate(large)}
     height, width = len(columns) * len(large), len(rows) * len(small)
     if len(all_of) * height * width > 4 * MOST_FLATTENING_ENTRIES:
         return None
     table = np.zeros((len(all_of), height, width), dtype=np.int64)
+    # The basis element d^row (x) e_chosen is mapped to the sum over i of d^row d_i f (x) (e_i wedge e_chosen).
     for a, row in enumerate(rows):
         for c, chosen in enumerate(small):
             for i in set(range(n)) - set(chosen):
@@ -246,7 +252,8 @@ def _apply(table: Flattening, point: NDArray[np.int64]) -> NDArray[np.int64]:
 
 def _conormal_rank(table: Flattening, matrix: NDArray[np.int64], p: int) -> int:
     """Return the rank modulo p of the forms n' F(e) n, one row for each coordinate e."""
-    right, left = kernel_mod(matrix, p)[0], kernel_mod(np.ascontiguousarray(matrix.T), p)[0]
+    right = kernel_mod(matrix, p)[0]
+    left = kernel_mod(np.ascontiguousarray(matrix.T), p)[0]
     rows = np.zeros((len(table), len(left), len(right)), dtype=np.int64)
     for total, e in zip(rows, table, strict=True):
         for a, b in np.argwhere(e):

@@ -53,7 +53,10 @@ def lower_bounds(context: RankContext, model: Model, *, p: int, upper: int) -> L
     If the user's limit is reached after the first rank, that rank is the answer. If it is reached before, the rank of the rows so
     far is added to the evidence as a lower bound, and LimitReached is raised.
     """
-    free, seed, limits, report = model.free, context.seed, context.limits, context.progress
+    free = model.free
+    seed = context.seed
+    limits = context.limits
+    report = context.progress
     gauge = free.knowledge.gauge
     rank = partial(
         generic_rank, free.program, p=p, seed=seed, held=gauge, upper=upper, memory_limit=limits.memory_bytes, report=report,

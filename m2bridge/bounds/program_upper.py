@@ -208,7 +208,9 @@ def _span(program: Program) -> UpperBound | None:
     layer = output_layer(program)
     if layer is None or layer.columns is not None or not program.inputs:
         return None
-    m, n, each = layer.rows, layer.width, coordinate_count(program) // layer.rows
+    m = layer.rows
+    n = layer.width
+    each = coordinate_count(program) // layer.rows
     if n >= min(m, each):
         return None
     return UpperBound(

@@ -80,7 +80,9 @@ def _bound_by_fields(
     context: SearchContext, model: Model, *, p: int, lower: int, share: float
 ) -> tuple[UpperBound, Search]:
     """Search fields of degree 0, 1 and 2, and bound the program by them and its compositions after each degree."""
-    program, seed, check = model.free.program, context.seed, context.clock.check
+    program = model.free.program
+    seed = context.seed
+    check = context.clock.check
     work = WorkBudget(share * OF_DIMENSION, check)
     search = Search(program, p=p, seed=seed, work=work, corank=program.parameter_count - lower)
     declared = [field for item in model.user.declared for field in declared_fields(model, item)]

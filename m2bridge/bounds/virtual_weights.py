@@ -35,10 +35,8 @@ def virtual_evidence(model: AttentionNetwork, *, p: int, seed: int) -> tuple[Evi
         return ()
     start = time.perf_counter()
     lower = virtual_dim_lower(model.widths, model.ranks, p=p, seed=seed)
-    ranked, counted = (
-        "rank of (Q, K, V) -> (M, L) at a point modulo p",
-        "virtual weights (M, L) counted by the flag of their row spaces",
-    )
+    ranked = "rank of (Q, K, V) -> (M, L) at a point modulo p"
+    counted = "virtual weights (M, L) counted by the flag of their row spaces"
     return (
         Evidence(
             "image_dim", lower, "virtual weights", ranked, relation=">=", prime=p, seconds=time.perf_counter() - start,

@@ -54,7 +54,8 @@ class Convolution(NetworkModel):
         return {"strides": (1,) * self.layers}
 
     def check(self) -> None:
-        which, fits = "strides" if self.filters else "filters", len(self.strides) == self.layers > 0
+        which = "strides" if self.filters else "filters"
+        fits = len(self.strides) == self.layers > 0
         counts = f"{len(self.strides)} strides for {self.layers} filters"
         self.need(fits, which, f"{counts}; there is one for each")
         self.check_exponents(self.r, *[self.r] * (self.layers - 1))

@@ -368,7 +368,8 @@ def read_map(path: str | Path) -> PolynomialMap | RationalMap:  # noqa: C901 -- 
         offsets = (text.find(quote + item + quote, read_up_to) for quote in "\"'")
         read_up_to = next((offset + 1 for offset in offsets if offset >= 0), read_up_to)
         before = text[:read_up_to]
-        line, column = before.count("\n") + 1, max(1, len(before) - before.rfind("\n"))
+        line = before.count("\n") + 1
+        column = max(1, len(before) - before.rfind("\n"))
         return parse_fraction(item, variables, source=f"{file}, {where}", line=line, column=column)
 
     try:

@@ -129,7 +129,8 @@ class SpecFields(ABC):
         """Return the partial that defines the model in Macaulay2: ``_lightning``, or the file beside the module of another
         package.
         """
-        name, module = "_" + self._must_be_polynomial().replace("-", "_"), type(self).__module__
+        name = "_" + self._must_be_polynomial().replace("-", "_")
+        module = type(self).__module__
         if module.startswith("m2bridge."):
             return name
         return Path(str(sys.modules[module].__file__)).with_name(f"{name}.m2.j2")

@@ -42,7 +42,10 @@ def symbolic_map(model: Model) -> tuple[dict[tuple[int, ...], Any], ...]:
 
 @dataclass(frozen=True, slots=True)
 class _Terms:
-    """An upper bound of the number of terms of a polynomial, with the bounds for sums and products."""
+    """An upper bound of the number of terms of a polynomial, with the bounds for sums and products.
+
+    A sum has at most a + b terms, a product a * b, and a polynomial of degree d in n variables at most C(n + d, d).
+    """
 
     count: int
     degree: int

@@ -149,6 +149,7 @@ class Symmetry:
             shape = [len(elements), *(1,) * weight.ndim]
             shape[1 + axis] = self.size
             return weight * (elements * label).reshape(shape)
+        # Move the axis of the copies and the axis of the group to the front, multiply by the matrices, and move them back.
         copies = [labels.index("*")] if "*" in labels else []
         order = [*copies, axis, *(k for k in range(weight.ndim) if k not in (*copies, axis))]
         arranged = weight.transpose(*order)

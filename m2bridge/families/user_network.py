@@ -137,7 +137,8 @@ class UserNetwork(UserModel):
         if self.input_shape is None:
             return self
         coordinates = self.polynomials
-        count, monomials = len(coordinates), len({exponents for f in coordinates for exponents, _ in f})
+        count = len(coordinates)
+        monomials = len({exponents for f in coordinates for exponents, _ in f})
         if count * monomials > MOST_COEFFICIENTS:
             raise OutOfReachError(
                 f"{self.name} has {count} coordinates with {monomials} monomials in the weights",

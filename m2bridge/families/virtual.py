@@ -39,7 +39,8 @@ def virtual_dim(model: AttentionNetwork) -> int:
 
 def equation_11(M: Sequence[Any], L: Any, X: Any) -> Any:
     """Return the network by the recursion D_i = D X^T M_i X D X^T M_i^T X D (Equation 10) and Equation 11."""
-    D = None  # D_0 is the identity
+    # With G_i = X^T M_i X: the factors are D_(i-1) G_i, and D_i = D_(i-1) G_i D_(i-1) G_i^T D_(i-1). D_0 is the identity.
+    D = None
     factors = []
     for matrix in M:
         G = X.mT @ (matrix @ X)

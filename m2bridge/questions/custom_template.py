@@ -180,7 +180,7 @@ def _mistake(name: str, text: str, error: ScriptError | OutputError) -> InputErr
         line = line_in_template(text, error.run.script.text, error.line)
         if line:
             place = f"line {line} (line {error.line} of the rendered script, saved by --keep), column {error.column}"
-            told = f"template {name}, {place}: Macaulay2 stopped: {error.said}"
+            told = f"template {name}, {place}: Macaulay2 stopped: {error.details}"
     return InputError(told, line=line, run=error.run)
 
 

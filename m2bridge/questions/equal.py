@@ -66,7 +66,8 @@ def comparison(model: Model, a: Weights, b: Weights, seed: int) -> Comparison:
         return Comparison(False, sure, "exact", "outputs at an input, over QQ", example)
     if (equal := _same_polynomials(model, a, b)) is not None:
         return Comparison(equal, sure, "exact", "all coefficients of the functions, over QQ")
-    p, method = LARGE_PRIME, f"outputs at {_COMPARED_INPUTS} random inputs over F_{LARGE_PRIME}"
+    p = LARGE_PRIME
+    method = f"outputs at {_COMPARED_INPUTS} random inputs over F_{LARGE_PRIME}"
     inputs = Mod(np.random.default_rng([seed, 72]).integers(0, p, size=(_COMPARED_INPUTS, *size)), p)
     try:
         over_p = [{name: Mod(residues(w, p), p) for name, w in weights.items()} for weights in (a, b)]
@@ -100,7 +101,8 @@ def _same_polynomials(model: Model, a: Weights, b: Weights) -> bool | None:
     """Return whether the outputs at symbolic inputs are equal; None if they have too many coefficients."""
     if model.input_shape is None:
         return bool(np.all(model.coordinates(dict(a)) == model.coordinates(dict(b))))
-    variables, degree = prod(model.input_shape), degree_in(model.program, "input")
+    variables = prod(model.input_shape)
+    degree = degree_in(model.program, "input")
     if model.program.output_count * comb(variables + degree, degree) > MOST_COORDINATES:
         return None
     X = variable_array(rational_variables([f"x{i}" for i in range(variables)]), model.input_shape)

@@ -69,7 +69,8 @@ def generated_rank(
     """
     rows: list[dict[tuple[int, ...], int]] = []
     for f in polynomials:
-        common, gap = lcm(*(c.denominator for c in f.values())), degree - sum(next(iter(f)))
+        common = lcm(*(c.denominator for c in f.values()))
+        gap = degree - sum(next(iter(f)))
         integral = [(variables_of(m), int(c * common)) for m, c in f.items()]
         for shift in combinations_with_replacement(range(count), gap) if gap >= 0 else ():
             rows.append({exponents_of((*m, *shift), count): c for m, c in integral})

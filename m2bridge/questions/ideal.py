@@ -189,7 +189,8 @@ def ideal(
     primes, not_shown = values.get("components"), []
     if "singular_skipped" in values:
         not_shown.append(f"the singular locus: {values['singular_skipped']} Jacobian minors are too many")
-    singular_dim, singular_scheme_degree = values.get("singular_dim"), values.get("singular_scheme_degree")
+    singular_dim = values.get("singular_dim")
+    singular_scheme_degree = values.get("singular_scheme_degree")
     if singular_dim is not None and (primes is None or len({c for c, _, _ in primes}) > 1):
         # the minors of the size of the codimension do not see singularities of smaller components
         not_shown.append("the singular locus: components may have different dimensions")
@@ -263,7 +264,8 @@ def _add_hilbert_evidence(
     evidence_of = partial(
         Evidence, "hilbert_function", prime=p or None, certainty=certainty, field=field_name
     )
-    witness, method = "modular" if p else "exact", "ranks of the generators' multiples"
+    witness = "modular" if p else "exact"
+    method = "ranks of the generators' multiples"
     context.add_evidence(
         evidence_of(list(expanded(h_vector, dim, top)), "macaulay2", "Hilbert series of the ideal"),
         evidence_of(ranks, witness, method, ancestry="program"),

@@ -1,4 +1,4 @@
-"""Nonlinear least squares in float64, from many starts at once, by Levenberg's and Marquardt's method."""
+"""Solve nonlinear least squares in float64, from many starts at once, by the method of Levenberg and Marquardt."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 _IDLE_STEPS = 12
-"""A start that gains nothing for this many steps is stopped."""
+"""A start whose sum of squares does not decrease for this many steps is stopped."""
 
 Batched = Callable[[np.ndarray], np.ndarray]
 
@@ -15,13 +15,13 @@ Batched = Callable[[np.ndarray], np.ndarray]
 def descended(
     residuals: Batched, jacobian: Batched, starts: np.ndarray, *, floor: float, steps: int, all_of_them: bool
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Where the starts end, and their sums of squares; infinite where a number left the range of float64.
+    """Minimize sums of squares from all starts; return the end points and their sums, infinite after an overflow of float64.
 
     Parameters
     ----------
     residuals, jacobian: of an array with one row per start; the axes of the Jacobian are (start, unknown, value).
     floor: a sum of squares that counts as zero.
-    all_of_them: go on until every start has arrived or is stuck; otherwise the first that arrives ends the search.
+    all_of_them: continue until every start has converged or is stopped; otherwise the first that reaches `floor` ends the search.
     """
     flat, size = starts.copy(), starts.shape[1]
     residual = residuals(flat)
@@ -35,6 +35,8 @@ def descended(
         finite = np.isfinite(J).all(axis=(1, 2))
         cost[active[~finite]] = np.inf
         active, J = active[finite], J[finite]
+        # One step of each start: (J J^T + damping * mean diagonal * I) step = J residual. The damping decreases after a step
+        # that reduces the sum of squares and increases otherwise.
         normal = J @ np.swapaxes(J, 1, 2)
         gradient = np.einsum("bpv,bv->bp", J, residual[active])
         scale = np.trace(normal, axis1=1, axis2=2)[:, None, None] / size + np.finfo(float).tiny
@@ -53,5 +55,5 @@ def descended(
 
 
 def _squares(residual: np.ndarray) -> np.ndarray:
-    found = (residual**2).sum(axis=1)
-    return np.where(np.isfinite(found), found, np.inf)
+    sums = (residual**2).sum(axis=1)
+    return np.where(np.isfinite(sums), sums, np.inf)

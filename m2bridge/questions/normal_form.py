@@ -1,7 +1,8 @@
-"""The normal form of weights under the known symmetries, which shows that two weights are on one orbit.
+"""Compute the normal form of weights under the declared symmetries, which shows that two weights are on the same orbit.
 
-A group is used up on a weight that no group still to come moves: a change of basis brings it to reduced echelon form, a scaling
-makes its first entry that is not zero a 1, and neurons are sorted. Weights on one orbit then have one normal form.
+The groups are applied one after the other. Each one normalizes a weight on which no remaining group acts: a change of basis gives
+it reduced echelon form, a scaling makes its first non-zero entry 1, and neurons are sorted. Weights on the same orbit then have
+the same normal form.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ class Move:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NormalForm:
-    """The weights, what moved them there, and the groups that could not be used up."""
+    """The normal form, the group elements that give it, and the groups that could not be applied."""
 
     weights: Weights
     moves: tuple[Move, ...]
@@ -38,76 +39,80 @@ class NormalForm:
 
 
 def normal_form(model: Model, weights: Mapping[str, np.ndarray], seed: int) -> NormalForm:
-    """Bring weights to a normal form under every group for which this is possible."""
-    at, moves = dict(weights), list[Move]()
+    """Compute the normal form of weights under all groups for which this is possible."""
+    current, moves = dict(weights), list[Move]()
     remaining = list(model.knowledge.symmetries)
     left: list[str] = []
     while remaining:
-        elements = ((group, _element(group, at, _own_weights(group, remaining))) for group in remaining)
+        elements = (
+            (group, _element(group, current, _weights_of_one_group(group, remaining))) for group in remaining
+        )
         chosen, element = next(((group, g) for group, g in elements if g is not None), (None, None))
         if chosen is None or element is None:
             left += [group.name for group in remaining]
             break
-        before, at = at, acted(chosen, element, at)
-        if any((at[name] != before[name]).any() for name in chosen.axes):
+        before, current = current, acted(chosen, element, current)
+        if any((current[name] != before[name]).any() for name in chosen.axes):
             moves.append(Move(group=chosen.name, element=elementwise(str, element).tolist()))
         remaining.remove(chosen)
         if chosen.copies > 1:
             left.append(f"permutations of the copies, {chosen.name}")
         if chosen.kind == "torus":
-            order, tied = _sorting(model, chosen, at, remaining, seed)
+            order, tied = _sorting(model, chosen, current, remaining, seed)
             left += [f"permutations of equal neurons, {chosen.name}"] * tied
             if order is not None:
-                at = _permuted(chosen, order, at)
+                current = _permuted(chosen, order, current)
                 moves.append(Move(group=f"permutation, {chosen.name}", element=[int(k) for k in order]))
-    return NormalForm(weights=at, moves=tuple(moves), left=tuple(left))
+    return NormalForm(weights=current, moves=tuple(moves), left=tuple(left))
 
 
-def _own_weights(group: Symmetry, groups: Sequence[Symmetry]) -> list[str]:
+def _weights_of_one_group(group: Symmetry, groups: Sequence[Symmetry]) -> list[str]:
     """Return the weights on which only this group acts."""
-    others = {name for other in groups if other is not group for name in other.axes}
-    return [name for name in group.axes if name not in others]
+    other_weights = {name for other in groups if other is not group for name in other.axes}
+    return [name for name in group.axes if name not in other_weights]
 
 
 def _element(group: Symmetry, weights: Weights, references: Sequence[str]) -> np.ndarray | None:
-    """Return the element that brings the references to normal form; None when they do not determine it."""
+    """Return the element that gives the references their normal form; None if they do not determine it."""
     if group.kind == "gl":
         return _basis_change(group, weights, references)
-    found = []
+    scalars = []
     for i in range(group.size):
         scalar = None
         for name in references:
             for axis, label in enumerate(group.axes[name]):
                 if label in (1, -1) and scalar is None:
-                    part = weights[name] if group.kind == "scaling" else np.take(weights[name], i, axis=axis)
-                    first = next((x for x in part.flat if x), None)
+                    entries = (
+                        weights[name] if group.kind == "scaling" else np.take(weights[name], i, axis=axis)
+                    )
+                    first = next((x for x in entries.flat if x), None)
                     scalar = None if first is None else 1 / first if label == 1 else first
         if scalar is None:
             return None
-        found.append(scalar)
-    return object_array(found, (len(found),))
+        scalars.append(scalar)
+    return object_array(scalars, (len(scalars),))
 
 
 def _basis_change(group: Symmetry, weights: Weights, references: Sequence[str]) -> np.ndarray | None:
-    """For each copy of GL(n) the matrix that brings the references to reduced echelon form."""
+    """Return for each copy of GL(n) the matrix that gives the references reduced echelon form; None if there is none."""
     for label in (1, -1):
-        parts = [
+        blocks = [
             np.moveaxis(weights[name], labels.index(label), int(group.copies > 1)).reshape(
                 group.copies, group.size, -1
             )
             for name, labels in group.axes.items()
             if name in references and sum(x in (1, -1) for x in labels) == 1 and label in labels
         ]
-        if parts:
-            found = [_to_echelon(matrix) for matrix in np.concatenate(parts, axis=2)]
-            whole = [g if label == 1 else over_q.inverse(g).T for g in found if g is not None]
-            if len(whole) == group.copies:
-                return np.stack(whole)
+        if blocks:
+            changes = [_to_echelon(matrix) for matrix in np.concatenate(blocks, axis=2)]
+            matrices = [g if label == 1 else over_q.inverse(g).T for g in changes if g is not None]
+            if len(matrices) == group.copies:
+                return np.stack(matrices)
     return None
 
 
 def _to_echelon(matrix: np.ndarray) -> np.ndarray | None:
-    """Return the g for which g * matrix is in reduced echelon form; None when the rows are dependent."""
+    """Return the g for which g * matrix is in reduced echelon form; None if the rows are dependent."""
     pivots, _ = over_q.echelon(matrix)
     return over_q.inverse(matrix[:, pivots]) if len(pivots) == len(matrix) else None
 
@@ -139,7 +144,7 @@ def _sorting(
 ) -> tuple[np.ndarray | None, bool]:
     """Return the order that sorts the neurons of a torus, if it keeps the function, and whether neurons are equal.
 
-    They are compared by the weights that no group to come moves.
+    Neurons are compared by the weights on which no remaining group acts.
     """
     later = {name for other in remaining for name in other.axes}
     rows = [

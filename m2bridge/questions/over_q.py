@@ -138,5 +138,6 @@ def sturm_count(polynomial: flint.fmpq_poly) -> int:
     while sequence[-1]:
         sequence.append(-(sequence[-2] % sequence[-1]))
     leading = [(bool(f[f.degree()] > 0), f.degree() % 2 == 1) for f in sequence[:-1]]
-    right, left = [sign for sign, _ in leading], [sign != odd for sign, odd in leading]
+    right = [sign for sign, _ in leading]
+    left = [sign != odd for sign, odd in leading]
     return sum(int(a != b) for a, b in pairwise(left)) - sum(int(a != b) for a, b in pairwise(right))

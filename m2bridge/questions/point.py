@@ -178,7 +178,8 @@ def point_from_weights(model: Model, weights: Mapping[str, Any], *, detail: str 
     described = ", ".join(f"{name} of shape {_shape(shape)}" for name, shape in model.parameters.items())
     variables = model.user.variables
     if variables:
-        names, described = list(variables), f"one number for each of {', '.join(variables)}"
+        names = list(variables)
+        described = f"one number for each of {', '.join(variables)}"
         entries = weights["x"] if list(weights) == ["x"] else None
         entries = entries.tolist() if isinstance(entries, np.ndarray) else entries
         if isinstance(entries, (list, tuple)):
@@ -304,7 +305,8 @@ def _special(matrix: np.ndarray, kind: str, text: str, rng: np.random.Generator)
         return fractions_of(np.triu(matrix) + upper.T)
     if kind.startswith("rank") and kind[4:].isdigit() and 0 <= int(kind[4:]) <= min(rows, columns):
         bound = int(kind[4:])
-        left, right = rng.integers(1, 10, size=(rows, bound)), rng.integers(1, 10, size=(bound, columns))
+        left = rng.integers(1, 10, size=(rows, bound))
+        right = rng.integers(1, 10, size=(bound, columns))
         return fractions_of(left @ right)
     raise _refusal(text, f"{kind!r} is not valid; use generic, skew, symmetric, rank1, rank2, ...")
 

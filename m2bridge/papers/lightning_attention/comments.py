@@ -204,7 +204,8 @@ def macaulay2_orbits(answer: Fiber) -> int | None:
 
 
 def _theorem_37(model: AttentionNetwork, answer: Fiber) -> dict[str, Any]:
-    held, counter = hypotheses_37(model, _weights(answer)), answer.counterexample
+    held = hypotheses_37(model, _weights(answer))
+    counter = answer.counterexample
     orbits = macaulay2_orbits(answer)
     missing = "M_1 not skew"
     holds = all(truth for name, truth in held.items() if name != missing)

@@ -85,7 +85,8 @@ def check_figure_1(size: Size, context: CheckContext) -> Verdict:
     model = Lightning(**size, coordinate_system="full")
     result = context.once(dimension, model)
     cubics = {tuple(sorted(c)) for c in product(range(model.d * model.t), repeat=3)}
-    ambient, coefficients = len(cubics) * model.dp * model.t, _coefficients(model)
+    ambient = len(cubics) * model.dp * model.t
+    coefficients = _coefficients(model)
     computed = {"image_dim": result.image_dim, "ambient_dim": ambient, "span_dim": _rank(coefficients)}
     if len(coefficients) != ambient:
         return disagreement([f"{len(coefficients)} coefficients of the network, {ambient} monomials"])

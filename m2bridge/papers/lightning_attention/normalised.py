@@ -142,7 +142,11 @@ def _solution(matrix: np.ndarray, right: np.ndarray) -> np.ndarray:
 
 
 def check_one_layer(size: Size, context: CheckContext) -> Verdict:
-    d, dp, t, rank, kernel = size["d"], size["dp"], size["t"], size["rank_v"], KERNELS[size["S"]]
+    d = size["d"]
+    dp = size["dp"]
+    t = size["t"]
+    rank = size["rank_v"]
+    kernel = KERNELS[size["S"]]
     model = Softmax(d=(d, dp), a=(d,), t=t, parametrization="attention")
     rng = np.random.default_rng([context.seed, d, dp, t])
 

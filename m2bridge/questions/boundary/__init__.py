@@ -169,7 +169,8 @@ def _locate(
     criterion = decide(model, coordinates)
     context.report_progress(f"weights of {name}")
     answer = context.ask_question(membership, model.with_rank(model.d), point=fiber, share=share)
-    by_weights, method = location_of(answer), "ranks of flattenings and the sign of e2"
+    by_weights = location_of(answer)
+    method = "ranks of flattenings and the sign of e2"
     if criterion.rank_a <= model.attention_rank:
         membership_fields: dict[str, Any] = {"ancestry": "template", "certainty": answer.certainty}
         membership_method = "weights, or that there are none: `membership`"
@@ -177,10 +178,8 @@ def _locate(
             Evidence(f"where: {name}", by_weights, "membership", membership_method, **membership_fields)
         )
         if criterion.where == "undecided" and by_weights is not None:
-            quantity, real = (
-                f"real weights where there are complex ones: {name}",
-                by_weights != "closure-only",
-            )
+            quantity = f"real weights where there are complex ones: {name}"
+            real = by_weights != "closure-only"
             context.add_evidence(
                 Evidence(quantity, real, "membership", membership_method, **membership_fields)
             )
@@ -197,7 +196,8 @@ def _locate(
         ("on_boundary", "rank-one quadric", criterion.where == "boundary"),
     ):
         if tag in values:
-            quantity, ideal_method = f"{statement}: {name}", "equations over QQ at the point"
+            quantity = f"{statement}: {name}"
+            ideal_method = "equations over QQ at the point"
             context.add_evidence(
                 Evidence(quantity, values[tag][index], "macaulay2", ideal_method, certainty=Certainty.PROVED),
                 Evidence(quantity, expected, "exact", method, certainty=Certainty.PROVED),
@@ -267,7 +267,8 @@ def quadratic_texts(point: AlgebraicPoint) -> tuple[list[str], list[str]] | None
         return None
     c, b = (Fraction(text) for text in point.modulus[:2])  # u = -b/2 + √(b^2/4 - c)
     square = b * b / 4 - c
-    radicand, factor = square.numerator * square.denominator, Fraction(1, square.denominator)
+    radicand = square.numerator * square.denominator
+    factor = Fraction(1, square.denominator)
     for divisor in range(2, 1000):
         while radicand % divisor**2 == 0:
             radicand, factor = radicand // divisor**2, factor * divisor

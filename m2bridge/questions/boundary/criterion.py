@@ -89,9 +89,11 @@ def _rank_one(S: np.ndarray, boundary: Where) -> Criterion:
     if rank_s > 2:
         reason = f"the quadric has rank {rank_s}: it is not a product of linear forms"
         return Criterion(where="outside", reason=reason, rank_s=rank_s)
-    where, reason = boundary, "A = k (x) q and V = h (x) k: the two factors of the quadric coincide, e2 = 0"
+    where = boundary
+    reason = "A = k (x) q and V = h (x) k: the two factors of the quadric coincide, e2 = 0"
     if second < 0:
-        where, reason = "image", f"e2 = {second} < 0: the quadric is a product of two real linear forms"
+        where = "image"
+        reason = f"e2 = {second} < 0: the quadric is a product of two real linear forms"
     elif second > 0:
         where = "closure-only"
         reason = f"e2 = {second} > 0: the factors of the quadric are a complex-conjugate pair"

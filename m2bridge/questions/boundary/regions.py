@@ -119,10 +119,8 @@ def regions(
     empty = "" if nonempty else " (empty: with d = 1 all factors are real)"
 
     def region(name: str, dim: int, tag: str, description: str, inequality: str | None = None) -> Region:
-        degree, equations = (
-            values.get(f"{tag}degree") if nonempty else None,
-            _listed(values, f"{tag}equations"),
-        )
+        degree = values.get(f"{tag}degree") if nonempty else None
+        equations = _listed(values, f"{tag}equations")
         return Region(
             name=name, description=description, dim=dim, degree=degree if tag else None,
             equations=equations if nonempty or not tag else (), inequality=inequality if nonempty else None,

@@ -56,6 +56,8 @@ def float_witness(
     weights = free.draw_real_weights(rng)
     inputs = {name: rng.normal(size=(samples, *shape)) for name, shape in program.input_shapes.items()}
     size, numeric, ranks = (0, width), _NOTHING, set[int | None]()
+    # The matrix contains only some outputs of a last linear layer. Each of the others adds `layer.width` to the rank, `repeated`
+    # in all, if the values before that layer have full rank. A rank above the exact one is rejected if it may be rounding noise.
     for scale in _SCALES:
         point = {name: Lettered("", scale * value) for name, value in weights.items()}
         point |= {name: Lettered("N", scale * value) for name, value in inputs.items()}
@@ -110,7 +112,8 @@ def program_checks(model: Model, *, p: int, seed: int) -> tuple[Evidence, ...]:
     """Return pairs of evidence that contradict each other when a derivative or a stated symmetry is wrong."""
     program = model.program
     probe = Probe(program, p, seed, model.draw_weights(np.random.default_rng([seed, 13]), p))
-    rng, symmetries = np.random.default_rng([seed, 14]), model.knowledge.symmetries
+    rng = np.random.default_rng([seed, 14])
+    symmetries = model.knowledge.symmetries
     stated = [symmetry.direction(probe.weights, rng, p) for symmetry in symmetries]
     first, *along_symmetries = probe.moved([probe.random_direction(), *stated])  # one pass for all of them
     pushed, pulled = probe.both_ways(first)

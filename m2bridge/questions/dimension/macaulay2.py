@@ -62,7 +62,9 @@ def _constants(item: Instruction) -> list[object]:
 
 def _script(free: Model, probe: Probe) -> Script:
     """Render the script at the same weights, direction and inputs; the whole Jacobian uses further inputs."""
-    program, whole_jacobian, shown = free.program, _whole_jacobian(free), len(probe.outputs())
+    program = free.program
+    whole_jacobian = _whole_jacobian(free)
+    shown = len(probe.outputs())
     samples = free.parameter_count + 1 if whole_jacobian else shown
     drawn = draw_inputs(program, probe.p, probe.seed + 1, max(samples, shown)).values()
     inputs: list[object] = [
@@ -136,10 +138,8 @@ def _ranks(values: Values, p: int, spent: float, ancestry: Ancestry, *, stopped:
         return [_nothing("stopped by its limit" if stopped else large, seconds=spent)]
     rank = values.integer("jacobian_rank")
     over: dict[str, Any] = {"prime": p, "ancestry": ancestry}
-    bound, generic = (
-        "rank of the Jacobian at a random point",
-        "that rank is generic unless the point is special",
-    )
+    bound = "rank of the Jacobian at a random point"
+    generic = "that rank is generic unless the point is special"
     return [
         Evidence(
             "image_dim", rank, "macaulay2", bound, relation=">=", certainty=Certainty.COMPUTED, seconds=spent, **over

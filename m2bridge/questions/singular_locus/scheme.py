@@ -106,7 +106,8 @@ def in_span(closure: Closure) -> InSpan | None:
     """Return the equations other than linear forms, which express further coordinates; None without equations."""
     if closure.equations is None:
         return None
-    linear, nonlinear = closure.equations[: closure.linear_forms], closure.equations[closure.linear_forms :]
+    linear = closure.equations[: closure.linear_forms]
+    nonlinear = closure.equations[closure.linear_forms :]
     used = {i for f in nonlinear for m in f.monomials for i in m}
     order = sorted(range(closure.coordinate_count), key=lambda i: i in used)
     table = np.zeros((len(linear), len(order)), dtype=object)

@@ -47,9 +47,11 @@ def spanning_lines(
     for weights in fiber:
         if len(lines) >= most:
             return lines
-        base, first_order = _flat(model, weights), first_order_images(model, weights)
+        base = _flat(model, weights)
+        first_order = first_order_images(model, weights)
         lines += [(base, unit, v) for unit, v in zip(units, first_order, strict=True) if span.add(v)]
         bases.append((base, first_order))
+    # Along a direction in the kernel of the differential the curve begins at order two or higher.
     for base, first_order in bases:
         if len(lines) >= most:
             return lines
