@@ -1,8 +1,8 @@
 """Compute a slice of a hypersurface in two or three dimensions, with its real points and its singular points.
 
 The equation and the components of the singular locus come from a record of `singular-locus`; both are restricted to the slice
-exactly. The curve or surface is the set where the restriction changes its sign on a grid of simplices. Points where it vanishes
-without a change of sign, such as the handle of the Whitney umbrella, are singular; they are computed from the equations of the
+exactly. The curve or surface is the set where the restriction changes its sign. Points where it vanishes without a change of
+sign, such as the handle of the Whitney umbrella, are singular; they are computed from the equations of the
 components by least squares.
 """
 
@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from itertools import pairwise, permutations, product
 
 import numpy as np
 
@@ -25,14 +24,12 @@ from m2bridge.figures.slices import (
     random_slice,
     restrict,
 )
+from m2bridge.figures.zero_sets import zero_set
 from m2bridge.frontends.polynomials import derivative, parse_polynomial
 from m2bridge.questions.least_squares import descended
 from m2bridge.questions.singular_locus import SingularLocus
 
-_CELLS = {2: 300, 3: 44}
-"""Number of grid cells per side, by dimension."""
 _STARTS = {2: 300, 3: 1500}
-_BISECTIONS = 12  # halvings of a grid edge: 1/4096 of a cell
 _CLOSE = 1e-3
 """Singular points closer than this, relative to the sides of the box, are identified."""
 
@@ -41,10 +38,11 @@ _CLOSE = 1e-3
 class HypersurfaceSection:
     """Segments (count, 2, 2) of a curve or triangles (count, 3, 3) of a surface, and the singular points (rows).
 
-    `singular` is None if the components of the singular locus are not known.
+    `singular` is None if the components of the singular locus are not known. `name` is that of the map, or its spec.
     """
 
     model: str
+    name: str
     affine_slice: Slice
     polynomial: Polynomial
     cells: np.ndarray
@@ -117,8 +115,8 @@ def _singular_image(locus: SingularLocus, model: Model) -> tuple[Fraction, ...] 
     return None
 
 
-def section(locus: SingularLocus, affine_slice: Slice) -> HypersurfaceSection:
-    """Compute the section of a hypersurface by a slice.
+def section(locus: SingularLocus, affine_slice: Slice, name: str | None = None) -> HypersurfaceSection:
+    """Compute the section of a hypersurface by a slice; `name` is that of the map, which a record does not contain.
 
     Raises
     ------
@@ -128,7 +126,6 @@ def section(locus: SingularLocus, affine_slice: Slice) -> HypersurfaceSection:
     model = parse_spec(locus.model)
     used_coordinates(locus, model)
     polynomial = restrict(closure_equation(locus.equations, model), affine_slice)
-    cells = zero_set(polynomial, affine_slice.limits)
     singular = None
     component_equations = [component.equations for component in locus.components or ()]
     # The singular points are unknown (None) if the components, or the equations of one of them, were not computed.
@@ -141,70 +138,15 @@ def section(locus: SingularLocus, affine_slice: Slice) -> HypersurfaceSection:
         ]
         points = [_common_zeros(equations, affine_slice, rng) for equations in components]
         singular = np.concatenate([np.empty((0, len(affine_slice.directions))), *points])
+    cells = zero_set(polynomial, affine_slice.limits)
     if not len(cells) and (singular is None or not len(singular)):
         raise InputError(
             f"slice {affine_slice.name} is empty: no real point of the closure lies in its box; try a larger --window"
         )
     return HypersurfaceSection(
-        model=model.spec, affine_slice=affine_slice, polynomial=polynomial, cells=cells, singular=singular
-    )
-
-
-def zero_set(polynomial: Polynomial, limits: np.ndarray) -> np.ndarray:
-    """Approximate the zero set of a polynomial in n = 2 or 3 variables by simplices (count, n, n), where it changes its sign.
-
-    Every cube of a grid is divided into the n! simplices of the Kuhn triangulation. The zero set meets a simplex whose corners
-    have both signs in a segment, a triangle or a quadrilateral; its corners are computed by bisection on the edges.
-    """
-    n = len(limits)
-    sides = [np.linspace(low, high, _CELLS[n] + 1) for low, high in limits]
-    grid = np.stack(np.meshgrid(*sides, indexing="ij"), axis=-1)
-    value = evaluate(polynomial, grid.reshape(-1, n))[0].reshape(grid.shape[:-1])
-    pieces: list[np.ndarray] = []
-    for order in permutations(range(n)):
-        corners = [np.zeros(n, dtype=int)]
-        for axis in order:
-            corners.append(corners[-1] + np.eye(n, dtype=int)[axis])
-        windows = [tuple(slice(c, c + _CELLS[n]) for c in corner) for corner in corners]
-        signs = np.stack([value[window].ravel() > 0 for window in windows], axis=1)
-        points = np.stack([grid[window].reshape(-1, n) for window in windows], axis=1)
-        mixed = signs.any(axis=1) & ~signs.all(axis=1)
-        signs = signs[mixed]
-        points = points[mixed]
-        for pattern in product((False, True), repeat=n + 1):
-            above = [i for i in range(n + 1) if pattern[i]]
-            below = [i for i in range(n + 1) if not pattern[i]]
-            here = points[(signs == pattern).all(axis=1)]
-            if not above or not below or not len(here):
-                continue
-            edges = [(i, j) for i in above for j in below]
-            if len(edges) == 4:  # a quadrilateral: order its corners cyclically
-                edges = [edges[0], edges[1], edges[3], edges[2]]
-            crossings = [_crossings(polynomial, here[:, i], here[:, j]) for i, j in edges]
-            if n == 2:
-                pieces.append(np.stack(crossings, axis=1))
-            else:
-                pieces += [np.stack([crossings[0], a, b], axis=1) for a, b in pairwise(crossings[1:])]
-    cells = np.concatenate(pieces) if pieces else np.empty((0, n, n))
-    return cells if n == 2 else _oriented(cells, polynomial)
-
-
-def _oriented(triangles: np.ndarray, polynomial: Polynomial) -> np.ndarray:
-    """Reorder the corners so that all normals point to the side where the polynomial is positive."""
-    centres = triangles.mean(axis=1)
-    gradient = np.stack([evaluate(derivative(polynomial, v), centres)[0] for v in range(3)], axis=1)
-    normals = np.cross(triangles[:, 1] - triangles[:, 0], triangles[:, 2] - triangles[:, 0])
-    backwards = (normals * gradient).sum(axis=1) < 0
-    return np.where(backwards[:, None, None], triangles[:, ::-1], triangles)
-
-
-def _crossings(polynomial: Polynomial, above: np.ndarray, below: np.ndarray) -> np.ndarray:
-    """Return a zero on each segment from a point where the polynomial is positive to a point where it is not."""
-    for _ in range(_BISECTIONS):
-        middle = (above + below) / 2
-        positive = (evaluate(polynomial, middle)[0] > 0)[:, None]
-        above, below = np.where(positive, middle, above), np.where(positive, below, middle)
-    return np.asarray((above + below) / 2)
+        model=model.spec, name=name or str(model), affine_slice=affine_slice, polynomial=polynomial, cells=cells,
+        singular=singular,
+    )  # fmt: skip
 
 
 def _common_zeros(equations: list[Polynomial], affine_slice: Slice, rng: np.random.Generator) -> np.ndarray:

@@ -49,7 +49,7 @@ def draw(hypersurface: HypersurfaceSection, path: Path) -> None:
         size = 5.0 if len(points) <= 12 else 1.6
         axes.plot(*points.T, markersize=size, markeredgewidth=0, **dots)
         _legend(figure, hypersurface, dots)
-        figure.text(0.5, 0.99, hypersurface.model, ha="center", va="top", fontsize=8)
+        figure.text(0.5, 0.99, hypersurface.name, ha="center", va="top", fontsize=8)
         text = text_of(hypersurface.polynomial)
         caption = (
             f"{hypersurface.affine_slice.title}: {text} = 0"
@@ -84,7 +84,7 @@ def interactive(hypersurface: HypersurfaceSection) -> Any:
     """Return a plotly figure of the section."""
     go = plotting.library("plotly.graph_objects")
     points = np.empty((0, hypersurface.dim)) if hypersurface.singular is None else hypersurface.singular
-    title = f"{hypersurface.model}<br><sub>{hypersurface.affine_slice.title}: {text_of(hypersurface.polynomial)[:400]} = 0</sub>"
+    title = f"{hypersurface.name}<br><sub>{hypersurface.affine_slice.title}: {text_of(hypersurface.polynomial)[:400]} = 0</sub>"
     marker = {"color": plotting.VERMILION, "size": 3}
     if hypersurface.dim == 3:
         corners = hypersurface.cells.reshape(-1, 3).round(5)
@@ -165,7 +165,8 @@ def draw_hypersurface(
         chosen = chosen_slice(locus, dims=dims, window=window, seed=request.seed)
     else:
         chosen = slice_file(slice_path, parse_spec(locus.model))
-    hypersurface = section(locus, chosen)
+    name = None if recorded or request.model is None else str(request.model)
+    hypersurface = section(locus, chosen, name)
     document, rows = data(hypersurface)
     singular = "not computed" if hypersurface.singular is None else str(len(hypersurface.singular))
     equation = shorten(text_of(hypersurface.polynomial), 200)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import accumulate
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -217,8 +218,13 @@ def evaluate(
     """Return the values at points (rows) and the sums of the absolute values of the terms, the scale of rounding errors."""
     value = np.zeros(len(xyz))
     size = np.zeros(len(xyz))
+    degree = max((max(exponents, default=0) for exponents in polynomial), default=0)
+    powers = [list(accumulate([np.ones(len(xyz)), *[column] * degree], np.multiply)) for column in xyz.T]
     for exponents, coefficient in polynomial.items():
-        term = float(coefficient) * np.prod(xyz ** np.array(exponents), axis=1)
+        term = np.full(len(xyz), float(coefficient))
+        for power, e in zip(powers, exponents, strict=True):
+            if e:
+                term *= power[e]
         value += term
         size += np.abs(term)
     return value, size

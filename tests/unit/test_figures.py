@@ -19,7 +19,8 @@ from m2bridge.cli import main
 from m2bridge.errors import DisagreementError, InputError
 from m2bridge.families import DeepLightning, Softmax, parse_spec
 from m2bridge.figures import plotting, slices
-from m2bridge.figures.section import section, zero_set
+from m2bridge.figures.section import section
+from m2bridge.figures.zero_sets import zero_set
 from m2bridge.papers.lightning_attention.figures import figure1, named_slices
 from m2bridge.papers.lightning_attention.figures import widths as width_figure
 from m2bridge.papers.lightning_attention.figures.figure1 import interactive
@@ -197,6 +198,15 @@ def test_the_zero_set_of_a_sphere(n: int) -> None:
     assert np.linalg.norm(normals, axis=1).sum() == pytest.approx(np.pi, rel=0.01)
     if n == 3:
         assert ((normals * cells.mean(axis=1)).sum(axis=1) >= 0).all()  # they point outwards
+
+
+def test_the_zero_set_of_a_discriminant_reaches_its_cuspidal_edge() -> None:
+    """The discriminant of T^3 + x T^2 + y T + z has a cuspidal edge at the cubes (T - t)^3, that is at (-3t, 3t^2, -t^3)."""
+    terms = {(3, 0, 1): 4, (2, 2, 0): -1, (1, 1, 1): -18, (0, 3, 0): 4, (0, 0, 2): 27}
+    surface = zero_set({e: Fraction(c) for e, c in terms.items()}, np.array([[-1.0, 1.0]] * 3))
+    for t in np.linspace(-0.3, 0.3, 25):
+        edge = np.array([-3 * t, 3 * t**2, -(t**3)])
+        assert np.linalg.norm(surface - edge, axis=-1).min() < 0.015  # 0.07 on the uniform grid
 
 
 # -- Figure 3 ----------------------------------------------------------------------------------------------

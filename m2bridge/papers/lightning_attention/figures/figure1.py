@@ -94,10 +94,12 @@ def legend(figure: Any, sections: Sequence[PlaneSection], anchor: tuple[float, f
 
 
 def _caption(figure: Any, affine_slice: Slice) -> None:
-    """Write the two quadrics as functions of x, y, z below the figure."""
+    """Write the two quadrics as functions of x, y, z below the figure, and what their factors are."""
+    meaning = "$\\alpha_m(x) = x^T A e_m$, a column of the attention matrix; $\\nu$: the row of $V$"
+    figure.text(0.5, 0.0, meaning, ha="center", va="bottom", fontsize=5.5)
     text = f"$\\alpha_1\\nu$ = {quadric_text(affine_slice, 0)},  $\\alpha_2\\nu$ = {quadric_text(affine_slice, 1)}"
     size = 6.5 if len(text) < 75 else 5
-    figure.text(0.5, 0.022, text.replace("-", "\N{MINUS SIGN}"), ha="center", va="bottom", fontsize=size)
+    figure.text(0.5, 0.028, text.replace("-", "\N{MINUS SIGN}"), ha="center", va="bottom", fontsize=size)
 
 
 def paint(axes: Any, plane_section: PlaneSection, *, small: bool = False) -> None:
