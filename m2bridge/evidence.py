@@ -44,7 +44,7 @@ _ANCESTRY: dict[str, Ancestry] = {
 """
 
 ENGINE_FAILED = "Macaulay2 failed"
-"""The beginning of the method of evidence without a value because the script had an error; the answer shows it."""
+"""Prefix of the method of evidence without a value, if the script had an error; it is printed with the answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class Evidence:
     certainty: how sure the statement is. ``proved`` is for exact statements that a certificate can carry; in a record without one
         they become ``computed`` (:func:`m2bridge.results.vouched`).
     prime: the characteristic it was computed in, if any.
-    error_probability: an upper bound of the probability that the statement is wrong, where one is known.
+    error_probability: an upper bound of the probability that the statement is wrong, or None.
     seconds: how long it took.
     detail: further data for the reader (singular value gap, number of samples), JSON values only.
     scope: whether the quantity refers to a generic point or to the point in question; None if neither applies.
@@ -172,7 +172,12 @@ class Agreement:
 
 
 def contradicts(first: Evidence, second: Evidence) -> bool:
-    """Return whether two statements about one quantity cannot both hold."""
+    """Return whether two statements about one quantity cannot both hold.
+
+    >>> lower = Evidence("image_dim", 6, "modular", "rank at a random point", relation=">=")
+    >>> contradicts(lower, Evidence("image_dim", 5, "symmetry", "weights minus symmetries", relation="<="))
+    True
+    """
     if first.value is None or second.value is None or first.subject != second.subject:
         return False
     if first.relation == second.relation:

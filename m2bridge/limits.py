@@ -47,7 +47,11 @@ _SIZE = re.compile(r"(\d{1,18}(?:\.\d{1,18})?) ?([kmgt]?)i?b?")
 
 
 def parse_seconds(value: Any, word: str = "timeout") -> float | None:
-    """Parse a duration: a positive number of seconds, or 90s, 10m, 2h, 1d, or none."""
+    """Parse a duration: a positive number of seconds, or 90s, 10m, 2h, 1d, or none.
+
+    >>> parse_seconds("10m"), parse_seconds("none")
+    (600.0, None)
+    """
     number, unit = _number_and_unit(value, _DURATION)
     if number == "none":
         return None
@@ -57,7 +61,11 @@ def parse_seconds(value: Any, word: str = "timeout") -> float | None:
 
 
 def parse_bytes(value: Any, word: str = "memory") -> int | None:
-    """Parse a size: a positive number of bytes, or 512M, 4G, or none."""
+    """Parse a size: a positive number of bytes, or 512M, 4G, or none.
+
+    >>> parse_bytes("512M")
+    536870912
+    """
     number, unit = _number_and_unit(value, _SIZE)
     if number == "none":
         return None

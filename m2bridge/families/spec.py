@@ -195,7 +195,7 @@ def read(text: str) -> Arguments:
 
 
 def written(family: str, **values: object) -> str:
-    """Return the canonical spec string; arguments that are None are left out.
+    """Return the canonical spec string; arguments that are None are omitted.
 
     >>> written("mlp", widths=(2, 3, 2), r=2, skip=None)
     'mlp(widths=[2,3,2],r=2)'

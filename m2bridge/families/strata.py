@@ -59,7 +59,7 @@ class Strata(Protocol):
         """Return all strata; ``str`` of one is its name. Where they are exhaustive, the last one is dense."""
 
     def ranks(self, stratum: Any) -> Mapping[str, int]:
-        """Return the ranks that define the stratum; none where it is defined otherwise."""
+        """Return the ranks that define the stratum; empty if it is defined otherwise."""
 
     def representative(self, stratum: Any) -> Mapping[str, np.ndarray]:
         """Return integer weights of the stratum, as they are shown."""
@@ -74,13 +74,13 @@ class Strata(Protocol):
         """Return whether the closure of the image of `larger` is known to contain the image of `smaller`."""
 
     def parametrization(self, stratum: Any) -> Model | None:
-        """Return a model whose image is dense in that of the stratum; None for a point, or where there is none."""
+        """Return a model whose image is dense in that of the stratum; None for a point, or if there is no such model."""
 
     def degree(self, stratum: Any) -> ImageDegree | None:
         """Return the degree of the closure of the stratum's image, computed without equations; None if unknown."""
 
     def finite_map(self, stratum: Any) -> FiniteMap | None:
-        """Return the map that may show smoothness of the stratum; None where the argument does not apply."""
+        """Return the map that may show smoothness of the stratum; None if the argument does not apply."""
 
 
 def strata_of(model: Model, seed: int) -> Strata:

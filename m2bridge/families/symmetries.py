@@ -37,7 +37,12 @@ class SignedPermutation:
         return np.asarray(vector)[list(self.order)] * np.array(self.signs)
 
     def after(self, first: SignedPermutation) -> SignedPermutation:
-        """Return the composition: `first`, then this permutation."""
+        """Return the composition: `first`, then this permutation.
+
+        >>> swap = SignedPermutation((1, 0), (1, -1))
+        >>> swap.after(swap)
+        SignedPermutation(order=(0, 1), signs=(-1, -1))
+        """
         order = tuple(first.order[i] for i in self.order)
         signs = tuple(s * first.signs[i] for s, i in zip(self.signs, self.order, strict=True))
         return SignedPermutation(order, signs)

@@ -193,7 +193,7 @@ def from_callable(
     Raises
     ------
     NotPolynomialError, InputError
-        A line of the function cannot be recorded; the message names the line and says what to write instead.
+        A line of the function cannot be recorded; the message names the line and an alternative.
 
     Examples
     --------
@@ -228,11 +228,11 @@ def from_torch(
     Raises
     ------
     NotPolynomialError
-        A part is neither polynomial nor built from exp and division; the message names the submodule and what to do.
+        A submodule is neither polynomial nor built from exp and division; the message names it and a remedy.
     InputError
-        The module cannot be run or exported; the message says what to change.
+        The module cannot be run or exported; the message states the necessary change.
     DisagreementError
-        The recorded program does not compute what the module computes.
+        The recorded program and the module have different outputs.
     """
     from m2bridge.frontends.pytorch import record_module
 

@@ -192,7 +192,7 @@ def ideal(
     singular_dim = values.get("singular_dim")
     singular_scheme_degree = values.get("singular_scheme_degree")
     if singular_dim is not None and (primes is None or len({c for c, _, _ in primes}) > 1):
-        # the minors of the size of the codimension do not see singularities of smaller components
+        # The minors of the size of the codimension do not detect singularities of components of smaller dimension.
         not_shown.append("the singular locus: components may have different dimensions")
         singular_dim = singular_scheme_degree = None
     if p:

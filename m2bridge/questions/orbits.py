@@ -12,7 +12,11 @@ from m2bridge.questions import over_q
 
 
 def orbit_of(A: np.ndarray, V: np.ndarray) -> Orbit:
-    """Return the orbit of a pair of integer or rational matrices, by exact ranks; also for the zero function."""
+    """Return the orbit of a pair of integer or rational matrices, by exact ranks; also for the zero function.
+
+    >>> orbit_of(np.array([[1, 0], [0, 0]]), np.array([[1, 0]]))
+    Orbit(rank_a=1, rank_v=1, meet=1)
+    """
     r, s = over_q.rank(A), over_q.rank(V)
     return Orbit(r, s, r + s - over_q.rank(np.hstack([A, V.T])) if r * s else 0)
 

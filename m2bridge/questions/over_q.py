@@ -23,7 +23,11 @@ def integral(matrix: Any) -> np.ndarray:
 
 
 def primitive(vector: Any) -> np.ndarray:
-    """Return the primitive integer vector on the line of a vector that is not zero, its first non-zero entry positive."""
+    """Return the primitive integer vector on the line of a vector that is not zero, its first non-zero entry positive.
+
+    >>> primitive([Fraction(-1, 2), 3]).tolist()
+    [1, -6]
+    """
     multiple = integral(vector)
     content = gcd(*multiple.tolist()) * (1 if next(c for c in multiple if c) > 0 else -1)
     return elementwise(lambda c: c // content, multiple)
@@ -56,7 +60,11 @@ def _flint_integers(matrix: Any) -> Any:
 
 
 def kernel(matrix: Any) -> np.ndarray:
-    """Return an integer basis of the kernel, one vector per row."""
+    """Return an integer basis of the kernel, one vector per row.
+
+    >>> kernel([[1, 1]]).shape
+    (1, 2)
+    """
     integers = _flint_integers(matrix)
     columns = integers.ncols()
     basis, nullity = integers.nullspace()
@@ -75,7 +83,11 @@ def echelon(matrix: Any) -> tuple[list[int], np.ndarray]:
 
 
 def solve(matrix: Any, right: Any) -> np.ndarray | None:
-    """Solve matrix @ X = right for a matrix of full column rank; None if there is no solution."""
+    """Solve matrix @ X = right for a matrix of full column rank; None if there is no solution.
+
+    >>> solve([[2], [4]], [[1], [2]])[0, 0], solve([[2], [4]], [[1], [1]])
+    (Fraction(1, 2), None)
+    """
     columns = np.shape(matrix)[1]
     pivots, reduced = echelon(np.concatenate([np.asarray(matrix, object), np.asarray(right, object)], axis=1))
     return reduced[:columns, columns:] if pivots == list(range(columns)) else None

@@ -191,7 +191,7 @@ def _certificates(
 
 
 def _add_point_evidence(context: Context, size: Dimension, rank: int, bounds: TangentBounds) -> None:
-    """Add the dimension over QQ, the rank at the weights, and what curves show about the tangent space."""
+    """Add the dimension over QQ, the rank at the weights, and the bound of the tangent space by curves."""
     exact = [e for e in size.evidence if e.quantity == "image_dim" and e.field in (None, "QQ")]
     context.add_evidence(*(replace(item, field=None) for item in exact))
     at_point: dict[str, Any] = {"scope": "at-point", "field": "QQ"}

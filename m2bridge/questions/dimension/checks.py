@@ -74,7 +74,7 @@ def float_witness(
         ranks.add(numeric.rank)
         if numeric.rank is not None and numeric.rank + repeated >= exact.rank:
             break
-    else:  # fewer at every scale, which is no answer where they are not the same
+    else:  # the rank is smaller at every scale: undecided unless it is always the same
         numeric = numeric if len(ranks) == 1 else replace(numeric, rank=None)
     rank = None if numeric.rank is None else numeric.rank + repeated
     gap = numeric.gap if math.isfinite(numeric.gap) else None

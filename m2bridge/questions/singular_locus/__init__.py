@@ -138,7 +138,7 @@ def _components(
 
 
 def _sizes(components: Sequence[Component] | None) -> tuple[int | None, int | None]:
-    """Return dimension and degree of the union of the components: -1 and 0 when there are none, None where unknown."""
+    """Return dimension and degree of the union of the components: -1 and 0 when there are none, None if unknown."""
     if components is None:
         return None, None
     dim = max((c.dim for c in components), default=-1)

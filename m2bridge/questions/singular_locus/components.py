@@ -42,7 +42,7 @@ def maximal_singular(
 def stratum_components(
     context: Context, strata: Strata, maximal: Sequence[CurvesAt], prime: int
 ) -> tuple[Component, ...]:
-    """Return the closures of the maximal singular strata, with degrees and, where these are in reach, equations."""
+    """Return the closures of the maximal singular strata, with degrees and, if computing them is feasible, equations."""
     context.report_progress("components")
     components = []
     for number, at in enumerate(maximal):
@@ -62,7 +62,7 @@ def stratum_components(
 def _closure_of(
     context: Context, strata: Strata, at: CurvesAt, prime: int, *, share: float
 ) -> Closure | None:
-    """Return the closure of a stratum where it is complete and has the dimension of the stratum's image."""
+    """Return the closure of a stratum; None unless it is complete and has the dimension of the stratum's image."""
     source = strata.parametrization(at.stratum)
     if source is None or strata.model.coordinate_count > _CLOSURE_COORDINATES:
         return None
@@ -85,7 +85,7 @@ def _largest(maximal: Sequence[CurvesAt]) -> list[CurvesAt]:
 def _add_degree_evidence(
     context: Context, strata: Strata, maximal: Sequence[CurvesAt], at: CurvesAt, computed: Closure
 ) -> None:
-    """Add the degree by equations: of the whole singular locus where one stratum is the largest, else of the stratum."""
+    """Add the degree by equations: of the singular locus if one stratum is the largest, otherwise of the stratum."""
     largest = _largest(maximal)
     whole_locus = len(largest) == 1 and largest[0] is at
     quantity = "singular_degree" if whole_locus else f"degree of {at.name}"

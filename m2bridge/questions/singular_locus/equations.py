@@ -29,7 +29,7 @@ _MOST_KERNEL_COORDINATES = 12
 """The kernel over QQ is computed up to this many coordinates: the closure over QQ of lightning(d=2,dp=2), which has 12, takes
 11 s with everything."""
 _LOW_DEGREES = ((60, 4), (90, 3), (200, 2))
-"""(most coordinates, degree): equations are sought up to the degree where their number stays moderate."""
+"""(largest number of coordinates, largest degree of equations), such that the number of equations is moderate."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,8 +40,8 @@ class VanishingEquations:
     ----------
     characteristic: 0 for equations over QQ.
     certainty: that they vanish on the closure over QQ.
-    complete: how sure it is that they generate the whole ideal; None where that is not known.
-    extent: the same as text: ``complete``, ``partial``, or the degree up to which they were sought.
+    complete: how sure it is that they generate the whole ideal; None if unknown.
+    extent: the same as text: ``complete``, ``partial``, or the largest degree of the equations.
     """
 
     equations: tuple[Equation, ...]
@@ -51,7 +51,7 @@ class VanishingEquations:
     extent: str
 
     def at(self, point: Point) -> list[Any] | None:
-        """Return the image of a point over the field of the equations; None where the prime divides a denominator."""
+        """Return the image of a point over the field of the equations; None if the prime divides a denominator."""
         p = self.characteristic
         if p and given_numbers(None, point.weights).divided_by(p) is not None:
             return None
@@ -71,7 +71,7 @@ class VanishingEquations:
 
 
 def equations_of(image_closure: Closure) -> VanishingEquations | None:
-    """Return the equations of a closure; None where it has none."""
+    """Return the equations of a closure; None if it has none."""
     if image_closure.equations is None:
         return None
     complete = (
@@ -118,7 +118,7 @@ class TangentBounds:
         return cls(lower=lower, upper=upper, sure=sure, complete=equations.complete)
 
     def verdict(self, size: Dimension) -> tuple[Singularity, Certainty]:
-        """Return what the bounds show, with the proved bounds of the variety's dimension.
+        """Return the verdict that follows from the bounds and the proved bounds of the variety's dimension.
 
         Let n be the dimension of the variety, with proved bounds L <= n <= U. Every tangent space has dimension at least n. A
         tangent space of dimension > U shows a singular point, one of dimension <= L a smooth point.
@@ -154,7 +154,7 @@ def refuse_outside(equations: VanishingEquations, point: Point) -> None:
 
 
 def closure_for_strata(context: Context, strata: Strata, prime: int, *, force: bool) -> Closure | None:
-    """Return the closure, over QQ unless the user chose a prime; None where all of its equations are out of reach.
+    """Return the closure, over QQ unless the user chose a prime; None if computing all of its equations is infeasible.
 
     Exhaustive strata are decided without the whole closure. In many coordinates it is then computed over F_p, which takes a tenth
     of the time. A limit that is reached after the equations are complete loses nothing.
@@ -181,7 +181,7 @@ def closure_for_strata(context: Context, strata: Strata, prime: int, *, force: b
         and context.prime is None
     )
     if retry_over_q and model.coordinate_count <= _MOST_KERNEL_COORDINATES:
-        try:  # the kernel over QQ, which is all of the ideal, where it takes seconds
+        try:  # the kernel over QQ is the whole ideal; at this size it takes seconds
             options |= {"method": "kernel", "share": _SHARE_FOR_KERNEL}
             kernel = context.ask_question(closure, model, equations=True, **options)
             if kernel.completeness == "complete" and kernel.certainty.exact:

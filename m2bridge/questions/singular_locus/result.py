@@ -82,9 +82,9 @@ class SingularLocus(Result):
     ----------
     image_dim: dimension of the neuromanifold.
     ambient_dim: of the space of all functions of this kind (Sym3); span_dim: of the linear span of the
-        neuromanifold, None where no equations were looked for.
+        neuromanifold, None if no equations were computed.
     codim, degree, generators: of the closure's ideal within the span; generators maps degree to count; equations as text.
-        None where no complete ideal was computed.
+        None if no complete ideal was computed.
     singular_dim, singular_degree: of the singular locus as a reduced set, -1 and 0 when it is empty; degree is None when not
         computed.
     singular_equations, embedded: of the singular scheme, when it was computed. components: of its radical, or closures of the

@@ -64,7 +64,7 @@ class CurvesAt:
         return len(self.lines)
 
 
-# -- from below ------------------------------------------------------------------------------------------------------------------
+# -- lower bounds by curves ------------------------------------------------------------------------------------------------------
 
 
 def curves_at_strata(context: Context, strata: Strata, size: Dimension) -> list[CurvesAt]:
@@ -114,7 +114,7 @@ def _lower(strata: Strata, curves: Sequence[CurvesAt], at: CurvesAt) -> tuple[in
     return best.span, f"curves at {best.name}, whose closure contains this stratum (semicontinuity)"
 
 
-# -- from both sides -------------------------------------------------------------------------------------------------------------
+# -- verdicts by lower and upper bounds ------------------------------------------------------------------------------------------
 
 
 def verdicts(
@@ -181,7 +181,7 @@ def _bounds(
 def _by_finite_maps(
     context: Context, strata: Strata, curves: Sequence[CurvesAt], examined: Sequence[Stratum], prime: int
 ) -> list[Stratum]:
-    """Return the strata, with undecided ones decided smooth where the length of a fiber shows it, without equations.
+    """Decide undecided strata as smooth if the length of a fiber shows it, without equations; return all strata.
 
     The argument is in docs/decisions/0018-smooth-by-a-finite-map.md.
     """

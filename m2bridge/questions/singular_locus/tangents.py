@@ -70,8 +70,8 @@ def spanning_lines(
 class _Span:
     """Vectors over QQ that are independent modulo a large prime, hence independent over QQ; added one by one.
 
-    `rows` is their reduced echelon form modulo the prime. A vector that is dependent modulo the prime alone would be left out,
-    which only weakens a lower bound.
+    `rows` is their reduced echelon form modulo the prime. A vector that is dependent only modulo the prime is omitted, which only
+    weakens a lower bound.
     """
 
     def __init__(self, length: int) -> None:
