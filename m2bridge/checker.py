@@ -45,11 +45,14 @@ Jacobian of the outputs by the n weights.
      degree d, multiplying by all v^d for the reciprocals of the highest level adds d times the degrees and heights of the v.
      This is used for relations between arguments of exponentials and for the comparison of a program with its spec. The
      probability is printed. The number of minimal generators of a closure is counted modulo such a prime, which is printed
-     too. Nothing else rests on chance.
+     too. Nothing else but [18] rests on chance.
  [8] Last layer. Let the outputs be V Z, with V used once. Rows of V occur in their own outputs only. So the matrix of
      derivatives by some rows of V and by other weights is block triangular with the columns of Z in its diagonal blocks, and
      ranks add up.
  [9] Primes. Miller and Rabin's test with the first twelve primes errs for no number below 3 * 10^23 (Sorenson, Webster 2017).
+[18] Solutions (after Dumas, Kaltofen, 2014). If a square matrix A modulo p is singular, A x = b has a solution for at most one in
+     p right-hand sides b. These are drawn from a hash of program, point, rows and columns, so that none of them can be chosen for
+     b; solutions for k of them are found by chance with probability p^-k, at most 2^-100. It needs no elimination.
 
 Hensel's lemma is not used: points modulo p are reductions of integers.
 
@@ -92,6 +95,7 @@ MOST_BYTES = 16 * 2**20  # of a document
 MOST_ENTRIES = 4 * 2**20  # of all arrays of a program together
 MOST_TERMS = 10**7  # products of terms in one expansion of polynomials
 MOST_DEGREE = 1000  # of a monomial in a document
+LEAST_CHALLENGE = 2**100  # right-hand sides that solutions of a minor were drawn from [18]
 MOST_SECONDS = 60  # of processor time, if --seconds does not say otherwise
 MOST_MEMORY = 4 * 2**30  # bytes of address space
 LARGE = 10**4000
@@ -331,9 +335,12 @@ class Gate:
 class Circuit:
     """A program. Weights come first, then inputs; flat weights are their entries, one weight after the other."""
 
-    def __init__(self, gates: list[Gate], outputs: list[int]) -> None:
-        """Number the flat weights, and list for each flat output its instruction and the index in the value of that."""
-        self.gates, self.outputs = gates, outputs
+    def __init__(self, gates: list[Gate], outputs: list[int], digest: str = "") -> None:
+        """Number the flat weights, and list for each flat output its instruction and the index in the value of that.
+
+        `digest` is the hash of the text; a part of a program has none.
+        """
+        self.gates, self.outputs, self.digest = gates, outputs, digest
         self.weights = {gate.words[0]: k for k, gate in enumerate(gates) if gate.operation == "weight"}
         self.inputs = {gate.words[0]: k for k, gate in enumerate(gates) if gate.operation == "input"}
         ends = list(accumulate((self.size(k) for k in self.weights.values()), initial=0))
@@ -384,7 +391,7 @@ def read_program(text: Any) -> Circuit:
     need(len(set(names)) == len(names), "a name is used twice")
     need(bool(outputs), "a program has an output")
     bound_size(sum(prod(gates[k].shape) for k in outputs))
-    return Circuit(gates, outputs)
+    return Circuit(gates, outputs, sha256(text.encode()).hexdigest())
 
 
 def read_gate(line: str, before: list[Gate]) -> Gate:
@@ -886,6 +893,20 @@ class Evaluation:
                 result[i] = ring.add(result[i], c)
         return result
 
+    def slopes(self, values: list[Numbers], direction: Numbers) -> list[Numbers | None]:
+        """Compute how the values of all instructions move if the flat weights move in a direction; None for those that do not."""
+        slopes: list[Numbers | None] = []
+        for k, gate in enumerate(self.circuit.gates):
+            terms: list[Numbers] = []
+            if gate.operation == "weight":
+                flat = self.circuit.flat[gate.words[0]]
+                terms.append(direction[flat.start : flat.stop])
+            for side, j in enumerate(gate.operands):
+                if (moved := slopes[j]) is not None:
+                    terms.append(self.derivative(k, side, values.__getitem__, moved, False))
+            slopes.append(reduce(lambda x, y: list(map(self.ring.add, x, y)), terms) if terms else None)
+        return slopes
+
     def gradient(self, values: list[Numbers], k: int, index: int, wanted: list[bool]) -> dict[int, Numbers]:
         """Compute the derivatives of one entry of the value of instruction k by all weights that are wanted."""
         seed = [self.ring.number(0)] * self.circuit.size(k)
@@ -1023,6 +1044,33 @@ class Samples:
         matrix = jacobian(self.run, self.weights, self.inputs, [(n, *entries[e]) for n, e in rows], columns)
         need(rank(matrix, self.run.ring.p) == len(rows), f"the minor is zero modulo {self.run.ring.p}")
 
+    def need_solutions(
+        self, rows: list[list[int]], directions: list[list[int]], sides: list[list[int]]
+    ) -> None:
+        """Reject if a flat output [sample, flat output] does not move, along each direction of the weights, as its side says."""
+        entries, count = self.run.circuit.output_entries, len(self.inputs)
+        need(all(n < count and e < len(entries) for n, e in rows), "there is no such sample or output")
+        order = sorted(range(len(rows)), key=lambda i: rows[i][0])
+        for n, same_sample in groupby(order, key=lambda i: rows[i][0]):
+            values, numbers = self.run.values(self.weights, self.inputs[n]), list(same_sample)
+            for direction, side in zip(directions, sides, strict=True):
+                slopes = self.run.slopes(values, direction)
+                places = [entries[rows[i][1]] for i in numbers]
+                moved = [slope[index] if (slope := slopes[k]) else 0 for k, index in places]
+                need(
+                    moved == [side[i] for i in numbers],
+                    "a solution does not solve the equations of the minor",
+                )
+
+
+def draw_sides(circuit: Circuit, argument: Any, p: int, count: int) -> list[list[int]]:
+    """Draw right-hand sides from a hash of the program and of the argument without its solutions [18]."""
+    need(bool(circuit.digest), "solutions are about a whole program")
+    rest = {name: value for name, value in argument.items() if name != "solutions"}
+    key = sha256(json.dumps([circuit.digest, rest], sort_keys=True, separators=(",", ":")).encode()).digest()
+    hashes = (sha256(key + i.to_bytes(8, "little")).digest() for i in range(count * len(rest["rows"])))
+    return split_list([int.from_bytes(x, "little") % p for x in hashes], len(rest["rows"]), count)
+
 
 def check_lower(circuit: Circuit, argument: Any) -> int:
     """Return the dimension that an argument shows to be reached: the size of a minor of the Jacobian that is not zero [1] [2]."""
@@ -1030,7 +1078,12 @@ def check_lower(circuit: Circuit, argument: Any) -> int:
     need(layer or kind_of(argument) == "minor", "the lower bound is of no kind that the format knows")
     units = circuit.uses(*EXPONENTIAL)
     names = ["kind", "prime", "weights", "samples", "inputs", "rows", "columns"]
-    names += [*(["exponentials"] if units else []), *(["layer", "tokens"] if layer else [])]
+    solved = type(argument) is dict and "solutions" in argument and not layer
+    names += [
+        *(["exponentials"] if units else []),
+        *(["layer", "tokens"] if layer else []),
+        *(["solutions"] if solved else []),
+    ]
     values = dict(zip(names, read_object(argument, "the lower bound", *names), strict=True))
     p, size = read_prime(values["prime"]), circuit.input_size
     count = read_integer(values["samples"], 1, 10**6 if size else 1, "the number of samples")
@@ -1047,7 +1100,17 @@ def check_lower(circuit: Circuit, argument: Any) -> int:
     samples.run.values(weights, inputs[0])  # rejects a program that is not defined there, also without rows
     if layer:
         return check_last_layer(samples, values["layer"], values["tokens"], rows, columns)
-    samples.need_independent(rows, columns)
+    if not solved:
+        samples.need_independent(rows, columns)
+        return len(rows)
+    solutions = [
+        read_integers(x, 0, p - 1, "a solution", len(columns))
+        for x in read_list(values["solutions"], "solutions")
+    ]
+    need(p ** len(solutions) >= LEAST_CHALLENGE, "there are too few solutions")
+    directions = [dict(zip(columns, x, strict=True)) for x in solutions]
+    flat = [[direction.get(i, 0) for i in range(circuit.parameters)] for direction in directions]
+    samples.need_solutions(rows, flat, draw_sides(circuit, argument, p, len(solutions)))
     return len(rows)
 
 
@@ -1405,6 +1468,10 @@ def check_dimension(circuit: Circuit, network: Any, dimension: Any, lower: Any, 
     sentences = [f"Its dimension is {n}: {both}."]
     if relations := lower.get("exponentials", {}).get("relations"):
         sentences.append(beside("further").relations_sentence(circuit, relations))
+    if "solutions" in lower:
+        sentences.append(
+            "The minor has solutions for drawn right-hand sides (if it were zero: a probability below 2^-100)."
+        )
     return Shown(f"the dimension is {n}", sentences, {"dimension": n})
 
 

@@ -7,8 +7,11 @@ with this module or with the computation.
 
 from __future__ import annotations
 
+import json
+import math
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
+from hashlib import sha256
 from math import lcm, prod
 from typing import Any
 
@@ -17,11 +20,15 @@ import numpy as np
 from m2bridge.families import Model
 from m2bridge.programs import Program
 from m2bridge.programs.points import INPUTS, WEIGHTS, Held
-from m2bridge.programs.ranks import GenericRank
+from m2bridge.programs.ranks import GenericRank, solve_minor
 
 Document = dict[str, Any]
 Polynomial = Mapping[tuple[int, ...], int | Fraction]
 """A mapping from exponents, one for each coordinate, to coefficients."""
+
+MOST_ELIMINATED = 600
+"""Larger minors are verified by solutions of their equations; the checker eliminates smaller ones."""
+_CHALLENGE_BITS = 100  # a singular minor has such solutions with probability 2^-100
 
 
 def certificate(
@@ -107,10 +114,20 @@ def lower_by_minor(program: Program, rank: GenericRank) -> Document | None:
         document["exponentials"] = _exponentials(rank)
     if rank.layer is None:
         document["samples"] = 1 + max((sample for sample, _ in rank.rows), default=0)
-        return document
+        return document if rank.rank <= MOST_ELIMINATED else document | _solutions(program, rank, document)
     tokens = [*rank.token_pivots, *(token for _, token in rank.rows)]
     document["samples"] = 1 + max(tokens, default=0) // rank.layer.columns
     return document | {"kind": "last layer", "layer": rank.layer.weight, "tokens": list(rank.token_pivots)}
+
+
+def _solutions(program: Program, rank: GenericRank, document: Document) -> Document:
+    """Solve the equations of a minor for right-hand sides that are a hash of the program and the argument."""
+    count, height = math.ceil(_CHALLENGE_BITS / math.log2(rank.p)), len(rank.rows)
+    digest = sha256(program.text.encode()).hexdigest()
+    key = sha256(json.dumps([digest, document], sort_keys=True, separators=(",", ":")).encode()).digest()
+    hashes = (sha256(key + i.to_bytes(8, "little")).digest() for i in range(count * height))
+    sides = np.array([int.from_bytes(x, "little") % rank.p for x in hashes]).reshape(count, height)
+    return {"solutions": solve_minor(program, rank, sides.T).T.tolist()}
 
 
 def _exponentials(rank: GenericRank) -> Document:

@@ -120,6 +120,10 @@ class RowSpace:
         form[np.arange(self.rank), pivots] = 1.0
         return pivots.tolist(), form
 
+    def last_columns(self, count: int) -> FloatArray:
+        """Return the last columns of the reduced form, which have no pivot, with the rows in the order of their pivots."""
+        return self._echelon.rest[np.argsort(self._echelon.pivots), -count:]
+
 
 def _copy_columns(source: FloatArray, columns: Indices, target: FloatArray) -> None:
     """Copy some columns of an array. Few runs of consecutive columns are copied run by run, which is faster."""

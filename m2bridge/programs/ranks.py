@@ -20,6 +20,8 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from m2bridge.errors import InputError, OutOfReachError
 from m2bridge.limits import LimitReached
 from m2bridge.linear.modular import Interruption
@@ -160,6 +162,24 @@ def _rank_of_seed(  # noqa: PLR0913 -- options of one computation, all keywords 
         stopped = reached
     settled = settled or work.rank >= progress.most or not (program.inputs or stopped)
     return replace(work.result(), settled=settled, stopped=stopped, seconds=time.perf_counter() - start)
+
+
+def solve_minor(program: Program, found: GenericRank, sides: np.ndarray) -> np.ndarray:
+    """Solve A X = B modulo p, A the minor of a rank without `layer`: rows and columns as there, one column per side in B.
+
+    The reduced row echelon form of [A | B] is [I | X].
+    """
+    relations = {} if found.exponentials is None else found.exponentials.relations
+    units = Units(program, relations, p=found.p, seed=found.seed)
+    jacobian = JacobianRows(program, units, found.held, whole=True)
+    columns = np.searchsorted(jacobian.columns, found.columns)
+    side = dict(zip(found.rows, sides, strict=True))
+    field = field_of(found.p)
+    space = RowSpace(field, len(columns) + sides.shape[1])
+    for names, block in jacobian.named_blocks(found.rows, space.block_rows):
+        own = field.residues(np.stack([side[name] for name in names]))
+        space.add(np.concatenate([block[:, columns], own], axis=1))
+    return field.canonical(space.last_columns(sides.shape[1]))
 
 
 def _require_memory(needed: int, limit: int | None) -> None:

@@ -332,6 +332,20 @@ def test_lemma_17_blocks_are_those_of_a_grading() -> None:
     assert checker.verify(json.dumps(M.closure_certificate(text, [equation], 2, prime=M.SMALL)))[0] == 0
 
 
+def test_lemma_18_a_singular_minor_has_no_solutions() -> None:
+    """y = w (x, x): of the sides (b1, b2) of the minor with one row twice none but b1 = b2 has a solution."""
+    text = "m2bridge program 1\n%0 = weight w [2]\n%1 = input x [2]\n%2 = multiply %0 %1\noutput y %2\n"
+    circuit, p = checker.read_program(text), 8388593
+    samples = checker.Samples(checker.Evaluation(circuit, checker.ModP(p)), [1, 1], [[2, 3]])
+    samples.need_solutions([[0, 0], [0, 1]], [[5, 7]], [[10, 21]])
+    argument = {"rows": [[0, 0], [0, 0]], "solutions": []}
+    ((first, second),) = checker.draw_sides(circuit, argument, p, 1)
+    assert first != second
+    half = pow(2, -1, p)
+    with pytest.raises(checker.Rejected):
+        samples.need_solutions([[0, 0], [0, 0]], [[first * half % p, 0]], [[first, second]])
+
+
 def test_lemma_9_composite_numbers_are_no_primes() -> None:
     """2047 is a strong pseudoprime to the base 2, 3825123056546413051 to the first nine primes; 561 is Carmichael's."""
     assert not any(map(checker.is_prime, (0, 1, 561, 2047, 3825123056546413051)))
