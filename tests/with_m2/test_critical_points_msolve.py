@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from flint import arb, fmpq
+from flint import acb, arb, fmpq
 
 from m2bridge import critical_points
 from m2bridge.engine import Engine
@@ -148,6 +148,21 @@ def test_a_lost_real_point_is_caught(
     if agreement:
         assert found.real is None
         assert any("real points" in remark for remark in found.remarks)
+
+
+def test_two_points_of_the_chart_with_one_function(msolve: Engine, engine: Engine) -> None:
+    """All binary cubics: only the target is critical, a real minimum; the order of two hidden units is not fixed by the chart."""
+    found = critical_points("mlp(widths=[2,2,1],r=3)", real=True, engine=engine)
+    assert (found.fiber_degree, found.real, found.index) == (2, 1, {"minimum": 1})
+    assert found.agreement is True
+
+
+def test_index_at_a_complex_point_with_a_real_function() -> None:
+    """y = x^2 is -1 at x = i. Half of (y + 1)^2 has the second derivative 6 x^2 + 2 = -4 there by x, and 1 by y."""
+    hessian = {(0, 0): {(2,): fmpq(6), (0,): fmpq(2)}}
+    assert real.index_at(hessian, [acb(0, 1)], [[acb(0, 2)]]) == 0
+    concave = {(0, 0): {(2,): fmpq(-6), (0,): fmpq(-2)}}
+    assert real.index_at(concave, [acb(0, 1)], [[acb(0, 2)]]) == 1
 
 
 def test_krawczyk_accepts_a_zero_and_nothing_else() -> None:

@@ -17,7 +17,7 @@ from typing import Any
 
 import flint
 import numpy as np
-from flint import arb, arb_poly, fmpq, fmpq_mat, fmpq_poly
+from flint import acb, acb_mat, arb, arb_poly, fmpq, fmpq_mat, fmpq_poly
 
 from m2bridge.certainty import Certainty
 from m2bridge.evidence import Evidence, Relation
@@ -27,7 +27,7 @@ from m2bridge.questions.critical_points.counting import Count, Counter
 from m2bridge.questions.critical_points.equations import charted, second_derivatives
 from m2bridge.questions.critical_points.losses import GivenLoss, Loss
 from m2bridge.questions.critical_points.result import RealCriticalPoint
-from m2bridge.questions.critical_points.verified import MOST_REAL_POINTS, real_places, term_sum
+from m2bridge.questions.critical_points.verified import MOST_REAL_POINTS, solved_points, term_sum
 from m2bridge.questions.kernel import Context
 from m2bridge.questions.over_q import fmpq as rational
 from m2bridge.questions.over_q import real_roots, sturm_count
@@ -35,6 +35,8 @@ from m2bridge.questions.over_q import real_roots, sturm_count
 TEMPLATE = "critical_points_real"
 MOST_POINTS = 60
 """Exact linear algebra over QQ with more critical points than this takes minutes."""
+_SHARE_BESIDE_MSOLVE = 0.3
+"""Of the time left, for the exact algebra where msolve has found the points already."""
 _PRECISIONS = (128, 256, 512, 1024, 2048, 4096)
 _KINDS = ("minimum", "saddle", "maximum", "degenerate")
 
@@ -59,15 +61,18 @@ class Algebra:
 
 
 def algebra(
-    context: Context, model: Model, chart: Chart, loss: Loss, *, saturating: bool = False
+    context: Context, model: Model, chart: Chart, loss: Loss, *, saturating: bool = False, **run: Any
 ) -> tuple[Algebra | None, str | None]:
-    """The algebra of the critical points in a chart; None with a reason when it is not finite, not reduced or not reached."""
+    """The algebra of the critical points in a chart; None with a reason when it is not finite, not reduced or not reached.
+
+    `run` is passed to :meth:`Context.run_template`.
+    """
     rng = np.random.default_rng([context.seed, 61])
     values = loss.modulo(0, residual=False) | chart.parameters
     values |= {"p": 0, "form": [int(x) for x in rng.integers(-9, 10, size=model.coordinate_count)]}
     multipliers = [int(x) for x in rng.integers(1, 20, size=chart.unknowns)]
     values |= {"saturating": saturating, "multipliers": multipliers}
-    found, limit = context.run_template(TEMPLATE, values, model)
+    found, limit = context.run_template(TEMPLATE, values, model, **run)
     if limit is not None:
         return None, limit
     if found.get("real_dim") == -1:
@@ -115,11 +120,38 @@ Hessian = Mapping[tuple[int, int], Mapping[tuple[int, ...], fmpq]]
 """The second derivatives of the loss by the unknowns i <= j of a chart, as polynomials in them."""
 
 
-def index_at(hessian: Hessian, place: Sequence[Any]) -> int | None:
-    """The number of negative eigenvalues at a point of the chart; None when a sign is not decided at this precision."""
+def index_at(hessian: Hessian, place: Sequence[Any], tangent: Sequence[Sequence[Any]] = ()) -> int | None:
+    """The number of negative eigenvalues at a point of the chart; None when a sign is not decided at this precision.
+
+    At a complex point with a real function, the rows of `tangent`, the derivatives of the function there, span the complexified
+    tangent space of the image; in its basis in reduced echelon form, which is real, the Hessian is a real matrix.
+    """
     values = {key: term_sum(terms, place) for key, terms in hessian.items()}
     n = range(len(place))
-    return negative_pivots([[values[min(i, j), max(i, j)] for j in n] for i in n])
+    matrix = [[values[min(i, j), max(i, j)] for j in n] for i in n]
+    if tangent:
+        inverse = _pivot_inverse(tangent)
+        if inverse is None:
+            return None
+        product = inverse * acb_mat(matrix) * inverse.transpose()
+        matrix = [[product[i, j].real for j in n] for i in n]
+    return negative_pivots(matrix)
+
+
+def _pivot_inverse(tangent: Sequence[Sequence[Any]]) -> Any:
+    """The inverse of a square submatrix with columns that are chosen greedily; None if it may be singular."""
+    midpoints = np.array([[complex(x) for x in row] for row in tangent])
+    chosen: list[int] = []
+    left = midpoints.copy()
+    for _ in range(len(tangent)):
+        column = int(np.argmax(np.linalg.norm(left, axis=0)))
+        chosen.append(column)
+        direction = left[:, column] / (np.linalg.norm(left[:, column]) or 1.0)
+        left = left - np.outer(direction, direction.conj() @ left)
+    try:
+        return acb_mat([[acb(row[j]) for j in chosen] for row in tangent]).inv()
+    except ZeroDivisionError:
+        return None
 
 
 def negative_pivots(matrix: list[list[Any]]) -> int | None:
@@ -167,21 +199,21 @@ def _point(
 ) -> tuple[RealCriticalPoint, list[Any]]:
     functions = [arb_poly(f)(root) for f in values.functions]
     place = [arb_poly(f)(root) for f in values.places or ()]
-    return described(functions, place, hessian, loss, digits)
+    index = None if hessian is None else index_at(hessian, place)
+    return described(functions, index, len(place), loss, digits)
 
 
 def described(
-    functions: Sequence[Any], place: Sequence[Any], hessian: Hessian | None, loss: Loss, digits: int
+    functions: Sequence[Any], index: int | None, dim: int, loss: Loss, digits: int
 ) -> tuple[RealCriticalPoint, list[Any]]:
-    """The point with coordinates, loss and index, and the balls of coordinates and loss."""
+    """The point with coordinates, loss and index on an image of dimension `dim`, and the balls of coordinates and loss."""
     value = arb(0)
     for row, b, weight in zip(loss.matrix, loss.target, loss.weights, strict=True):
         residual = sum(
             (arb(rational(e)) * y for e, y in zip(row, functions, strict=True) if e), -arb(rational(b))
         )
         value += arb(rational(weight)) * residual * residual
-    index = None if hessian is None else index_at(hessian, place)
-    kind = "degenerate" if index is None else {0: "minimum", len(place): "maximum"}.get(index, "saddle")
+    kind = "degenerate" if index is None else {0: "minimum", dim: "maximum"}.get(index, "saddle")
     coordinates = tuple(_interval(y, digits) for y in functions)
     point = RealCriticalPoint(coordinates=coordinates, loss=_interval(value, digits), kind=kind, index=index)
     return point, [*functions, value]
@@ -211,20 +243,24 @@ def kinds(points: Sequence[RealCriticalPoint]) -> dict[str, int]:
 def points_by_msolve(
     counter: Counter, source: ExpandedMap, count: Count, digits: int, *, immersed: bool
 ) -> tuple[tuple[RealCriticalPoint, ...] | None, str | None]:
-    """The real critical functions from verified boxes of msolve; None with a reason."""
-    answer, reason = real_places(counter, source, count, digits, immersed=immersed)
-    if answer is None:
+    """The real critical functions from solutions of msolve; None with a reason."""
+    solved, reason = solved_points(counter, source, count, digits, immersed=immersed)
+    if solved is None:
         return None, reason
-    chart, places = answer
-    y = [f.to_dict() for f in charted(source, chart, 0).y]
-    hessian = second_derivatives(source, chart, counter.loss)[1]
+    hessian = second_derivatives(source, solved.chart, counter.loss)[1]
+    tangent = []
+    if (count.fiber_degree or 1) > 1:
+        y = charted(source, solved.chart, 0).y
+        unknowns = range(solved.chart.unknowns)
+        tangent = [[f.derivative(k).to_dict() for f in y] for k in unknowns]
     before = flint.ctx.prec
     flint.ctx.prec = 8 * digits + 128
     try:
-        points = [
-            described([term_sum(f, place) for f in y], place, hessian, counter.loss, digits)[0]
-            for place in places
-        ]
+        points = []
+        for functions, place in zip(solved.functions, solved.places, strict=True):
+            at_place = [[term_sum(f, place) for f in row] for row in tangent]
+            index = index_at(hessian, place, at_place)
+            points.append(described(functions, index, len(place), counter.loss, digits)[0])
     finally:
         flint.ctx.prec = before
     return tuple(points), None
@@ -233,32 +269,50 @@ def points_by_msolve(
 def real_points(
     counter: Counter, source: ExpandedMap, count: Count, digits: int, remarks: list[str], *, immersed: bool
 ) -> tuple[tuple[RealCriticalPoint, ...] | None, bool]:
-    """The real critical functions, and whether their weights in the chart are known, so that they have an index."""
-    context, loss = counter.context, counter.loss
-    if (
-        count.points is not None
-        and MOST_POINTS < count.points <= MOST_REAL_POINTS
-        and context.msolve is not None
-    ):
+    """The real critical functions, and whether they have an index: their weights in the chart are known.
+
+    By msolve where there is one; by Macaulay2 if they are few, exactly over QQ.
+    """
+    context = counter.context
+    copies = count.fiber_degree or 1
+    few = count.points is not None and count.points <= MOST_POINTS
+    solvable = count.points is not None and count.points * copies <= MOST_REAL_POINTS
+    points, reason = None, None
+    if solvable and context.msolve is not None:
         context.report_progress("real critical points by msolve")
-        solved, reason = points_by_msolve(counter, source, count, digits, immersed=immersed)
-        if solved is None:
-            remarks.append(f"The real points were not found: {reason}.")
-        return solved, solved is not None
-    if count.points is None or count.points > MOST_POINTS:
-        remarks.append(
-            f"Real points were not computed; this requires finitely many regular ones, at most {MOST_POINTS} "
-            f"({MOST_REAL_POINTS} with msolve)."
-        )
-        return None, False
+        points, reason = points_by_msolve(counter, source, count, digits, immersed=immersed)
+    if few:
+        exact, indexed, stopped = _exact_real_points(counter, source, count, digits, alone=points is None)
+        if exact is not None:
+            return exact, indexed
+        reason = stopped if reason is None else f"{stopped}; {reason}"
+    elif reason is None:
+        with_msolve = f"{MOST_REAL_POINTS} points of the chart with msolve"
+        reason = f"this requires finitely many regular ones, at most {MOST_POINTS} ({with_msolve})"
+    if points is None:
+        remarks.append(f"The real points were not computed: {reason}.")
+    return points, points is not None
+
+
+def _exact_real_points(
+    counter: Counter, source: ExpandedMap, count: Count, digits: int, *, alone: bool
+) -> tuple[tuple[RealCriticalPoint, ...] | None, bool, str | None]:
+    """The real critical functions by Macaulay2's algebra over QQ, and whether they have an index; None and the reason.
+
+    Beside the answer of msolve it has a share of the time, and its limit is not one of the answer.
+    """
+    context, loss = counter.context, counter.loss
     context.report_progress("real critical points")
     chart = source.chart(dense=False)
-    found, reason = algebra(
-        context, source.model, chart, loss, saturating=(count.drop_dim or 0) >= 0 or count.localized
-    )
+    drops = (count.drop_dim or 0) >= 0 or count.localized
+    if drops and not alone:
+        method = "not attempted beside msolve: a saturation over QQ"
+        context.add_evidence(Evidence("real", None, "rational", method))
+        return None, False, method
+    share = None if alone else _SHARE_BESIDE_MSOLVE
+    found, reason = algebra(context, source.model, chart, loss, saturating=drops, share=share, decisive=alone)
     if found is None:
-        remarks.append(f"The real points were not computed: {reason}.")
-        return None, False
+        return None, False, reason
     # held entries may miss critical points of special data, which were counted in a random chart
     relation: Relation = ">=" if loss.special else "="
     method = "the algebra of the critical points over QQ"
@@ -271,7 +325,7 @@ def real_points(
         Evidence("real", len(points), "isolation", "real roots enclosed by FLINT", ancestry="construction", **here),
         Evidence("real", sturm_count(found.minimal), "sturm", "Sturm's theorem over QQ", ancestry="formula", **here),
     )  # fmt: skip
-    return points, found.places is not None
+    return points, found.places is not None, None
 
 
 def histogram(

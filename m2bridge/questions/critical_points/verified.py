@@ -7,11 +7,12 @@ loss each verified ball contains exactly one real critical point of the chart. T
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 import flint
-from flint import arb, arb_mat, fmpq
+from flint import acb, acb_poly, arb, arb_mat, fmpq
 
 from m2bridge import msolve
 from m2bridge.certainty import Certainty
@@ -30,8 +31,10 @@ from m2bridge.questions.over_q import real_roots
 Terms = Mapping[tuple[int, ...], fmpq]
 MOST_REAL_POINTS = 400
 """Critical points, real or not, of which msolve finds the real ones (chosen; 284 take a minute)."""
-_RADIUS_BITS = 60
-"""Krawczyk's test begins with balls of this radius around the midpoints of msolve's boxes, which have 128 bits."""
+_RADIUS_BITS = (60, 90, 120)
+"""Krawczyk's test is tried with balls of these radii, 2^-60 and smaller."""
+_NEWTON_STEPS = 3
+_PRECISIONS = (512, 1024, 2048, 4096, 8192)
 _MOST_REFINEMENTS = 8
 """Each step at least doubles the number of correct digits."""
 NAME = "critical_points_real"
@@ -79,6 +82,22 @@ def _hessian_at(hessian: Mapping[tuple[int, int], Terms], place: Sequence[Any]) 
     return arb_mat(n, n, [values[min(i, j), max(i, j)] for i in range(n) for j in range(n)])
 
 
+def _by_newton(
+    derivatives: tuple[Sequence[Terms], Mapping[tuple[int, int], Terms]], center: list[Any]
+) -> list[Any]:
+    """Return a point nearer to a zero of the gradient, by Newton's method from the center; nothing is proved about it."""
+    gradient, hessian = derivatives
+    for _ in range(_NEWTON_STEPS):
+        try:
+            step = _hessian_at(hessian, center).solve(
+                arb_mat(len(center), 1, [term_sum(f, center) for f in gradient])
+            )
+        except ZeroDivisionError:
+            return center
+        center = [(x - step[i, 0]).mid() for i, x in enumerate(center)]
+    return center
+
+
 def refined(
     derivatives: tuple[Sequence[Terms], Mapping[tuple[int, int], Terms]],
     box: Sequence[tuple[Fraction, Fraction]],
@@ -86,9 +105,10 @@ def refined(
 ) -> list[Any] | None:
     """Verify the box and shrink it to so many digits and as many spare ones; None if it is not verified."""
     gradient, hessian = derivatives
-    center = [arb(rational((low + high) / 2)).mid() for low, high in box]
-    radius = arb(2) ** -_RADIUS_BITS
-    found = verified_ball(gradient, hessian, center, radius)
+    center = _by_newton(derivatives, [arb(rational((low + high) / 2)).mid() for low, high in box])
+    tried = (verified_ball(gradient, hessian, center, arb(2) ** -bits) for bits in _RADIUS_BITS)
+    radius = arb(2) ** -_RADIUS_BITS[0]
+    found = next((ball for ball in tried if ball is not None), None)
     for _ in range(_MOST_REFINEMENTS):
         if found is None or all(ball.rad() < arb(10) ** (-2 * digits) for ball in found):
             break
@@ -100,22 +120,33 @@ def refined(
     return found
 
 
-def real_places(
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SolvedPoints:
+    """Real critical functions: their coordinates `y` in balls, and for each a point of the `chart` with it, real or complex."""
+
+    chart: Chart
+    functions: tuple[list[Any], ...]
+    places: tuple[list[Any], ...]
+
+
+def solved_points(
     counter: Counter, source: ExpandedMap, count: Count, digits: int, *, immersed: bool
-) -> tuple[tuple[Chart, list[list[Any]]] | None, str | None]:
-    """Return a chart and the verified real critical points in it, or None and the reason why there are none."""
-    context, loss = counter.context, counter.loss
-    if count.fiber_degree != 1:
-        return None, f"{count.fiber_degree} points of the chart have one function"
+) -> tuple[SolvedPoints | None, str | None]:
+    """Return the real critical functions from the solutions of msolve over QQ, or None and the reason why there are none.
+
+    If `count.fiber_degree` points of the chart have one function, a real function may have only complex points there: then all
+    complex solutions are grouped by their functions.
+    """
+    context, loss, copies = counter.context, counter.loss, count.fiber_degree or 1
     if not (loss.general or count.drop_dim == -1):
         return None, "the differential drops at critical points of these data"
     plain = immersed or not loss.general
     chart = source.chart_for(special=False, general=True) if immersed else source.chart(dense=False)
-    found = charted(source, chart, 0)
-    inverted = [] if plain else inverted_polynomials(found, context.seed)
+    equations = charted(source, chart, 0)
+    inverted = [] if plain else inverted_polynomials(equations, context.seed)
     if inverted is None:
         return None, "no minor of the differential is short"
-    system = found.system(found.critical(loss), inverted)
+    system = equations.system(equations.critical(loss), inverted)
     solved, reason = context.run_msolve(
         msolve.parametrizing_script(NAME, system),
         lambda run: msolve.parametrization(run, system),
@@ -124,39 +155,91 @@ def real_places(
     if solved is None or solved.degree != solved.solutions:
         return None, reason or "there are infinitely many solutions, or multiple ones"
     before = flint.ctx.prec
-    flint.ctx.prec = max(2 * _RADIUS_BITS, 8 * digits + 128)
+    flint.ctx.prec = max(3 * _RADIUS_BITS[-1], 8 * digits + 128)
     try:
         derivatives = second_derivatives(source, chart, loss)
-        boxes = [box[: len(found.names)] for box in solved.boxes]
+        boxes = [box[: len(equations.names)] for box in solved.boxes]
         balls = [refined(derivatives, box, digits) for box in boxes]
+        verified = [ball for ball in balls if ball is not None]
+        y = [f.to_dict() for f in equations.y]
+        functions = [[term_sum(f, place) for f in y] for place in verified]
+        if copies == 1:
+            real = len(real_roots(solved.minimal))
+            points = SolvedPoints(chart=chart, functions=tuple(functions), places=tuple(verified))
+        else:
+            grouped = _grouped_by_function(solved, y, len(equations.names), copies)
+            if grouped is None:
+                return None, f"the solutions do not form groups of {copies} with one function"
+            real = len(grouped)
+            chosen, places = zip(*grouped, strict=True) if grouped else ((), ())
+            points = SolvedPoints(chart=chart, functions=chosen, places=places)
     finally:
         flint.ctx.prec = before
-    places = [ball for ball in balls if ball is not None]
-    _add_evidence(counter, solved, _different(places))
-    if len(places) < len(boxes):
-        return None, f"{len(boxes) - len(places)} of {len(boxes)} real points were not verified"
-    return (chart, places), None
+    _add_evidence(counter, solved, copies, real, _different(functions))
+    if len(verified) < len(boxes):
+        return None, f"{len(boxes) - len(verified)} of {len(boxes)} real points were not verified"
+    return points, None
+
+
+def _grouped_by_function(
+    solved: msolve.Parametrization, y: Sequence[Terms], unknowns: int, copies: int
+) -> list[tuple[list[Any], list[Any]]] | None:
+    """Return the real functions of all complex solutions, each with one of its points in the chart.
+
+    The balls of the functions form disjoint groups of `copies`. A group that meets its complex conjugate is its own conjugate,
+    and its function is real. None if the groups have other sizes at the largest precision.
+    """
+    for bits in _PRECISIONS:
+        flint.ctx.prec = bits
+        roots = [root for root, _ in solved.minimal.numer().complex_roots()]
+        denominator = acb_poly(solved.denominator)
+        numerators = [acb_poly(f) for f in solved.numerators[:unknowns]]
+        places = [[f(t) / denominator(t) for f in numerators] for t in roots]
+        functions = [[acb(term_sum(f, place)) for f in y] for place in places]
+        groups: list[list[int]] = []
+        for i, function in enumerate(functions):
+            near = [group for group in groups if _meet(functions[group[0]], function)]
+            groups = [group for group in groups if group not in near] + [
+                [i, *(j for group in near for j in group)]
+            ]
+        if all(len(group) == copies for group in groups):
+            own = [g[0] for g in groups if _meet(functions[g[0]], [x.conjugate() for x in functions[g[0]]])]
+            return [([x.real for x in functions[i]], places[i]) for i in own]
+    return None
+
+
+def _meet(first: Sequence[Any], second: Sequence[Any]) -> bool:
+    return all(a.overlaps(b) for a, b in zip(first, second, strict=True))
 
 
 def _different(places: Sequence[Sequence[Any]]) -> int:
-    """The number of places that meet no earlier one."""
+    """The number of points that meet no earlier one."""
     kept: list[Sequence[Any]] = []
     for place in places:
-        if not any(all(a.overlaps(b) for a, b in zip(place, other, strict=True)) for other in kept):
+        if not any(_meet(place, other) for other in kept):
             kept.append(place)
     return len(kept)
 
 
-def _add_evidence(counter: Counter, solved: msolve.Parametrization, verified: int) -> None:
-    """Evidence of the complex and real points: msolve's polynomial and boxes, its roots by FLINT, and verified points."""
+def _add_evidence(
+    counter: Counter, solved: msolve.Parametrization, copies: int, real: int, verified: int
+) -> None:
+    """Evidence of the complex and real functions: msolve's polynomial and boxes, its roots by FLINT, and verified points."""
     here: dict[str, Any] = {"field": "QQ", "scope": "at-point"}
-    isolated = len(real_roots(solved.minimal))
+    isolated = "real roots of msolve's polynomial, by FLINT"
+    if copies > 1:
+        isolated = f"complex roots of msolve's polynomial in groups of {copies}, by FLINT"
     counter.context.add_evidence(
-        Evidence("regular", solved.solutions, "msolve", "parametrization over QQ, verified modulo two primes"),
-        Evidence("real", len(solved.boxes), "msolve", "boxes of real solutions", **here),
-        Evidence("real", isolated, "isolation", "real roots of msolve's polynomial, by FLINT", ancestry="construction", **here),
+        Evidence(
+            "regular", solved.solutions // copies, "msolve", "parametrization over QQ, verified modulo two primes"
+        ),
+        Evidence("real", real, "isolation", isolated, ancestry="construction", **here),
         Evidence(
             "real", verified, "Krawczyk", "critical points verified in ball arithmetic", relation=">=",
             certainty=Certainty.PROVED, ancestry="formula", **here,
         ),
     )  # fmt: skip
+    if copies == 1:
+        counter.context.add_evidence(
+            Evidence("real", len(solved.boxes), "msolve", "boxes of real solutions", **here)
+        )
