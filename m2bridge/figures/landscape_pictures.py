@@ -44,7 +44,11 @@ def draw(scene: Scene, path: Path, title: str) -> None:
         _legend(figure, scene)
         regular = scene.answer.regular
         real = scene.answer.real
-        text = f"{title[0].upper()}{title[1:]}: {regular} critical functions over the complex numbers, {real} real."
+        drawn = sum(len(preimages) > 0 for preimages in scene.weights)
+        text = (
+            f"{title[0].upper()}{title[1:]}: {regular} critical functions over the complex numbers, {real} real, "
+            f"{drawn} in this window."
+        )
         figure.text(0.5, 0.015, text.replace("-", "\N{MINUS SIGN}"), ha="center", fontsize=6.5)
         plotting.save_figure(figure, path)
 
@@ -88,7 +92,9 @@ def _paint_functions(axes: Any, scene: Scene) -> None:
         axes.plot(*curve.T, color=plotting.VERMILION, linewidth=2, linestyle=style, zorder=5)
     if len(scene.marks):
         axes.plot(*scene.marks.T, zorder=6, **_BOUNDARY)
-    for kind, y in zip(scene.kinds, functions, strict=True):
+    for kind, y, preimages in zip(scene.kinds, functions, scene.weights, strict=True):
+        if not len(preimages):
+            continue  # outside the window, often far away
         if kind == "minimum":
             axes.plot(*np.stack([goal, y]).T, color="k", linewidth=0.8, linestyle=(0, (3, 2)), zorder=7)
         axes.plot(*y[:, None], zorder=8, **_marker(kind))

@@ -28,6 +28,21 @@ def test_slice_of_attention(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     assert "81 of 81" in " ".join(capsys.readouterr().out.split())
 
 
+@pytest.mark.slow
+def test_a_plane_with_hundreds_of_critical_points(msolve: Engine, tmp_path: Path) -> None:
+    """Functions of degree 7: the two derivatives of the loss have degree 13, and 13^2 common zeros by Bezout's theorem."""
+    path = tmp_path / "landscape.png"
+    assert main(["figure", "landscape", "mlp(widths=[2,2,2,1],r=2)", "-o", str(path)]) == 0
+    drawn = json.loads(path.with_suffix(".json").read_text())
+    assert drawn["regular"] == 13**2
+    assert (
+        drawn["real"]
+        == sum(drawn["index"].values())
+        == len(path.with_suffix(".csv").read_text().splitlines()) - 1
+    )
+    assert drawn["index"]["minimum"] >= 1
+
+
 def test_points_are_critical_and_lines_descend(engine: Engine) -> None:
     plane, _ = landscape.plane_of(parse_spec("lightning(d=2,dp=1)"), 0)
     target = landscape.target_of(plane, 0)
