@@ -41,8 +41,9 @@ STYLE = """
 .m2b .probable{background:#8a5a00}.m2b .numeric{background:#0b5c8a}
 .m2b .disagree{background:#b3123b}
 .m2b table{border-collapse:collapse;margin:.4em 0;font-size:.95em}.m2b caption{text-align:left;font-weight:600}
-.m2b th,.m2b td{text-align:left;padding:.12em .9em .12em 0;vertical-align:top;border:0;background:none}
-.m2b td.n{text-align:right;font-variant-numeric:tabular-nums}.m2b .rows tr+tr{border-top:1px solid #8883}
+.m2b.m2b th,.m2b.m2b td{text-align:left;padding:.12em .9em .12em 0;vertical-align:top;border:0;background:none}
+.m2b.m2b tr{background:none}.m2b.m2b td.n{text-align:right;font-variant-numeric:tabular-nums}
+.m2b .rows tr+tr{border-top:1px solid #8883}
 .m2b math{font-size:1.1em}
 .m2b p{margin:.3em 0}
 """

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 import os
 import re
 import signal
@@ -11,6 +13,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.error import URLError
 from urllib.request import urlopen
 
 import pytest
@@ -19,7 +22,7 @@ from tests.browser.conftest import ROOT
 
 pytestmark = pytest.mark.browser
 
-_ADDRESS = re.compile(r"http://127\.0\.0\.1:\d+/\S*\?token=(\w+)")
+_ADDRESS = re.compile(r"http://127\.0\.0\.1:\d+/\S*\?token=(\w{48})")
 _SETTINGS = ("--no-browser", "--ip=127.0.0.1", "--port=0", "--ServerApp.log_level=INFO", "--allow-root")
 
 
@@ -57,11 +60,22 @@ def _address(server: subprocess.Popen[bytes], log: Path) -> tuple[str, str]:
     while time.monotonic() < deadline and server.poll() is None:
         if found := _ADDRESS.search(log.read_text()):
             base = found[0].partition("/tree")[0].partition("?")[0].rstrip("/")
-            with urlopen(f"{base}/api?token={found[1]}", timeout=60) as answer:
-                assert answer.status == 200
-            return base, found[1]
+            with contextlib.suppress(URLError), urlopen(f"{base}/api?token={found[1]}", timeout=60):
+                return base, found[1]
         time.sleep(0.2)
     raise AssertionError(log.read_text())
+
+
+def _wait_for_kernel(base: str, token: str) -> None:
+    """Wait until the kernel of the notebook is ready and has a connection to the page."""
+    deadline = time.monotonic() + 120
+    while time.monotonic() < deadline:
+        with urlopen(f"{base}/api/kernels?token={token}", timeout=60) as answer:
+            kernels = json.load(answer)
+        if any(kernel["execution_state"] == "idle" and kernel["connections"] for kernel in kernels):
+            return
+        time.sleep(0.2)
+    raise AssertionError(kernels)
 
 
 def test_a_notebook_runs(jupyter: tuple[str, str], chromium: Any, shots: Path) -> None:
@@ -76,9 +90,11 @@ def test_a_notebook_runs(jupyter: tuple[str, str], chromium: Any, shots: Path) -
     try:
         page.goto(f"{base}/notebooks/attention.ipynb?token={token}")
         page.wait_for_selector(".jp-Notebook .jp-CodeCell")
+        _wait_for_kernel(base, token)
         page.get_by_role("menuitem", name="Run", exact=True).click()
         page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
         page.wait_for_selector(".jp-OutputArea-output >> text=dimension 5, affine")
+        assert page.locator(".m2b td").first.evaluate("cell => getComputedStyle(cell).textAlign") == "left"
         assert page.locator(".jp-RenderedText[data-mime-type='application/vnd.jupyter.stderr']").count() == 0
         assert page.locator(".jp-OutputArea-output:has-text('Traceback')").count() == 0
     finally:
