@@ -18,6 +18,8 @@ assert(valuesAt(Q_0 + Q_2, {2, 2, 3}) == 5_QQ);
 assert(vanishesAt(ideal f, {3, 3, 1}) and not vanishesAt(ideal f, {1, 1, 1}));
 assert(coefficientsAt(f, {{0,1,1}, {1,0,0}, {2,0,0}}) == {-3_QQ, 0_QQ, 1_QQ});
 
+assert(ideal groebnerMatrix ideal(S_0^2 - S_1, S_0^2) == ideal(S_1, S_0^2));
+assert(numColumns groebnerMatrix ideal(T_0 - T_1, T_0 + T_1) == 2);
 assert(sortedBy(abs, {-3, 1, 2, -1}) == {1, -1, 2, -3});
 
 -- the numbers of the caller come first; later ones stay in their range

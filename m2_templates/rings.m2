@@ -40,6 +40,14 @@ coefficientsAt(RingElement, List) := (f, L) -> (
     apply(L, e -> if coefficientOf#?e then coefficientOf#e else 0_(coefficientRing ring f))
     );
 
+-- groebnerMatrix I: a Groebner basis of I as a matrix with one row, by F4 over finite fields.
+groebnerMatrix = method();
+groebnerMatrix Ideal := I -> (
+    G := if char ring I == 0 then gens gb I else groebnerBasis(I, Strategy => "F4");
+    forceGB G;
+    G
+    );
+
 -- sortedBy(f, L): the list L sorted by the values of f; equal values keep their order.
 sortedBy = method();
 sortedBy(Function, List) := (f, L) -> L_(apply(sort apply(#L, i -> {f L#i, i}), last));

@@ -41,7 +41,7 @@ def register(app: typer.Typer) -> None:
     ) -> None:
         """Run a user-written Macaulay2 template and print the values that it emits.
 
-        A template begins with default values, followed by the lines `rendered = false;` and `--% include "_params.m2.j2"`. It
+        A template begins with default values, followed by the line `--% include "_params.m2.j2"`. It
         prints values with emit("tag", value) and ends with emitEnd(). A tag consists of lower-case letters, digits and
         underscores, and begins with a letter.
         """

@@ -3,7 +3,7 @@
 The contract, which is that of the package's own templates:
 
 * default values come first, one assignment a line at column 0 (``n = 3;``); they name the parameters;
-* then ``rendered = false;`` and the line ``--% include "_params.m2.j2"``, where the caller's values are put;
+* then the line ``--% include "_params.m2.j2"``, where the caller's values are put;
 * values are sent with ``emit("tag", value)`` as soon as they are known: integers, booleans, null, one-line strings, and lists of
   these (anything else as ``toString``); a tag is a lower-case letter, then lower-case letters, digits and underscores, and is
   sent once; ``announce "text"`` names a step; ``emitEnd()`` is the last line;
@@ -14,7 +14,6 @@ The contract, which is that of the package's own templates:
 For example::
 
     n = 3;
-    rendered = false;
     --% include "_params.m2.j2"
     S = ZZ/32003[vars(0..n-1)];
     emit("hilbert", apply(5, k -> hilbertFunction(k, S)));

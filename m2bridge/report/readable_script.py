@@ -1,6 +1,7 @@
-"""Lay out a rendered script for readers: no line of more than 120 columns, and no switch that only m2bridge needs.
+"""Lay out a rendered script for readers: no line of more than 120 columns, values in place of defaults, and no switch.
 
-Only white space, comments and the variable ``rendered`` change, so the script computes the same.
+The script computes the same: white space, comments and the variable ``rendered`` change, and a default that the caller
+replaces is left out.
 """
 
 from __future__ import annotations
@@ -11,15 +12,42 @@ from collections.abc import Iterator
 
 WIDTH = 120  # columns of a printed script
 _SWITCH = re.compile(r"rendered = (?:true|false);|if not rendered then .*;")
+_VALUES_BEGIN = "rendered = true;"
+_LITERAL = re.compile(r'(\w+) = ((?:[-\d{}, /]|true|false|null|"[^"\\]*")*);( *--.*)?')
+"""A line that assigns numbers, booleans or strings: name, value, comment."""
 
 
 def readable(text: str) -> str:
-    """Return the script without its switches and with long lines broken."""
-    lines = text.split("\n")
+    """Return the script with values in place of defaults, without its switches and with long lines broken."""
+    lines = _values_in_place(text.split("\n"))
     shorter = [line for line in lines if not _SWITCH.fullmatch(line)]
     if not any(re.search(r"\brendered\b", code_and_comment(line)[0]) for line in shorter):
         lines = shorter
     return "\n".join(piece for line in lines for piece in _broken(line))
+
+
+def _values_in_place(lines: list[str]) -> list[str]:
+    """Write values of the caller in place of the defaults, where all defaults are literals."""
+    if _VALUES_BEGIN not in lines:
+        return lines
+    begin = lines.index(_VALUES_BEGIN)
+    defaults = [_LITERAL.fullmatch(line) for line in lines[:begin]]
+    if any(
+        code_and_comment(line)[0].strip() and not match for line, match in zip(lines, defaults, strict=False)
+    ):
+        return lines
+    declared = {match[1] for match in defaults if match}
+    values = {}
+    later = begin + 1
+    while later < len(lines) and (name := re.match(r"(\w+) = .*;$", lines[later])):
+        values[name[1]] = lines[later]
+        later += 1
+    head = [
+        values[match[1]] + (match[3] or "") if match and match[1] in values else line
+        for line, match in zip(lines, defaults, strict=False)
+    ]
+    added = [line for name, line in values.items() if name not in declared]
+    return [*head, _VALUES_BEGIN, *added, *lines[later:]]
 
 
 def code_and_comment(line: str) -> tuple[str, str]:

@@ -191,6 +191,13 @@ def test_long_lines_are_broken_inside_brackets_only() -> None:
     assert lines[-2] == "short = 1; -- stays"
 
 
+def test_values_are_printed_in_place_of_the_defaults() -> None:
+    text = "n = 2;   -- size\nm = {1, 2};\nrendered = true;\nn = 5;\nd = 3;\nf(n, m, d);\n"
+    assert readable(text) == "n = 5;   -- size\nm = {1, 2};\nd = 3;\nf(n, m, d);\n"
+    dependent = "n = 2;\nm = n + 1;\nrendered = true;\nn = 5;\nf(n, m);\n"
+    assert readable(dependent) == dependent.replace("rendered = true;\n", "")
+
+
 def test_a_switch_that_is_used_otherwise_stays() -> None:
     text = "rendered = true;\nif not rendered then f();\nif rendered then (\n    g());\n"
     assert readable(text) == text

@@ -69,13 +69,14 @@ def test_undeclared_parameter(name: str) -> None:
 def test_unsafe_values_never_reach_a_script() -> None:
     for value in (1.5, b"x", "a\nb", "é", {"a": 1}):
         with pytest.raises(InputError):
-            render("fiber_length", {"parametrization": value})
+            render("fiber_length", {"parametrization": value}, partial="_lightning")
 
 
 def test_values_come_after_the_defaults_and_before_their_use() -> None:
-    text = render("fiber_length", {"d": 3, "places": [[[1], [0]]]}, partial="_lightning").text
-    default, given = text.index("\nd = 2;"), text.index("\nd = 3;")
-    assert default < given < text.index("network = X ->")
+    text = render("fiber_length", {"p": 101, "d": 3, "places": [[[1], [0]]]}, partial="_lightning").text
+    default, given = text.index("\np = 32003;"), text.index("\np = 101;")
+    assert default < given < text.index("\nd = 3;") < text.index("network = X ->")
+    assert "\nd = 2;" not in text  # the model of a run without one
     assert "\nplaces = {{{1},{0}}};\n" in text
     assert "rendered = true;" in text
     assert "@{" not in text

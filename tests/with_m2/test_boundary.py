@@ -109,8 +109,11 @@ WRONG = {
         "minors(2, alongOutput)",
     ),
     "off-diagonal entries of the quadric doubled": ("then 2 * c else c", "then c else c"),
-    "one equation of the fiber forgotten": ("sub(z, P))) |", "sub(z, P)))_{0..4} |"),
-    "the wrong point": ("lift(coordinates, P) - sub(z, P)", "lift(coordinates, P) + sub(z, P)"),
+    "one equation of the fiber forgotten": (
+        "promote(functionValues, P))) |",
+        "promote(functionValues, P)))_{0..4} |",
+    ),
+    "the wrong point": ("forms - promote(functionValues, P)", "forms + promote(functionValues, P)"),
     "another network": (
         "transpose X * attentionMatrix W * X;",
         "transpose X * (attentionMatrix W - transpose attentionMatrix W) * X;",

@@ -212,9 +212,9 @@ def _damaged(monkeypatch: pytest.MonkeyPatch, template: str, right: str, wrong: 
     ("right", "wrong"),
     [
         # a lost component: half of the critical points of a cone, those where a random factor is not zero
-        ("critical = groebnerBasis(", 'critical = groebnerBasis(ideal(S_0 - 3) + '),
+        ("critical = groebnerMatrix(", "critical = groebnerMatrix(ideal(S_0 - 3) + "),
         # the target forgotten
-        ("- sub(transpose inKK {covector}, S);", "- sub(transpose inKK {apply(#covector, i -> 1)} * 0, S);"),
+        ("numberMatrix(S, {covector})", "numberMatrix(S, {apply(covector, c -> 0)})"),
     ],
 )  # fmt: skip
 def test_lost_components_are_noticed(

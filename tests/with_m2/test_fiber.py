@@ -136,8 +136,8 @@ def test_exchanged_layers_are_caught(engine, damage):
 
 def test_a_dropped_equation_is_caught(engine, damage):
     damage(
-        "gathered = independent gathered;",
-        "gathered = drop(independent gathered, 4); inputs = take(inputs, used);",
+        "gathered = independentPolynomials flatten apply(used, equationsAt);",
+        "gathered = drop(independentPolynomials flatten apply(used, equationsAt), 4); inputs = take(inputs, used);",
     )
     assert "independent equations" in quantities(ask(engine, LAYER))
 
@@ -181,7 +181,7 @@ def test_overlooked_small_orbits_are_caught(engine, damage):
     """W_2 W_1 = 0 with one number each has three orbits, and two components."""
     at = {"W1": [[1]], "W2": [[0]]}
     assert ask(engine, "linear(widths=[1,1,1])", at).agreement is not False
-    damage("any(#moves, i ->", "any(0, i ->")
+    damage("not dependentFields(wholeFiber, moves)", "true")
     damaged = ask(engine, "linear(widths=[1,1,1])", at)
     assert damaged.agreement is False
     assert "orbits" in quantities(damaged)

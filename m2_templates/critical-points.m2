@@ -1,0 +1,132 @@
+-- Critical points of a quadratic loss on the image of a polynomial map. The loss of y is (y - u)^T Q (y - u) up to a
+-- constant, and its differential is y |-> Q*y - q with q = Q*u. Groebner bases are kept as matrices with one row.
+-- Every function is documented above its definition; critical-points-tests.m2 contains tests.
+needs "./rings.m2";
+
+-- dimensionBy G: the dimension of the variety of a Groebner basis; -1 for the unit ideal.
+dimensionBy = method();
+dimensionBy Matrix := G -> (
+    L := ideal leadTerm G;
+    if L == 1 then -1 else dim L
+    );
+
+-- degreeBy G: the degree of the variety of a Groebner basis; 0 for the unit ideal.
+degreeBy = method();
+degreeBy Matrix := G -> (
+    L := ideal leadTerm G;
+    if L == 1 then 0 else degree L
+    );
+
+-- chartMap(S, R, base, A): the ring map R -> S to the chart base + s*A of affine space: s are the first variables of
+--   S, one for each row of the matrix A of numbers, and base is a list of numbers.
+chartMap = method();
+chartMap(Ring, Ring, List, Matrix) := (S, R, base, A) -> (
+    s := (vars S)_{0 ..< numRows A};
+    map(S, R, numberMatrix(S, {base}) + s * promote(A, S))
+    );
+
+-- criticalIdeal(y, J, Q, q): the equations J * (Q*y - q) = 0 of the points at which the differential of the loss
+--   vanishes on the image of the Jacobian J, which has one row for each weight; y and q are rows.
+criticalIdeal = method();
+criticalIdeal(Matrix, Matrix, Matrix, Matrix) := (y, J, Q, q) ->
+    ideal flatten entries(J * (Q * transpose y - transpose q));
+
+-- kernelPairs(I, M, L): the ideal of the pairs (point of V(I), v) with v*M = 0 and L_0 v_0 + L_1 v_1 + ... = 1, M a
+--   matrix over ring I: a point of V(I) where the rows of M are dependent has such a v for a general list L of numbers.
+--   Its ring has the variables of I first. Options: Eliminating => true: the v_i come first, in a block of their own.
+kernelPairs = method(Options => {Eliminating => false});
+kernelPairs(Ideal, Matrix, List) := o -> (I, M, L) -> (
+    S := ring I;
+    (n, m) := (numgens S, numRows M);
+    T := (
+        if o.Eliminating then variableRing(coefficientRing S, n + m, MonomialOrder => {m, n})
+        else variableRing(coefficientRing S, n + m)
+        );
+    v := (vars T)_(if o.Eliminating then toList(0 ..< m) else toList(n ..< n + m));
+    toPairs := map(T, S, (vars T)_(if o.Eliminating then toList(m ..< n + m) else toList(0 ..< n)));
+    normalization := v * transpose numberMatrix(T, {take(L, m)}) - matrix {{1_T}};
+    toPairs I + ideal(v * toPairs M) + ideal normalization
+    );
+
+-- dependencyLocus(I, M, L): the ideal of the closure of the points of V(I) where the rows of M are dependent, by
+--   eliminating v from kernelPairs(I, M, L).
+dependencyLocus = method();
+dependencyLocus(Ideal, Matrix, List) := (I, M, L) -> (
+    S := ring I;
+    pairIdeal := kernelPairs(I, M, L, Eliminating => true);
+    back := map(S, ring pairIdeal, matrix {toList(numRows M : 0_S)} | vars S);
+    ideal back selectInSubring(1, groebnerMatrix pairIdeal)
+    );
+
+-- saturateByCombination(I, J, c): I : J^infinity, with one combination of the generators of J, whose coefficients
+--   are powers of the number c, in place of all of them. For a general c it vanishes on a component of V(I) only if
+--   all of J does, and F4 computes the saturation with one more unknown. The result is a matrix with one row.
+saturateByCombination = method();
+saturateByCombination(Ideal, Ideal, Number) := (I, J, c) -> (
+    S := ring I;
+    combination := sum(numgens J, i -> c^i * J_i);
+    N := variableRing(coefficientRing S, 1 + numgens S, MonomialOrder => {1, numgens S});
+    toN := map(N, S, drop(gens N, 1));
+    inverted := toN I + ideal(N_0 * toN combination - 1);
+    (map(S, N, {0_S} | gens S)) selectInSubring(1, groebnerMatrix inverted)
+    );
+
+-- leastRelation(G, f, n): the coefficients, from the constant term up, of the polynomial of least degree in f that
+--   vanishes modulo the Groebner basis G, as integers; null if its degree is larger than n.
+leastRelation = method();
+leastRelation(Matrix, RingElement, ZZ) := (G, f, n) -> (
+    KK := coefficientRing ring G;
+    basisOf := forceGB G;
+    powers := {1_(ring G) % basisOf};
+    tried := 0;
+    while tried < n do (
+        tried = min(2 * tried + 8, n);
+        while #powers <= tried do powers = append(powers, (last powers * f) % basisOf);
+        relations := mingens ker lift(last coefficients matrix {powers}, KK);
+        if numColumns relations > 0 then (
+            relation := apply(flatten entries relations_{0}, c -> lift(c, ZZ));
+            return take(relation, 1 + last positions(relation, c -> c != 0));
+            );
+        );
+    null
+    );
+
+-- conormalIdeal(F, C, Q, q): the critical points of the loss on the variety of the equations F, a matrix with one
+--   row over KK[z_0, ...]: points z with Q*z - q in the span of the gradients of combinations of the equations, one
+--   for each row of the matrix C. The ring of the result has their multipliers first. At a singular point the
+--   gradients span less, and a general loss has no solution there.
+conormalIdeal = method();
+conormalIdeal(Matrix, Matrix, Matrix, Matrix) := (F, C, Q, q) -> (
+    Z := ring F;
+    c := numRows C;
+    S := variableRing(coefficientRing Z, c + numgens Z);
+    z := (vars S)_{c ..< numgens S};
+    toS := map(S, Z, z);
+    normals := toS jacobian F * transpose promote(C, S) * transpose (vars S)_{0 ..< c};
+    ideal toS F + ideal(promote(Q, S) * transpose z - transpose promote(q, S) - normals)
+    );
+
+-- dependentGradients(I, y, F, C, L): the pairs (point, l) for the points of V(I) that y, a row over ring I, maps to
+--   singular points of the variety of F: the gradients of the combinations C of the equations are dependent there,
+--   with coefficients l, L_0 l_0 + ... = 1.
+dependentGradients = (I, y, F, C, L) -> (
+    gradients := (map(ring I, ring F, y)) (jacobian F * transpose promote(C, ring F));
+    kernelPairs(I, transpose gradients, L)
+    );
+
+-- algebraBasis G: the monomials, in ascending order, that form a basis of the ring modulo the Groebner basis G of a
+--   finite scheme: a matrix with one row.
+algebraBasis = method();
+algebraBasis Matrix := G -> (
+    S := ring G;
+    monomialList := flatten entries basis(S/ideal leadTerm G);
+    matrix {apply(sort(monomialList, DegreeOrder => Ascending), f -> lift(f, S))}
+    );
+
+-- coordinateVectors(G, B, row): the coefficients of the entries of a row of polynomials modulo the Groebner basis G
+--   in the basis B of monomials: a list of lists.
+coordinateVectors = method();
+coordinateVectors(Matrix, Matrix, Matrix) := (G, B, row) -> (
+    remainders := row % forceGB G;
+    entries transpose lift(last coefficients(remainders, Monomials => B), coefficientRing ring G)
+    );
