@@ -10,17 +10,7 @@ from m2bridge.evidence import Evidence
 
 Argument = dict[str, Any]
 """An argument as certificates write it; docs/certificates.md lists the kinds."""
-_SIMPLEST_FIRST = (
-    "parameters",
-    "ambient",
-    "symmetry",
-    "slice",
-    "virtual",
-    "layers",
-    "found",
-    "literature",
-    "span",
-)
+_SIMPLEST_FIRST = ("parameters", "ambient", "symmetry", "slice", "virtual", "layers", "found", "literature", "span")  # fmt: skip
 """Witnesses of bounds, in the order in which a certificate prefers their arguments."""
 
 

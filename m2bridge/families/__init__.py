@@ -1,8 +1,8 @@
 """Models: named families of networks, and user-defined networks and maps.
 
-- what a model is: `spec_fields` (its spec), `base` (its program and coordinates), `constraints` of weights, `evaluation` (a model
+- definition of a model: `spec_fields` (its spec), `base` (its program and coordinates), `constraints`, `evaluation` (a model
   at given weights), `symbolic` (over polynomials), `target_grading`; `spec` and `catalogue` read specs;
-- what is known about a model: `knowledge`, `symmetries`, and `*_knowledge`;
+- knowledge about a model: `knowledge`, `symmetries`, and `*_knowledge`;
 - families: `attention` has the layers that `self_attention` (with its `attention_options`) and `transformer` share, `virtual`
   has virtual weights, `segre` the coordinates of one layer; `perceptron`, `convolution`, `tensors`;
 - user-defined: `user_network` (recorded networks), `polynomial_map` (maps; `rational_cone` of rational ones), `user_code` (files
@@ -22,30 +22,8 @@ from m2bridge.families.user_network import UserNetwork, from_callable, from_torc
 from m2bridge.linear.residues import Mod
 
 __all__ = [
-    "FAMILIES",
-    "MLP",
-    "Attention",
-    "Convolution",
-    "DeepLightning",
-    "Family",
-    "Formula",
-    "Lightning",
-    "Linear",
-    "Mod",
-    "Model",
-    "Perceptron",
-    "PolynomialMap",
-    "Softmax",
-    "Symmetry",
-    "UserNetwork",
-    "coordinate_jacobian",
-    "from_callable",
-    "from_sympy",
-    "from_text",
-    "from_torch",
-    "jacobian",
-    "output_jacobian",
-    "parse_spec",
-    "read_map",
-    "symbolic_map",
+    "FAMILIES", "MLP", "Attention", "Convolution", "DeepLightning", "Family", "Formula", "Lightning",
+    "Linear", "Mod", "Model", "Perceptron", "PolynomialMap", "Softmax", "Symmetry", "UserNetwork",
+    "coordinate_jacobian", "from_callable", "from_sympy", "from_text", "from_torch", "jacobian",
+    "output_jacobian", "parse_spec", "read_map", "symbolic_map",
 ]  # fmt: skip
