@@ -46,7 +46,7 @@ _DURATION = re.compile(r"(\d{1,9}(?:\.\d{1,9})?) ?([smhd]?)")
 _SIZE = re.compile(r"(\d{1,18}(?:\.\d{1,18})?) ?([kmgt]?)i?b?")
 
 
-def parse_seconds(value: Any, word: str = "timeout") -> float | None:
+def parse_seconds(value: Any, option: str = "timeout") -> float | None:
     """Parse a duration: a positive number of seconds, or 90s, 10m, 2h, 1d, or none.
 
     >>> parse_seconds("10m"), parse_seconds("none")
@@ -56,11 +56,13 @@ def parse_seconds(value: Any, word: str = "timeout") -> float | None:
     if number == "none":
         return None
     if float(number) <= 0:
-        raise InputError(f"{word} {value!r} is not a duration; write 90, 90s, 10m, 2h or none", argument=word)
+        raise InputError(
+            f"{option} {value!r} is not a duration; write 90, 90s, 10m, 2h or none", argument=option
+        )
     return float(number) * _SECONDS[unit]
 
 
-def parse_bytes(value: Any, word: str = "memory") -> int | None:
+def parse_bytes(value: Any, option: str = "memory") -> int | None:
     """Parse a size: a positive number of bytes, or 512M, 4G, or none.
 
     >>> parse_bytes("512M")
@@ -71,7 +73,7 @@ def parse_bytes(value: Any, word: str = "memory") -> int | None:
         return None
     size = int(float(number) * _BYTES.get(unit, 0))
     if not 0 < size < 2**62:
-        raise InputError(f"{word} {value!r} is not a size; write 512M, 4G or none", argument=word)
+        raise InputError(f"{option} {value!r} is not a size; write 512M, 4G or none", argument=option)
     return size
 
 

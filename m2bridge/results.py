@@ -207,9 +207,9 @@ class Result:
 
     def _repr_html_(self) -> str:
         """Return HTML for notebooks: answer, certainty, seed, witnesses, and facts."""
-        over = "" if self.options.get("prime") is None else f", prime {self.options['prime']}"
+        prime = "" if self.options.get("prime") is None else f", prime {self.options['prime']}"
         stopped = "" if self.limit is None else f"; a limit was reached: {self.limit}"
-        ground = f"seed {self.seed}{over}; {self.agreement_words}; {self.seconds:.1f} s{stopped}"
+        ground = f"seed {self.seed}{prime}; {self.agreement_words}; {self.seconds:.1f} s{stopped}"
         network = f"user-defined network, program of {self.model.count(';') + 1} lines"
         return box(
             self.view(),
@@ -261,19 +261,21 @@ def vouched(result: _R) -> _R:
     certified = result.certified()
     settled = settle(result.evidence)
 
-    def word(name: str, certainty: Certainty) -> Certainty:
+    def justified(name: str, certainty: Certainty) -> Certainty:
         unproved = certainty is Certainty.PROVED and name not in certified
         return Certainty.COMPUTED if unproved else certainty
 
     reported = [name for name in result.headline if name in settled and settled[name].value is not None]
-    words = {name: word(name, item.certainty) for name, item in settled.items() if item.value is not None}
+    certainties = {
+        name: justified(name, item.certainty) for name, item in settled.items() if item.value is not None
+    }
     answer_certainty = result.certainty
     if answer_certainty is Certainty.PROVED and not (certified and certified.issuperset(result.headline)):
         answer_certainty = Certainty.COMPUTED
-    evidence = (replace(item, certainty=word(item.quantity, item.certainty)) for item in result.evidence)
+    evidence = (replace(item, certainty=justified(item.quantity, item.certainty)) for item in result.evidence)
     return replace(
         result,
-        certainty=Certainty.weakest([answer_certainty, *(words[name] for name in reported)]),
+        certainty=Certainty.weakest([answer_certainty, *(certainties[name] for name in reported)]),
         evidence=tuple(evidence),
     )
 
@@ -285,8 +287,8 @@ def altered(result: Result) -> str | None:
     """
     if result.agreement is False:
         return None
-    wrong = next(filter(None, map(partial(_other_value, result), result.evidence)), _unproved(result))
-    return None if wrong is None else f"{wrong}: it was altered. Do not use it."
+    problem = next(filter(None, map(partial(_other_value, result), result.evidence)), _unproved(result))
+    return None if problem is None else f"{problem}: it was altered. Do not use it."
 
 
 def _unproved(result: Result) -> str | None:
@@ -306,11 +308,11 @@ def _unproved(result: Result) -> str | None:
 
 def _other_value(result: Result, item: Evidence) -> str | None:
     """Describe the difference between a field and evidence that is exact or about the first line; None if there is none."""
-    stated, shown = _field_value(result, item.quantity), item.value
-    comparable = isinstance(stated, int) and type(shown) is type(stated)  # numbers, or yes and no
+    stated, value = _field_value(result, item.quantity), item.value
+    comparable = isinstance(stated, int) and type(value) is type(stated)  # numbers, or yes and no
     counts = item.decides and (item.certainty.exact or item.quantity in result.headline)
     if not comparable or not counts or item.certainty is Certainty.NUMERIC:
         return None
-    if {"=": stated == shown, ">=": stated >= shown, "<=": stated <= shown}[item.relation]:
+    if {"=": stated == value, ">=": stated >= value, "<=": stated <= value}[item.relation]:
         return None
-    return f"The record states {item.quantity} {stated}, but its evidence states {item.relation} {shown} ({item.word})"
+    return f"The record states {item.quantity} {stated}, but its evidence states {item.relation} {value} ({item.word})"

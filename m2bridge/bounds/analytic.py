@@ -129,10 +129,10 @@ def relaxed_bound(
     work = work or WorkBudget(OF_ANALYTIC)
     analytic = {k for k, item in enumerate(program.instructions) if item.operation in ANALYTIC}
     all_pieces = pieces(relaxed(program, analytic), rank=lower, p=p, seed=seed, work=work)
-    different = list(dict.fromkeys(all_pieces))
+    distinct = list(dict.fromkeys(all_pieces))
     bounds: dict[Program, int] = {}
-    for number, piece in enumerate(different):
-        bounds[piece] = _piece_bound(piece, p=p, seed=seed, work=work.share(1 / (len(different) - number)))
+    for number, piece in enumerate(distinct):
+        bounds[piece] = _piece_bound(piece, p=p, seed=seed, work=work.share(1 / (len(distinct) - number)))
     count = f"{len(all_pieces)} pieces that share no weights, " if len(all_pieces) > 1 else ""
     method = f"{count}new inputs in place of analytic steps: weights minus verified vector fields"
     return UpperBound(value=sum(bounds[piece] for piece in all_pieces), method=method, argument=None)

@@ -67,10 +67,10 @@ def side_of(program: Program, outputs: Sequence[int], cut: int | None) -> Side:
         while name in program.inputs or name in program.weights:
             name += "_"
         items[cut] = Instruction("input", (name,), (), items[cut].shape)
-    made, order = arranged(items, [(f"y{n}", k) for n, k in enumerate(outputs)])
+    side_program, order = arranged(items, [(f"y{n}", k) for n, k in enumerate(outputs)])
     spans = {program.weights[name]: span for name, _, span in flat_parts(program.parameters)}
     flat = [i for k in order if k in spans for i in range(spans[k].start, spans[k].stop)]
-    return Side(made, tuple(flat), tuple(None if k == cut else k for k in order))
+    return Side(side_program, tuple(flat), tuple(None if k == cut else k for k in order))
 
 
 def weights_before(program: Program) -> list[frozenset[int]]:

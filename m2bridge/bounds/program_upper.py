@@ -61,14 +61,14 @@ class UpperBounds:
         """List the arguments in the order in which they are tried, each with the least value that it can give."""
         if not program.parameters:
             return
-        over: dict[str, int] = {"p": self.p, "seed": self.seed}
+        settings: dict[str, int] = {"p": self.p, "seed": self.seed}
         yield 0, partial(_by_coordinates, program)
         if fields:
             yield program.parameter_count - len(fields), partial(self._by_fields, program, list(fields))
         if not program.inputs:
-            yield 0, partial(equations_bound, program, lower=lower, **over)
+            yield 0, partial(equations_bound, program, lower=lower, **settings)
         if (shape := one_hidden_layer(program)) is not None:
-            yield 0, partial(flattening_bound, *shape, **over)
+            yield 0, partial(flattening_bound, *shape, **settings)
         yield 0, partial(_span, program)
         for composition in compositions(program):
             if not self.work.spend(of_cut(program)):
@@ -110,8 +110,8 @@ class UpperBounds:
         first, second = (self.best(side.program, _restricted(side, fields)) for side in sides)
         across = [
             field
-            for field, seen in fields.items()
-            if not any(_is_symmetry_of(side, field, seen) for side in sides)
+            for field, used in fields.items()
+            if not any(_is_symmetry_of(side, field, used) for side in sides)
         ]
         behind = _behind_hypersurface(program, composition)
         for bound, moving, moved in ((behind, list(fields), sides[:1]), (second, across, sides)):
@@ -210,11 +210,13 @@ def _span(program: Program) -> UpperBound | None:
         return None
     m = layer.rows
     n = layer.width
-    each = coordinate_count(program) // layer.rows
-    if n >= min(m, each):
+    coordinates_per_row = coordinate_count(program) // layer.rows
+    if n >= min(m, coordinates_per_row):
         return None
     return UpperBound(
-        value=n * (m + each - n), method=f"{m} outputs in the span of {n} forms", argument={"kind": "span"}
+        value=n * (m + coordinates_per_row - n),
+        method=f"{m} outputs in the span of {n} forms",
+        argument={"kind": "span"},
     )
 
 

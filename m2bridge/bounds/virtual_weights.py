@@ -60,13 +60,13 @@ def virtual_dim_upper(widths: tuple[int, ...], ranks: tuple[int, ...]) -> int:
     >>> virtual_dim_upper((3, 3, 3), (2, 2)), virtual_dim_upper((1, 3, 1), (1, 1)), virtual_dim_upper((2, 3, 2), (2, 2))
     (25, 3, 12)
     """
-    seen = [min(widths)]
+    subspace_dims = [min(widths)]
     for i in range(len(ranks) - 1, 0, -1):
-        seen.insert(0, min(*widths[: i + 1], 2 * ranks[i] + seen[0]))
-    seen.insert(0, widths[0])
-    flag = sum(smaller * (larger - smaller) for larger, smaller in pairwise(seen))
-    attention = sum(attention_dim(a, e) for e, a in zip(seen, ranks, strict=False))
-    return flag + attention + widths[-1] * seen[-1]
+        subspace_dims.insert(0, min(*widths[: i + 1], 2 * ranks[i] + subspace_dims[0]))
+    subspace_dims.insert(0, widths[0])
+    flag = sum(smaller * (larger - smaller) for larger, smaller in pairwise(subspace_dims))
+    attention = sum(attention_dim(a, e) for e, a in zip(subspace_dims, ranks, strict=False))
+    return flag + attention + widths[-1] * subspace_dims[-1]
 
 
 def virtual_dim_lower(widths: tuple[int, ...], ranks: tuple[int, ...], *, p: int, seed: int) -> int:
@@ -110,6 +110,6 @@ def _column(widths: tuple[int, ...], least: list[int], corners: list[np.ndarray]
 
     rows = [change(layers)]
     for k in range(drop, layers):
-        seen = change(k)[: least[k]]
-        rows += [corners[k] @ seen, corners[k].T @ seen]
+        column_change = change(k)[: least[k]]
+        rows += [corners[k] @ column_change, corners[k].T @ column_change]
     return np.concatenate(rows)

@@ -210,10 +210,10 @@ class AttentionNetwork(NetworkModel):
 
         With softmax the weights of token i are row i of the normalised scores, as in Equation 15.
         """
-        seen = np.tril(np.ones((self.t, self.t), dtype=np.int64)) if self.causal else None
+        mask = np.tril(np.ones((self.t, self.t), dtype=np.int64)) if self.causal else None
         if not self.softmax:
-            return scores**self.power * (1 if seen is None else seen.T)
-        kernel = np.exp(scores) * (1 if seen is None else seen)
+            return scores**self.power * (1 if mask is None else mask.T)
+        kernel = np.exp(scores) * (1 if mask is None else mask)
         return (kernel / kernel.sum(axis=-1, keepdims=True)).mT
 
     def layer(self, weights: Mapping[str, Any], i: int, X: Any) -> Any:

@@ -52,7 +52,7 @@ class Orbit:
             (self.rank_v, other.rank_v),
             (self.joint_rank, other.joint_rank),
         )
-        return self.is_zero or all(mine <= theirs for mine, theirs in pairs)
+        return self.is_zero or all(rank <= other_rank for rank, other_rank in pairs)
 
     def representative(self, d: int, dp: int) -> tuple[IntMatrix, IntMatrix]:
         """Return a pair (A, V) of 0/1 matrices in the orbit."""

@@ -78,12 +78,12 @@ class LinearStrata:
         """Return the action of the Lie algebra on the representative: the first matrix by columns, the last one by rows."""
         weights = self.representative(stratum)
         first, last = "W1", f"W{self.model.layers}"
-        still = {name: np.zeros_like(matrix) for name, matrix in weights.items()}
+        zero = {name: np.zeros_like(matrix) for name, matrix in weights.items()}
         n, m = self.model.widths[0], self.model.widths[-1]
         by_columns = [weights[first] @ e for e in np.eye(n * n, dtype=np.int64).reshape(-1, n, n)]
         by_rows = [e @ weights[last] for e in np.eye(m * m, dtype=np.int64).reshape(-1, m, m)]
-        moves = [{**still, first: matrix} for matrix in by_columns]
-        moves += [{**still, last: matrix} for matrix in by_rows]
+        moves = [{**zero, first: matrix} for matrix in by_columns]
+        moves += [{**zero, last: matrix} for matrix in by_rows]
         return np.array([self.model.flatten(move) for move in moves])
 
     def contains(self, larger: MatricesOfRank, smaller: MatricesOfRank) -> bool:

@@ -211,10 +211,10 @@ def _built(
     """Return a map from functions in any form; `read` converts one of them, given its description for errors."""
     _check_variables(variables)
     fractions = tuple(read(item, f"polynomial {i}") for i, item in enumerate(coordinates, start=1))
-    if not all(is_constant(under) for _, under in fractions):
+    if not all(is_constant(denominator) for _, denominator in fractions):
         name = RationalMap.unnamed if name == PolynomialMap.unnamed else name
         return RationalMap(name=name, variables=tuple(variables), fractions=fractions)
-    polynomials = tuple(over for over, _ in fractions)  # the constant denominators are 1
+    polynomials = tuple(numerator for numerator, _ in fractions)  # the constant denominators are 1
     return PolynomialMap(name=name, variables=tuple(variables), polynomials=polynomials)
 
 
@@ -252,7 +252,7 @@ def _from_sympy(expression: Any, variables: Sequence[Any], where: str) -> Quotie
         if checked.has(sympy.Float):
             raise InputError(f"{where} has an inexact number in it; write it as a Rational")
         quotient = sympy.fraction(sympy.together(checked))
-        over, under = (sympy.Poly(polynomial, *variables, domain="QQ").as_dict() for polynomial in quotient)
+        tables = [sympy.Poly(polynomial, *variables, domain="QQ").as_dict() for polynomial in quotient]
     except (BasePolynomialError, sympy.SympifyError) as error:
         reason = str(error).splitlines()[0]
         raise NotPolynomialError(
@@ -260,7 +260,7 @@ def _from_sympy(expression: Any, variables: Sequence[Any], where: str) -> Quotie
         ) from None
     numerator, denominator = (
         {tuple(key): whole(Fraction(int(value.p), int(value.q))) for key, value in table.items() if value}
-        for table in (over, under)
+        for table in tables
     )
     if not denominator:
         raise InputError(f"{where} has the denominator 0")

@@ -48,7 +48,7 @@ def symbolic_fractions(model: Model) -> tuple[Quotient, ...]:
     }
     zero = next(iter(fractions.values())).reshape(-1)[0] * 0
     entries = [zero + entry for entry in np.asarray(model.coordinates(fractions)).reshape(-1)]
-    return tuple(lowest_terms(sparse(entry.over), sparse(entry.under)) for entry in entries)
+    return tuple(lowest_terms(sparse(entry.numerator), sparse(entry.denominator)) for entry in entries)
 
 
 def cone_map(model: Model) -> PolynomialMap:
@@ -67,29 +67,33 @@ def cone_map(model: Model) -> PolynomialMap:
 class _Fraction:
     """A quotient of polynomials over QQ, in lowest terms."""
 
-    def __init__(self, over: fmpq_mpoly, under: fmpq_mpoly) -> None:
-        common = over.gcd(under) if over != 0 else under
-        self.over, self.under = over / common, under / common
+    def __init__(self, numerator: fmpq_mpoly, denominator: fmpq_mpoly) -> None:
+        common = numerator.gcd(denominator) if numerator != 0 else denominator
+        self.numerator = numerator / common
+        self.denominator = denominator / common
 
     def _converted(self, value: Any) -> _Fraction:
         if isinstance(value, _Fraction):
             return value
         number = fmpq(value.numerator, value.denominator) if isinstance(value, Fraction) else value
-        one = self.under * 0 + 1
+        one = self.denominator * 0 + 1
         return _Fraction(one * number, one)
 
     def __add__(self, other: Any) -> _Fraction:
         right = self._converted(other)
-        return _Fraction(self.over * right.under + right.over * self.under, self.under * right.under)
+        return _Fraction(
+            self.numerator * right.denominator + right.numerator * self.denominator,
+            self.denominator * right.denominator,
+        )
 
     def __mul__(self, other: Any) -> _Fraction:
         right = self._converted(other)
-        return _Fraction(self.over * right.over, self.under * right.under)
+        return _Fraction(self.numerator * right.numerator, self.denominator * right.denominator)
 
     def __rtruediv__(self, other: Any) -> _Fraction:
-        if self.over == 0:
+        if self.numerator == 0:
             raise InputError("a division by zero: a denominator is identically 0")
-        return self._converted(other) * _Fraction(self.under, self.over)
+        return self._converted(other) * _Fraction(self.denominator, self.numerator)
 
     __radd__, __rmul__ = __add__, __mul__
 

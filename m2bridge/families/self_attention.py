@@ -131,18 +131,18 @@ class Attention(AttentionNetwork):
     @property
     def written(self) -> dict[str, Any]:
         default = self.defaults
-        same = {
+        common = {
             "t": self.t,
             "parametrization": self.parametrization if self.parametrization != "weights" else None,
             "coordinates": self._unless("coordinate_system"),
         }
         if not self.numbered:
-            return {"d": self.d, "dp": self.dp, "a": self.a, **same}
+            return {"d": self.d, "dp": self.dp, "a": self.a, **common}
         sizes = {"d": self.widths, "a": self.ranks, "t": self.t, "heads": self._unless("heads")}
         if self.family != "attention":
             equal = self.heads != default["heads"] and len(set(self.heads)) == 1
             heads = {"heads": self.heads[0]} if equal else {}
-            return {**sizes, **heads, "skip": self.skip or None, **same}
+            return {**sizes, **heads, "skip": self.skip or None, **common}
         options = {name: getattr(self, name) or None for name in _OPTIONS}
         return {**sizes, "r": self.power if self.power > 1 else None, **options}
 

@@ -200,8 +200,8 @@ def written(family: str, **values: object) -> str:
     >>> written("mlp", widths=(2, 3, 2), r=2, skip=None)
     'mlp(widths=[2,3,2],r=2)'
     """
-    shown = ",".join(f"{key}={_shown(value)}" for key, value in values.items() if value is not None)
-    return f"{family}({shown})"
+    arguments = ",".join(f"{key}={_shown(value)}" for key, value in values.items() if value is not None)
+    return f"{family}({arguments})"
 
 
 def _shown(value: object) -> str:

@@ -49,7 +49,10 @@ class WeightStrata:
     def _drawn(self) -> list[WeightStratum]:
         rng = np.random.default_rng([self.seed, 31])
         special = islice(_special_weights(self.model.free), _MOST_STRATA)
-        return [_stratum(self.model.free, *each, rng) for each in (((), "random weights", 0), *special)]
+        return [
+            _stratum(self.model.free, *description, rng)
+            for description in (((), "random weights", 0), *special)
+        ]
 
     def strata(self) -> Sequence[WeightStratum]:
         return self._drawn
@@ -121,24 +124,24 @@ def _equal(i: int, j: int | None = None) -> Move:
 
 
 def _stratum(
-    model: Model, special: Sequence[str], name: str, how: Move | int, rng: np.random.Generator
+    model: Model, special: Sequence[str], name: str, restriction: Move | int, rng: np.random.Generator
 ) -> WeightStratum:
     weights = {n: rng.integers(1, _LARGEST_DRAWN_ENTRY, size=shape) * rng.choice([-1, 1], size=shape)
                for n, shape in model.parameters.items()}  # fmt: skip
-    still = {n: np.zeros(shape, dtype=object) for n, shape in model.parameters.items()}
+    zero = {n: np.zeros(shape, dtype=object) for n, shape in model.parameters.items()}
     directions = []
     for n, shape in model.parameters.items():
         along: Any = [unit.reshape(shape) for unit in np.eye(prod(shape), dtype=object)]
-        if n in special and not isinstance(how, int):
-            weights[n], along = how(weights[n]), map(how, along)
-        elif n in special and isinstance(how, int):  # a product of rank k
+        if n in special and not isinstance(restriction, int):
+            weights[n], along = restriction(weights[n]), map(restriction, along)
+        elif n in special and isinstance(restriction, int):  # a product of rank k
             left, right = (
                 rng.integers(1, _LARGEST_DRAWN_ENTRY, size=size)
-                for size in ((shape[0], how), (how, shape[1]))
+                for size in ((shape[0], restriction), (restriction, shape[1]))
             )
             lefts, rights = (np.eye(m.size, dtype=object).reshape(-1, *m.shape) for m in (left, right))
             weights[n], along = left @ right, [*(lefts @ right), *(left @ rights)]
         # The projection of a scalar weight is a number, not an array.
-        directions += [model.flatten({**still, n: np.asarray(to, dtype=object)}) for to in along]
+        directions += [model.flatten({**zero, n: np.asarray(to, dtype=object)}) for to in along]
     exact = {n: np.asarray(w) for n, w in weights.items()}
     return WeightStratum(name=name, weights=exact, directions=np.array(directions, dtype=object))

@@ -18,9 +18,9 @@ ONE_LAYER_WITNESSES = {**WITNESSES, "template": ("Macaulay2's rank of the Jacobi
 
 
 def dimension_claim(
-    family: Callable[..., Any], printed: Callable[[Any], int], *, engine: bool = True, **words: Any
+    family: Callable[..., Any], printed: Callable[[Any], int], *, engine: bool = True, **fields: Any
 ) -> Claim:
-    """Return the claim that the model of a size has the printed dimension; `words` are the other fields of the claim.
+    """Return the claim that the model of a size has the printed dimension; `fields` are the other fields of the claim.
 
     If `engine` is false, Macaulay2 is not used; otherwise it is used if that is cheap, for one layer of at most 60 weights.
     """
@@ -34,7 +34,7 @@ def dimension_claim(
         "checked": "the printed number against a dimension proved from both sides",
         "witnesses": WITNESSES,
     }
-    return Claim(run=run, about=ABOUT, **{**usual, **words})
+    return Claim(run=run, about=ABOUT, **{**usual, **fields})
 
 
 def verdict_on(result: Dimension, printed: int) -> Verdict:

@@ -24,7 +24,7 @@ from m2bridge.questions import over_q
 from m2bridge.questions.over_q import fmpq, fraction
 
 Matrix = np.ndarray
-"""An array of fmpq numbers (integers or Fractions), dtype object."""
+"""An array of exact numbers (integers or Fractions), dtype object."""
 Germ = Callable[[Matrix, Matrix, int], Matrix]
 """A function near the origin: (x, U, order) -> coefficients of s^0, ..., s^order of the mean output along s (x 1^T + U)."""
 

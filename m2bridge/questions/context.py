@@ -43,9 +43,10 @@ def prime_between(p: int, least: int, most: int) -> int:
     if least <= 2:
         return check_prime(p, below=most + 1)
     if not least <= p <= most or not is_prime(p):
-        wrong = "too small" if p < least else "too large" if p > most else "not prime"
+        problem = "too small" if p < least else "too large" if p > most else "not prime"
         raise InputError(
-            f"--prime {p}: give a prime number from {least} to {most}; this one is {wrong}", argument="prime"
+            f"--prime {p}: give a prime number from {least} to {most}; this one is {problem}",
+            argument="prime",
         )
     return p
 
@@ -179,11 +180,11 @@ class Context:
         """Describe the limit that stopped a script; a share of the time is described as a share of the user's limit."""
         if not isinstance(error, TimeLimitError) or self.clock.remaining is None:
             return str(error)
-        over = f"because {self.clock.limit_text} was reached"
+        end = f"because {self.clock.limit_text} was reached"
         if self.clock.remaining > self.clock.overtime or self.clock.is_part:
-            over = f"its share of {self.clock.limit_text}"
+            end = f"its share of {self.clock.limit_text}"
         name, seconds = error.run.script.name, error.run.seconds
-        return f"script {name} was stopped after {seconds:.1f} s, {over}; increase --timeout"
+        return f"script {name} was stopped after {seconds:.1f} s, {end}; increase --timeout"
 
     def note_limit(self, reason: str) -> None:
         """Record a limit because of which the answer is incomplete; the first one is kept."""

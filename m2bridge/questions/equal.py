@@ -55,17 +55,17 @@ class Comparison:
 
 def comparison(model: Model, a: Weights, b: Weights, seed: int) -> Comparison:
     """Compare the functions of two sets of exact weights."""
-    sure, size = Certainty.PROVED, tuple(model.input_shape or ())
+    proved, size = Certainty.PROVED, tuple(model.input_shape or ())
     if all((a[name] == b[name]).all() for name in model.parameters):
-        return Comparison(True, sure, "exact", "the weights are equal")
+        return Comparison(True, proved, "exact", "the weights are equal")
     if not model.polynomial:
         gap = relative_distance(model, a, b, seed)
         method = f"outputs at {_COMPARED_INPUTS} random inputs, relative difference {gap:.1e}"
         return Comparison(gap < _FAR, Certainty.PROBABLE, "float64", method)
     if model.input_shape is not None and (example := _differing_input(model, a, b, seed)) is not None:
-        return Comparison(False, sure, "exact", "outputs at an input, over QQ", example)
+        return Comparison(False, proved, "exact", "outputs at an input, over QQ", example)
     if (equal := _same_polynomials(model, a, b)) is not None:
-        return Comparison(equal, sure, "exact", "all coefficients of the functions, over QQ")
+        return Comparison(equal, proved, "exact", "all coefficients of the functions, over QQ")
     p = LARGE_PRIME
     method = f"outputs at {_COMPARED_INPUTS} random inputs over F_{LARGE_PRIME}"
     inputs = Mod(np.random.default_rng([seed, 72]).integers(0, p, size=(_COMPARED_INPUTS, *size)), p)
@@ -75,7 +75,7 @@ def comparison(model: Model, a: Weights, b: Weights, seed: int) -> Comparison:
         return Comparison(None, Certainty.PROBABLE, "modular", method)
     first, second = (model.forward(weights, inputs).values for weights in over_p)
     same = bool((first == second).all())
-    return Comparison(same, Certainty.PROBABLE if same else sure, "modular", method)
+    return Comparison(same, Certainty.PROBABLE if same else proved, "modular", method)
 
 
 def comparison_up_to(model: Model, a: Weights, b: Weights, seed: int, tolerance: float) -> Comparison:

@@ -90,8 +90,8 @@ class IdealSummary(Result):
             scheme = f"affine dimension {self.singular_dim}, degree {self.singular_scheme_degree} with multiplicities"
             facts.append(("singular scheme", "empty" if self.singular_dim < 0 else scheme))
         for number, component in enumerate(self.components or (), start=1):
-            shown = ", ".join(component.generators) or "0"
-            text = shown if len(shown) <= 200 else f"{len(component.generators)} generators"
+            generators = ", ".join(component.generators) or "0"
+            text = generators if len(generators) <= 200 else f"{len(component.generators)} generators"
             facts.append(
                 (f"component {number}", f"codimension {component.codim}, degree {component.degree}: {text}")
             )

@@ -164,9 +164,9 @@ class Question(Generic[S, R]):
         )  # fmt: skip
         try:
             with alarm(context.clock.remaining, context.clock.check):
-                about = self.subject.of(subject)
-                answer = self.function(context, about, **options)
-                return replace(answer, **self._envelope(about, answer, options))
+                subject_value = self.subject.of(subject)
+                answer = self.function(context, subject_value, **options)
+                return replace(answer, **self._envelope(subject_value, answer, options))
         except LimitReached as error:
             raise LimitError(f"{self.name}: {error.reason}; {_obtained(context)}") from None
         finally:
@@ -174,15 +174,15 @@ class Question(Generic[S, R]):
             if steps is not None:
                 steps.close()
 
-    def _envelope(self, about: S, answer: R, options: Mapping[str, Any]) -> dict[str, Any]:
+    def _envelope(self, subject: S, answer: R, options: Mapping[str, Any]) -> dict[str, Any]:
         """Return the fields that the kernel adds to an answer: name of the model, chosen options, comments of papers."""
         chosen = dict(answer.options)
         for option, value in options.items():
             declared = self.options[option]
             if isinstance(value, str | int | float) and value not in (declared.default, declared.cli_default):
                 chosen.setdefault(option, value)
-        name = about.user.name if isinstance(about, Model) else answer.name
-        return {"name": name, "options": chosen, **comments_on(self.name, about, answer)}
+        name = subject.user.name if isinstance(subject, Model) else answer.name
+        return {"name": name, "options": chosen, **comments_on(self.name, subject, answer)}
 
     def check(self, options: Mapping[str, Any], prime: int | None, seed: int = 0) -> None:
         """Raise InputError, with the field `argument`, if an option is unknown or its value is not allowed."""
@@ -229,8 +229,8 @@ def question(
         _, subject, *options = inspect.signature(function).parameters.values()
         parameters = inspect.signature(Question.__call__).parameters
         common = [parameters[name] for name in parameters if name in (*COMMON, "timeout", "memory")]
-        shown = inspect.Signature([subject.replace(name="subject"), *options, *common])
-        made.__signature__ = shown  # type: ignore[attr-defined]
+        signature = inspect.Signature([subject.replace(name="subject"), *options, *common])
+        made.__signature__ = signature  # type: ignore[attr-defined]
         return made
 
     return declare
@@ -280,8 +280,8 @@ class Steps:
 def terminal_steps() -> Steps | None:
     """Return a progress line on standard error if this is a terminal."""
 
-    def put(words: str | None) -> None:
-        line = "" if words is None else "".join(c if c.isprintable() else "?" for c in words)[:78]
+    def put(step: str | None) -> None:
+        line = "" if step is None else "".join(c if c.isprintable() else "?" for c in step)[:78]
         sys.stderr.write(f"\r\x1b[K{line}")
         sys.stderr.flush()
 
@@ -292,10 +292,10 @@ def _notebook_steps(display: Any) -> Steps:
     """Return a progress bar in a notebook."""
     handle: Any = None
 
-    def put(words: str | None) -> None:
+    def put(step: str | None) -> None:
         nonlocal handle
-        shown = "" if words is None else f"<progress></progress> {html.escape(words)}"
-        data = {"text/plain": words or "", "text/html": shown}
+        html_text = "" if step is None else f"<progress></progress> {html.escape(step)}"
+        data = {"text/plain": step or "", "text/html": html_text}
         if handle is None:
             handle = display(data, raw=True, display_id=True)
         else:

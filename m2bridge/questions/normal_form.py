@@ -135,8 +135,8 @@ def _acted_along(group: Symmetry, element: Any, array: np.ndarray, axis: int, la
     matrices = element if label == 1 else np.stack([over_q.inverse(g).T for g in element])
     letters = "abcdef"[: array.ndim]
     copy = letters[: group.copies > 1]  # the axis of the copies is the first
-    words = f"{copy}z{letters[axis]},{letters}->{letters.replace(letters[axis], 'z')}"
-    return np.asarray(np.einsum(words, matrices if copy else matrices[0], array))
+    subscripts = f"{copy}z{letters[axis]},{letters}->{letters.replace(letters[axis], 'z')}"
+    return np.asarray(np.einsum(subscripts, matrices if copy else matrices[0], array))
 
 
 def _sorting(

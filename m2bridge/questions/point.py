@@ -96,8 +96,8 @@ class Point:
 
     def document(self, prime: int | None) -> dict[str, Any]:
         """Return the point as JSON values."""
-        shown = {name: elementwise(str, array).tolist() for name, array in self.weights.items()}
-        return {"kind": self.kind, "detail": self.detail, "prime": prime, "weights": shown}
+        weights = {name: elementwise(str, array).tolist() for name, array in self.weights.items()}
+        return {"kind": self.kind, "detail": self.detail, "prime": prime, "weights": weights}
 
 
 def residues(array: np.ndarray, p: int) -> np.ndarray:

@@ -66,13 +66,13 @@ class Same(Result):
         return frozenset({"same_function"} if self.certificate else ())
 
     def view(self) -> View:
-        words = {"same": "same function", "different": "different functions"}
+        answers = {"same": "same function", "different": "different functions"}
         facts = []
         if self.example is not None:
-            shown = [
+            values = [
                 f"{key} {shorten(str(value).replace(chr(39), ''), 80)}" for key, value in self.example.items()
             ]
-            facts.append(("different at", ", ".join(shown)))
+            facts.append(("different at", ", ".join(values)))
         if self.distance is not None:
             facts.append(("distance", f"relative difference of outputs {self.distance:.1e} in float64"))
         for which, moves in (("first", self.first_moves), ("second", self.second_moves)):
@@ -88,7 +88,7 @@ class Same(Result):
                 f"The difference has the size of rounding errors; --tolerance {_ROUNDING} ignores such differences.",
             )
         to_prove = "a comparison of all coefficients (there are too many, or the network is not polynomial)"
-        answer = words.get(self.verdict, self.verdict)
+        answer = answers.get(self.verdict, self.verdict)
         return View(answer=answer, facts=tuple(facts), notes=notes, to_prove=to_prove)
 
 

@@ -79,8 +79,8 @@ class SingularPoint(Result):
         return frozenset(names[kind] for kind in kinds if kind in names)
 
     def view(self) -> View:
-        word = "critical" if self.critical else "not critical"
-        weights = f"{word}: the differential has rank {self.jacobian_rank}"
+        critical = "critical" if self.critical else "not critical"
+        weights = f"{critical}: the differential has rank {self.jacobian_rank}"
         if self.critical:
             weights += f", {self.image_dim - self.jacobian_rank} below the generic rank"
         tangent = f"at least {self.tangent_lower}, at most {value_text(self.tangent_upper)}"

@@ -204,16 +204,16 @@ def macaulay2_orbits(answer: Fiber) -> int | None:
 
 
 def _theorem_37(model: AttentionNetwork, answer: Fiber) -> dict[str, Any]:
-    held = hypotheses_37(model, _weights(answer))
+    hypotheses = hypotheses_37(model, _weights(answer))
     counter = answer.counterexample
     orbits = macaulay2_orbits(answer)
     missing = "M_1 not skew"
-    holds = all(truth for name, truth in held.items() if name != missing)
+    holds = all(truth for name, truth in hypotheses.items() if name != missing)
     refuted = counter is not None and counter["verified"] is True
     agrees = orbits == 1 and not refuted if holds and (orbits is not None or refuted) else None
     witness = None
     if agrees is False:
-        witness = {"orbits": orbits, "missing hypothesis": missing, "M_1 skew": not held[missing]}
+        witness = {"orbits": orbits, "missing hypothesis": missing, "M_1 skew": not hypotheses[missing]}
         if counter is not None:
             witness |= {"other weights": counter["other"], "verified over QQ": counter["verified"]}
     check = TheoremCheck(

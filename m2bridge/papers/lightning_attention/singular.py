@@ -98,11 +98,11 @@ def check_critical(predicts: Callable[[Ranks], bool]) -> Check:
                 return disagreement([f"rank {numeric} in float64, {exact} over QQ, at {ranks}"])
             if (exact < generic) != predicts(ranks):
                 written: dict[str, Any] = {n: w.tolist() for n, w in weights.items()}
-                word = "critical" if exact < generic else "not critical"
+                verdict = "critical" if exact < generic else "not critical"
                 return fails(
                     Certainty.PROVED,
                     {**written, "rank": exact, "generic_rank": generic},
-                    f"{word} at rk A = {ranks[0]}, rk V = {ranks[1]}",
+                    f"{verdict} at rk A = {ranks[0]}, rk V = {ranks[1]}",
                 )
         return holds(Certainty.PROVED, generic_rank=generic)
 
@@ -185,8 +185,8 @@ def check_boundary(predicts: Callable[[Attention, Ranks], bool]) -> Check:
     def check(size: Size, context: CheckContext) -> Verdict:
         model = Lightning(**size, parametrization="attention")
         strata = list(orbits(model.d, model.dp, model.a))
-        near = {(ranks, sign): neighbour(model, ranks, sign) for ranks in strata for sign in (1, -1)}
-        points = list(dict.fromkeys(z for z in near.values() if z is not None))
+        neighbour_of = {(ranks, sign): neighbour(model, ranks, sign) for ranks in strata for sign in (1, -1)}
+        points = list(dict.fromkeys(z for z in neighbour_of.values() if z is not None))
         any_rank = model.with_rank(model.d)  # rk A is that of a flattening
         location = {z: location_of(context.once(membership, any_rank, point=z)) for z in points}
         if None in location.values():
@@ -199,13 +199,13 @@ def check_boundary(predicts: Callable[[Attention, Ranks], bool]) -> Check:
                 )
         rows = []
         for ranks in strata:
-            neighbours = [z for sign in (1, -1) if (z := near[ranks, sign]) is not None]
+            neighbours = [z for sign in (1, -1) if (z := neighbour_of[ranks, sign]) is not None]
             on_boundary = any(location[z] == "closure-only" for z in neighbours)
             rows.append([*ranks, on_boundary])
             if on_boundary != predicts(model, ranks):
                 named = zip(("rank_a", "rank_v", "meet"), ranks, strict=True)
-                word = "on" if on_boundary else "not on"
-                reason = f"{word} the boundary at rk A = {ranks[0]}, rk V = {ranks[1]}, meet {ranks[2]}"
+                position = "on" if on_boundary else "not on"
+                reason = f"{position} the boundary at rk A = {ranks[0]}, rk V = {ranks[1]}, meet {ranks[2]}"
                 return fails(Certainty.PROBABLE, {**dict(named), "on_boundary": on_boundary}, reason)
         reason = (
             "limits by explicit sequences; if there is no sequence, all tested directions stay in the image"

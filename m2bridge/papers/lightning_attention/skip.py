@@ -62,8 +62,8 @@ def _several_layers(model: Attention, context: CheckContext) -> Verdict:
     X = rng.integers(-3, 4, model.input_shape).astype(object)
     if np.array_equal(model.forward(w, X), model.forward(moved, X)):
         return holds(Certainty.PROBABLE, "two networks with the same (M, L) agree at a random input")
-    both = {"weights": w, "other": moved}
-    witness = {name: {n: v.tolist() for n, v in weights.items()} for name, weights in both.items()}
+    networks = {"weights": w, "other": moved}
+    witness = {name: {n: v.tolist() for n, v in weights.items()} for name, weights in networks.items()}
     reason = "two networks with the same (M, L) differ: the network is not a function of (M, L)"
     return fails(Certainty.PROVED, witness, reason)
 

@@ -127,13 +127,15 @@ def regions(
         )  # fmt: skip
 
     ranks = f"z[n,m] = alpha_m * nu_n with complex forms, rk A <= {model.attention_rank}"
-    whole = f"the closure ({ranks}) without the closure-only part"
-    square = f"{separate}, S of rank at most one: A = k (x) q, V = h (x) k{empty}"
-    definite = f"{separate}, S of rank two and definite: A = k (x) q, V = h (x) conj(k){empty}"
+    image_text = f"the closure ({ranks}) without the closure-only part"
+    boundary_text = f"{separate}, S of rank at most one: A = k (x) q, V = h (x) k{empty}"
+    closure_only_text = f"{separate}, S of rank two and definite: A = k (x) q, V = h (x) conj(k){empty}"
     return (
-        region("image", image_dim, "", whole),
-        region("boundary", dims["boundary_dim"], "boundary_", square),
-        region("closure-only", dims["closure_only_dim"], "rank_one_", definite, f"{e2_text(model)} > 0"),
+        region("image", image_dim, "", image_text),
+        region("boundary", dims["boundary_dim"], "boundary_", boundary_text),
+        region(
+            "closure-only", dims["closure_only_dim"], "rank_one_", closure_only_text, f"{e2_text(model)} > 0"
+        ),
     )
 
 

@@ -78,8 +78,10 @@ def dimension(  # noqa: PLR0915 -- bounds from the cheapest on; each uses those 
     bounds = upper_bounds(model, p=p, seed=context.seed)
     softmax = _softmax(model)
     virtual = () if softmax is None else virtual_evidence(softmax, p=p, seed=context.seed)
-    above = [e for e in (*(bound.evidence for bound in bounds), *virtual) if e.relation == "<=" and _exact(e)]
-    upper = min(e.value for e in above)
+    upper_evidence = [
+        e for e in (*(bound.evidence for bound in bounds), *virtual) if e.relation == "<=" and _exact(e)
+    ]
+    upper = min(e.value for e in upper_evidence)
     ranks: LowerBounds | None = None
     numeric: NumericWitness | None = None
     numeric_evidence: tuple[Evidence, ...] = ()
@@ -96,13 +98,13 @@ def dimension(  # noqa: PLR0915 -- bounds from the cheapest on; each uses those 
             )
     searched_orbit_dim = 0
     if ranks is not None:
-        searched, searched_orbit_dim = _searched_bounds(context, model, p, above, ranks.likely)
+        searched, searched_orbit_dim = _searched_bounds(context, model, p, upper_evidence, ranks.likely)
         bounds += searched
         upper = min([upper, *(bound.value for bound in searched)])
-    below = ranks.evidence if ranks else ()
+    lower_evidence = ranks.evidence if ranks else ()
     uppers = [bound.evidence for bound in bounds]
     checks = _macaulay2_and_program_checks(context, model, p)
-    evidence = *below, *uppers, *virtual, *numeric_evidence, *checks
+    evidence = *lower_evidence, *uppers, *virtual, *numeric_evidence, *checks
     context.add_evidence(*(replace(e, scope="generic") if e.quantity == "image_dim" else e for e in evidence))
     context.add_evidence(*_formula_evidence(model))
     lower = max((e.value for e in context.evidence if _exact_below(e)), default=0)
@@ -112,7 +114,7 @@ def dimension(  # noqa: PLR0915 -- bounds from the cheapest on; each uses those 
     if at is not None or rationalize is not None:
         at_point = rank_at(context, model, at, rationalize, image_dim=answer, met=met)
     # A certificate cannot express a theorem or a count of virtual weights, so both bounds must hold without them.
-    certifiable = lower == max((e.value for e in below if _exact_below(e)), default=0)
+    certifiable = lower == max((e.value for e in lower_evidence if _exact_below(e)), default=0)
     certifiable = certifiable and upper == min(e.value for e in uppers)
     argument = least_argument(bounds)
     certificate = None
@@ -157,16 +159,16 @@ def dimension(  # noqa: PLR0915 -- bounds from the cheapest on; each uses those 
 
 
 def _searched_bounds(
-    context: Context, model: Model, p: int, above: Sequence[Evidence], likely: int
+    context: Context, model: Model, p: int, upper_evidence: Sequence[Evidence], likely: int
 ) -> tuple[list[ModelBound], int]:
     """Search symmetries, then the linear span, while the least upper bound exceeds the likely dimension.
 
     Return the new bounds and the rank of the symmetries.
     """
-    upper = min(e.value for e in above)
+    upper = min(e.value for e in upper_evidence)
     bounds: list[ModelBound] = []
     orbit_dim = 0
-    if likely < min(e.value for e in above if e.witness != "literature"):
+    if likely < min(e.value for e in upper_evidence if e.witness != "literature"):
         context.report_progress("searching symmetries")
         share = 1.0 if likely < upper else _SHARE_FOR_A_CERTIFICATE
         with context.keep_partial("the search for symmetries"):
@@ -242,10 +244,10 @@ def _exact_below(item: Evidence) -> bool:
 
 def _theorems(evidence: Sequence[Evidence], answer: int) -> list[str]:
     """Return the theorems used by the answer: those of the equal bounds, unless bounds without a theorem are also equal."""
-    about = [e for e in evidence if e.quantity == "image_dim" and e.value == answer and _exact(e)]
+    at_answer = [e for e in evidence if e.quantity == "image_dim" and e.value == answer and _exact(e)]
     theorems: list[str] = []
     for relation in (">=", "<="):
-        on_one_side = [e for e in about if e.relation == relation]
+        on_one_side = [e for e in at_answer if e.relation == relation]
         if on_one_side and all(e.certainty is Certainty.THEOREM for e in on_one_side):
             theorems.append(str(on_one_side[0].detail.get("theorem", on_one_side[0].method)))
     return theorems

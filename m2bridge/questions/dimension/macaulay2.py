@@ -64,9 +64,9 @@ def _script(free: Model, probe: Probe) -> Script:
     """Render the script at the same weights, direction and inputs; the whole Jacobian uses further inputs."""
     program = free.program
     whole_jacobian = _whole_jacobian(free)
-    shown = len(probe.outputs())
-    samples = free.parameter_count + 1 if whole_jacobian else shown
-    drawn = draw_inputs(program, probe.p, probe.seed + 1, max(samples, shown)).values()
+    shown_inputs = len(probe.outputs())
+    samples = free.parameter_count + 1 if whole_jacobian else shown_inputs
+    drawn = draw_inputs(program, probe.p, probe.seed + 1, max(samples, shown_inputs)).values()
     inputs: list[object] = [
         np.concatenate([array[k].reshape(-1) for array in drawn]) for k in range(samples) if drawn
     ]
@@ -78,7 +78,7 @@ def _script(free: Model, probe: Probe) -> Script:
         "point": free.flatten(probe.weights),
         "direction": free.flatten(probe.random_direction()),
         "inputs": inputs or [[]],
-        "shownInputs": shown,
+        "shownInputs": shown_inputs,
         "wholeJacobian": whole_jacobian,
     }
     return render(TEMPLATE, {**sizes, **values}, partial=partial)
@@ -137,14 +137,14 @@ def _ranks(values: Values, p: int, spent: float, ancestry: Ancestry, *, stopped:
         large = "too many weights to compute the whole Jacobian"
         return [_nothing("stopped by its limit" if stopped else large, seconds=spent)]
     rank = values.integer("jacobian_rank")
-    over: dict[str, Any] = {"prime": p, "ancestry": ancestry}
+    fields: dict[str, Any] = {"prime": p, "ancestry": ancestry}
     bound = "rank of the Jacobian at a random point"
     generic = "that rank is generic unless the point is special"
     return [
         Evidence(
-            "image_dim", rank, "macaulay2", bound, relation=">=", certainty=Certainty.COMPUTED, seconds=spent, **over
+            "image_dim", rank, "macaulay2", bound, relation=">=", certainty=Certainty.COMPUTED, seconds=spent, **fields
         ),
-        Evidence("image_dim", rank, "macaulay2", generic, field=f"F_{p}", **over),
+        Evidence("image_dim", rank, "macaulay2", generic, field=f"F_{p}", **fields),
     ]  # fmt: skip
 
 

@@ -65,13 +65,11 @@ class PointRank:
     def sentence(self) -> str:
         if self.loss is None or self.rank is None:
             return "Undecided whether these weights are critical: the singular values in float64 have no gap."
-        sure = "" if self.certainty.exact else f" ({self.certainty.value})"
+        certainty = "" if self.certainty.exact else f" ({self.certainty.value})"
         if not self.loss:
-            return (
-                f"These weights are regular: the differential has the generic rank {self.rank} there{sure}."
-            )
-        of = f"rank {self.rank} of {self.rank + self.loss}"
-        return f"These weights are critical: the rank of the differential drops by {self.loss}, {of}{sure}."
+            return f"These weights are regular: the differential has the generic rank {self.rank} there{certainty}."
+        rank_text = f"rank {self.rank} of {self.rank + self.loss}"
+        return f"These weights are critical: the rank of the differential drops by {self.loss}, {rank_text}{certainty}."
 
 
 @register_result
@@ -142,8 +140,10 @@ class Dimension(Result):
         notes = (self.statement,) if self.at_point is None else (self.at_point.sentence, self.statement)
         certified = (self.certificate or {}).get("statement", {}).get("dimension", self.image_dim)
         if certified != self.image_dim:
-            wrong = "The record is inconsistent: its dimension is not that of its certificate. Do not use it."
-            notes = (wrong,)
+            warning = (
+                "The record is inconsistent: its dimension is not that of its certificate. Do not use it."
+            )
+            notes = (warning,)
         analytic = self.span_dim is None  # then there are no equations, and symmetries are not searched
         equations = "" if analytic else ", or equations (m2bridge closure)"
         to_prove = f"an upper bound is missing: more symmetries{equations}"
@@ -186,8 +186,10 @@ def rank_at(
             context.add_evidence(*_singular_values(point, context.seed))
     # The rank at a point is a lower bound of the dimension, so that no loss is negative.
     loss = None if rank is None else max(0, image_dim - rank)
-    sure = met and (exact or loss == 0)
-    certainty = Certainty.COMPUTED if sure else Certainty.PROBABLE if model.polynomial else Certainty.NUMERIC
+    decided = met and (exact or loss == 0)
+    certainty = (
+        Certainty.COMPUTED if decided else Certainty.PROBABLE if model.polynomial else Certainty.NUMERIC
+    )
     return PointRank(at=point.document(None), rank=rank, loss=loss, certainty=certainty)
 
 

@@ -170,9 +170,9 @@ class SingularLocus(Result):
         locus = f"singular locus of affine dimension {value_text(self.singular_dim)}{degree}"
         if self.singular_dim is not None and self.singular_dim < 0:
             return "smooth: no singular points"
-        if self.singular_dim is None and (shown := [s for s in self.strata if s.verdict == "singular"]):
-            exact = sum(s.certainty.exact for s in shown)
-            return f"not determined; singular at the images of {len(shown)} strata of the weights, {exact} of them exactly"
+        if self.singular_dim is None and (singular := [s for s in self.strata if s.verdict == "singular"]):
+            exact = sum(s.certainty.exact for s in singular)
+            return f"not determined; singular at the images of {len(singular)} strata of the weights, {exact} of them exactly"
         return locus
 
     def view(self) -> View:
@@ -193,8 +193,8 @@ class SingularLocus(Result):
         """Return why a stratum is singular or smooth, and at which point."""
         if s.verdict == "undecided" or "A" not in s.representative or not self.exhaustive:
             return ""
-        above = f"at least {s.tangent_lower} > {self.image_dim}"
-        why = above if s.verdict == "singular" else f"at most {s.tangent_upper} = {self.image_dim}"
+        lower_bound = f"at least {s.tangent_lower} > {self.image_dim}"
+        why = lower_bound if s.verdict == "singular" else f"at most {s.tangent_upper} = {self.image_dim}"
         width = isqrt(len(s.representative["A"]))  # orbits are represented by (A, V), and A is square
         rows = {
             name: [entries[k : k + width] for k in range(0, len(entries), width)]
@@ -210,11 +210,13 @@ class SingularLocus(Result):
         numbered = any(s.components is not None for s in self.strata)
         columns = ("weights", "image dim", "critical", "tangent ≥", "tangent ≤", "verdict", "certainty",
                    *(("components",) if numbered else ()))  # fmt: skip
-        words = {True: "yes", False: "no", None: "?"}
+        critical_text = {True: "yes", False: "no", None: "?"}
         cells = []
         for s in self.strata:
             inside = (", ".join(map(str, s.components or ())),) if numbered else ()
-            cells.append((s.name, str(s.image_dim), words[s.critical], *_bounds_and_verdict(s), *inside))
+            cells.append(
+                (s.name, str(s.image_dim), critical_text[s.critical], *_bounds_and_verdict(s), *inside)
+            )
         return Rows(title="Strata of the weights", columns=columns, cells=tuple(cells))
 
     def _rows_by_ranks(self, names: Sequence[str]) -> Rows:
@@ -228,8 +230,8 @@ class SingularLocus(Result):
 
 
 def _bounds_and_verdict(stratum: Stratum) -> tuple[str, str, str, str]:
-    sure = stratum.certainty.value if stratum.verdict != "undecided" else ""
-    return str(stratum.tangent_lower), value_text(stratum.tangent_upper), stratum.verdict, sure
+    certainty = stratum.certainty.value if stratum.verdict != "undecided" else ""
+    return str(stratum.tangent_lower), value_text(stratum.tangent_upper), stratum.verdict, certainty
 
 
 def _in_words(stratum: Stratum) -> str:

@@ -264,11 +264,11 @@ def _add_size_evidence(
         _add_headline_evidence(context, values, f"over F_{p}", prime=p, field=f"F_{p}" if bad else None)
 
 
-def _add_headline_evidence(context: Context, values: Values, over: str, **fields: Any) -> None:
+def _add_headline_evidence(context: Context, values: Values, field_text: str, **fields: Any) -> None:
     """Add dimension and degree of the singular locus: of the largest components over one field."""
     dim, degree = max(_sizes(values), default=[-1, 0])
     for quantity, value in (("singular_dim", dim), ("singular_degree", degree)):
-        context.add_evidence(Evidence(quantity, value, "macaulay2", f"{_METHOD}, {over}", **fields))
+        context.add_evidence(Evidence(quantity, value, "macaulay2", f"{_METHOD}, {field_text}", **fields))
 
 
 def _sizes(values: Values) -> list[list[int]]:
@@ -295,12 +295,12 @@ def _read(best: Values, modular: Values, span: InSpan) -> tuple[Component, ...]:
         ),
         key=_order,
     )
-    same = [row[0][:3] for row in rows] == [row[0][:3] for row in modular_rows]
+    same_sizes = [row[0][:3] for row in rows] == [row[0][:3] for row in modular_rows]
     return tuple(
         Component(
             dim=dim, degree=degree, equations=tuple(map(span.renamed, texts)),
             tangent_dim=None if rank is None else len(span.basis) - rank,
-            multiplicity=modular_rows[i][1] if same else None, milnor_number=milnor, delta_invariant=delta,
+            multiplicity=modular_rows[i][1] if same_sizes else None, milnor_number=milnor, delta_invariant=delta,
         )
         for i, ((dim, degree, rank, texts), milnor, delta) in enumerate(rows)
     )  # fmt: skip

@@ -107,8 +107,8 @@ def _lower(strata: Strata, curves: Sequence[CurvesAt], at: CurvesAt) -> tuple[in
 
     Dimensions of tangent spaces are upper semicontinuous, so that a bound at a stratum holds at every stratum in its closure.
     """
-    above = [c for c in curves if c is at or strata.contains(c.stratum, at.stratum)]
-    best = max(above, key=lambda c: c.span)
+    larger = [c for c in curves if c is at or strata.contains(c.stratum, at.stratum)]
+    best = max(larger, key=lambda c: c.span)
     if best.span <= at.span:
         return at.span, "span over QQ of curves through the point"
     return best.span, f"curves at {best.name}, whose closure contains this stratum (semicontinuity)"
@@ -127,13 +127,14 @@ def verdicts(
         bounds = _bounds(context, strata, size, curves, at, equations)
         verdict, certainty = bounds.verdict(size)
         inside = [j for j, c in enumerate(curves) if c is not at and strata.contains(at.stratum, c.stratum)]
-        shown = strata.representative(at.stratum)
+        weights = strata.representative(at.stratum)
+        representative = {name: tuple(map(str, np.ravel(w).tolist())) for name, w in weights.items()}
         examined.append(
             Stratum(
                 name=at.name, ranks=dict(strata.ranks(at.stratum)), image_dim=at.image_dim,
                 critical=at.rank < size.image_dim, tangent_lower=bounds.lower,
                 tangent_upper=bounds.upper, verdict=verdict, certainty=certainty, closure_contains=tuple(inside),
-                components=None, representative={name: tuple(map(str, np.ravel(w).tolist())) for name, w in shown.items()},
+                components=None, representative=representative,
             )
         )  # fmt: skip
     return _by_finite_maps(context, strata, curves, examined, prime)

@@ -44,11 +44,11 @@ def nodes(locus: SingularLocus, boundary: Boundary | None) -> tuple[OrbitNode, .
     if boundary is not None and _sizes(boundary.model) != _sizes(locus.model):
         raise InputError(f"the records are of different models: {locus.model} and {boundary.model}")
     positions = {} if boundary is None else {(o.rank_a, o.rank_v, o.meet): o.where for o in boundary.orbits}
-    below = [set(s.closure_contains) for s in locus.strata]
+    closures = [set(s.closure_contains) for s in locus.strata]
     applies = locus.theorem is not None and locus.theorem.applies
     orbit_nodes = []
     for index, s in enumerate(locus.strata):
-        covers = {j for j in below[index] if not any(j in below[k] for k in below[index])}
+        covers = {j for j in closures[index] if not any(j in closures[k] for k in closures[index])}
         printed = "singular" if predicts_singular(s) else "smooth"
         upper = "?" if s.tangent_upper is None else str(s.tangent_upper)
         tangent = upper if upper == str(s.tangent_lower) else f"{s.tangent_lower}–{upper}"
