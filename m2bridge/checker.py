@@ -4,9 +4,9 @@ A certificate states one fact about one program (a network), for example its dim
 it: the program, a point, and arguments. ``docs/certificates.md`` specifies the format. This file reads the document strictly,
 computes everything again with exact integers, and prints what is shown. It verifies dimensions and symmetries of programs.
 
-Two files are optional and are loaded if they stand beside this one. ``checker_further.py`` has exponentials, upper bounds by
-compositions and by equations, and statements about points and closures. ``checker_families.py`` compares the program with the
-built-in network that the certificate names, and the record that contains the certificate with what the certificate shows.
+Two files are optional and are loaded if they stand beside this one. ``checker_further.py`` has exponentials, roots, upper
+bounds by compositions and by equations, and statements about points and closures. ``checker_families.py`` compares the program
+with the built-in network that the certificate names, and the record that contains the certificate with what that shows.
 
 Exit codes: 0 verified; 9 partly verified (the certificates hold, but do not show all of the record); 7 rejected (something in the
 document is false, an argument does not show what it is for, or the document is not written as the format demands); 8 not
@@ -33,9 +33,9 @@ Jacobian of the outputs by the n weights.
      minus the generic rank of such fields, which by [1] is at least their rank at one point modulo p.
  [5] Brackets. Fields that do not change a function are closed under the Lie bracket (xi f = eta f = 0 gives [xi, eta] f = 0), and
      matrices E_(i,i+1), E_(i+1,i) generate those of trace zero (Humphreys, Introduction to Lie Algebras, 1.2).
- [6] Substitution. An identity of polynomials in unknowns holds for all values of the unknowns. Values y of exp, reciprocal and
-     softmax satisfy dy = y dt, dy = -y^2 dt, dy_i = y_i (dt_i - sum_j y_j dt_j), a line of softmax adds up to 1, and a
-     reciprocal y of t satisfies y t = 1.
+ [6] Substitution. An identity of polynomials in unknowns holds for all values of the unknowns. Values y of exp, reciprocal, sqrt
+     and softmax satisfy dy = y dt, dy = -y^2 dt, 2 y dy = dt, dy_i = y_i (dt_i - sum_j y_j dt_j), a line of softmax adds up to
+     1, and a reciprocal y of t satisfies y t = 1.
  [7] Random points. Let G be a polynomial with integer coefficients, not zero, of degree at most D, and let its absolute
      coefficients add up to at most 2^H. Draw a prime p between 2^61 and 2^63 and a point modulo p, both uniformly. With
      probability at most (D + H) / 2^61, G is zero at the point. For p divides one fixed coefficient with probability below
@@ -114,6 +114,10 @@ class Rejected(Exception):  # noqa: N818 - a verdict
 
 class ZeroDenominator(Rejected):
     """A denominator is zero at a point modulo a prime."""
+
+
+class NoRoot(Rejected):
+    """A number is not a square modulo a prime."""
 
 
 class Unknown(Exception):  # noqa: N818 - a verdict
@@ -232,8 +236,8 @@ def read_prime(value: Any) -> int:
     return p
 
 
-def stream(seed: int, number: int, count: int) -> Iterator[int]:
-    """Generate the first numbers of a splitmix64 stream."""
+def stream(seed: int, number: int, count: int, first: int = 0) -> Iterator[int]:
+    """Generate numbers of a splitmix64 stream, from the first one or a later one on."""
     mask = 2**64 - 1
 
     def mix(z: int) -> int:
@@ -243,7 +247,7 @@ def stream(seed: int, number: int, count: int) -> Iterator[int]:
         return z ^ (z >> 31)
 
     start = mix(2**32 * seed + number & mask)
-    return (mix(start + (i + 1) * 0x9E3779B97F4A7C15 & mask) for i in range(count))
+    return (mix(start + (i + 1) * 0x9E3779B97F4A7C15 & mask) for i in range(first, first + count))
 
 
 def read_seed(value: Any) -> int:
@@ -310,11 +314,12 @@ WORDS: dict[str, tuple[list[str], int | None]] = {  # words before the operands,
     "power": ([NATURAL], 1), "einsum": ([r"[a-z]*(?:,[a-z]*)?->[a-z]*"], None), "reshape": ([SHAPE], 1),
     "slice": ([rf"{RUN}(?:,{RUN})*"], 1), "gather": ([SHAPE, rf"{NATURAL}(?:,{NATURAL})*"], 1),
     "concatenate": ([NATURAL], None), "softmax": ([NATURAL], 1), "exp": ([], 1), "reciprocal": ([], 1),
+    "sqrt": ([], 1),
 }  # fmt: skip
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 BILINEAR = ("einsum", "multiply")
 EXPONENTIAL = ("softmax", "exp")
-ANALYTIC = (*EXPONENTIAL, "reciprocal")
+ANALYTIC = (*EXPONENTIAL, "reciprocal", "sqrt")
 ORDER = {"weight": 0, "input": 1}  # everything else comes after them
 
 
@@ -573,8 +578,9 @@ class Ring:
     add: Callable[[Any, Any], Any]
     multiply: Callable[[Any, Any], Any]
     number: Callable[[Fraction | int], Any]
-    exp: Callable[[Any], Any]  # this and the next not for all kinds
+    exp: Callable[[Any], Any]  # this and the next two not for all kinds
     reciprocal: Callable[[Any], Any]
+    sqrt: Callable[[Any], Any]
 
     def dot(self, xs: Numbers, ys: Numbers) -> Any:
         """Sum products."""
@@ -638,9 +644,24 @@ class ModP(Ring):
             raise ZeroDenominator(f"a denominator is zero modulo {self.p}")
         return pow(x, -1, self.p)
 
+    def sqrt(self, x: int) -> int:
+        """Return the root below p / 2, by Cipolla: (z + sqrt(d))^((p + 1) / 2) for a number d = z^2 - x that is not a square."""
+        p, half = self.p, (self.p - 1) // 2
+        if p == 2 or x == 0:
+            raise ZeroDenominator(f"a radicand is zero modulo {p}")
+        if pow(x, half, p) != 1:
+            raise NoRoot(f"a radicand is not a square modulo {p}")
+        z = next(z for z in range(p) if pow(z * z - x, half, p) == p - 1)
+        a, b, d = 1, 0, z * z - x
+        for bit in f"{half + 1:b}":
+            a, b = (a * a + b * b * d) % p, 2 * a * b % p
+            if bit == "1":
+                a, b = (a * z + b * d) % p, (a + b * z) % p
+        return min(a, p - a)
+
 
 class Symbols(ModP):
-    """Integers modulo a random prime, exp replaced by a random function: what is equal here is equal as an expression [7]."""
+    """Integers modulo a random prime, exp and sqrt random functions: what is equal here is equal as an expression [7]."""
 
     def __init__(self) -> None:
         """Draw the prime and the function."""
@@ -650,6 +671,12 @@ class Symbols(ModP):
     def exp(self, x: int) -> int:
         """Hash the argument with the key."""
         return int.from_bytes(sha256(self.key + x.to_bytes(8, "little")).digest(), "little") % self.p
+
+    def sqrt(self, x: int) -> int:
+        """Hash the argument with another key. Identities that rest on the square of a root are not seen."""
+        return (
+            int.from_bytes(sha256(b"root" + self.key + x.to_bytes(8, "little")).digest(), "little") % self.p
+        )
 
     def drawn(self, count: int) -> list[int]:
         """Draw numbers."""
@@ -716,13 +743,13 @@ Size = tuple[int, int, int]
 class Sizes(Ring):
     """Bounds for degree and height of values, in place of the values [7].
 
-    Reciprocals and exponentials are further variables. A reciprocal has a level, above that of its denominator.
+    Reciprocals, exponentials and roots are further variables. A reciprocal has a level, above that of its denominator.
     """
 
     def __init__(self) -> None:
         """Begin without denominators and without exponentials."""
         self.denominators: dict[int, tuple[int, int]] = {}  # the sums of degrees and of logarithms, by level
-        self.arguments: list[Size] = []  # of exponentials
+        self.arguments: list[Size] = []  # of exponentials and roots
 
     def number(self, q: Fraction | int) -> Size:
         """Bound a constant."""
@@ -745,6 +772,8 @@ class Sizes(Ring):
         """Make a variable."""
         self.arguments.append(x)
         return 1, 0, 0
+
+    sqrt = exp
 
     def reciprocal(self, x: Size) -> Size:
         """Make a variable of the next level."""
@@ -797,6 +826,7 @@ ENTRYWISE: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
     ),
     "exp": (lambda ring, n, x: ring.exp(x), lambda ring, n, y: y),
     "reciprocal": (lambda ring, n, x: ring.reciprocal(x), lambda ring, n, y: ring.minus(ring.multiply(y, y))),
+    "sqrt": (lambda ring, n, x: ring.sqrt(x), lambda ring, n, y: ring.reciprocal(ring.add(y, y))),
 }
 Values = Callable[[int], Numbers]  # the flat value of an instruction, by its number
 
@@ -815,12 +845,14 @@ class Evaluation:
             for gate in circuit.gates
         ]
 
-    def values(self, weights: Numbers, inputs: Numbers) -> list[Numbers]:
-        """Compute the flat values of all instructions, for flat weights and inputs."""
+    def values(self, weights: Numbers, inputs: Numbers, skipped: Sequence[bool] = ()) -> list[Numbers]:
+        """Compute the flat values of all instructions, for flat weights and inputs; nothing for those that are skipped."""
         variables, start = [*weights, *inputs], 0
         values: list[Numbers] = []
         for k, gate in enumerate(self.circuit.gates):
-            if gate.operation in ORDER or (self.units and gate.operation in EXPONENTIAL):
+            if skipped and skipped[k]:
+                values.append([])
+            elif gate.operation in ORDER or (self.units and gate.operation in EXPONENTIAL):
                 end = start + prod(gate.shape)
                 values.append(variables[start:end])
                 start = end
@@ -840,7 +872,7 @@ class Evaluation:
         """Compute the flat value of one instruction from those of its operands."""
         gate, ring = self.circuit.gates[k], self.ring
         operation, plan = gate.operation, gate.plan
-        if operation in ANALYTIC and not hasattr(ring, "reciprocal" if operation == "reciprocal" else "exp"):
+        if operation in ANALYTIC and not hasattr(ring, "exp" if operation == "softmax" else operation):
             raise Unknown(f"a program with {operation} is not polynomial")
         if operation == "constant":
             return self.constants[k]
@@ -1076,23 +1108,20 @@ def check_lower(circuit: Circuit, argument: Any) -> int:
     """Return the dimension that an argument shows to be reached: the size of a minor of the Jacobian that is not zero [1] [2]."""
     layer = kind_of(argument) == "last layer"
     need(layer or kind_of(argument) == "minor", "the lower bound is of no kind that the format knows")
-    units = circuit.uses(*EXPONENTIAL)
+    units, roots = circuit.uses(*EXPONENTIAL), circuit.uses("sqrt")
     names = ["kind", "prime", "weights", "samples", "inputs", "rows", "columns"]
     solved = type(argument) is dict and "solutions" in argument and not layer
-    names += [
-        *(["exponentials"] if units else []),
-        *(["layer", "tokens"] if layer else []),
-        *(["solutions"] if solved else []),
-    ]
+    kinds = {"exponentials": units, "roots": roots, "layer": layer, "tokens": layer, "solutions": solved}
+    names += [name for name, needed in kinds.items() if needed]
     values = dict(zip(names, read_object(argument, "the lower bound", *names), strict=True))
     p, size = read_prime(values["prime"]), circuit.input_size
     count = read_integer(values["samples"], 1, 10**6 if size else 1, "the number of samples")
     weights = read_point(values["weights"], circuit.parameters, p)
-    inputs = split_list(read_point(values["inputs"], count * size, p), size, count)
-    if units:
-        inputs = load("further", "a lower bound with exponentials").with_units(
-            circuit, values["exponentials"], p, inputs
-        )
+    if units or roots:
+        further = load("further", "a lower bound with exponentials or square roots")
+        inputs = further.further_inputs(circuit, values, p, weights, count)
+    else:
+        inputs = split_list(read_point(values["inputs"], count * size, p), size, count)
     samples = Samples(Evaluation(circuit, ModP(p), units), weights, inputs)
     columns = read_different(values["columns"], circuit.parameters, "the minor is zero: a column")
     rows = [read_integers(row, 0, 10**9, "a row", 2) for row in read_list(values["rows"], "rows")]
@@ -1283,7 +1312,7 @@ def outputs_move(  # noqa: C901 -- one case for each way to move
     """Tell whether an output moves when the weights move along a field.
 
     Up to instruction number `last`, values that do not move, or of which each entry moves by a multiple of an entry, are unknowns
-    that do the same. Values of exp, reciprocal and softmax are always unknowns; a line of softmax adds up to one
+    that do the same. Values of exp, reciprocal, sqrt and softmax are always unknowns; a line of softmax adds up to one
     and, with `solve`, a reciprocal times its operand is one [6].
 
     Invariant, after instruction k: there is a substitution of functions of weights and inputs for the unknowns (the flat weights
@@ -1321,7 +1350,9 @@ def outputs_move(  # noqa: C901 -- one case for each way to move
             terms = [[rates.get(i, zero) for i in range(start, end)]] if gate.operation == "weight" else []
             start = end
         for side, j in enumerate(gate.operands):
-            if (moved := slopes[j]) is not None:
+            if (moved := slopes[j]) is not None and gate.operation == "sqrt":
+                terms.append(root_slopes(ring, moved, value(j), value(k)))
+            elif moved is not None:
                 terms.append(run.derivative(k, side, value, moved, False))
         slope = reduce(lambda x, y: list(map(ring.add, x, y)), terms) if terms else []
         slope = [rewritten(ring, t, rules) for t in slope] if rules else slope
@@ -1332,6 +1363,15 @@ def outputs_move(  # noqa: C901 -- one case for each way to move
                 values[k] = ring.variables(len(slope))
                 slopes[k] = [ring.multiply(ring.number(c), values[k][j]) for c, j in linear]
     return any(slopes[k] is not None for k in circuit.outputs)
+
+
+def root_slopes(ring: Polynomials, slopes: Numbers, values: Numbers, roots: Numbers) -> Numbers:
+    """Return the slopes of roots of v if v' = c v for every entry v, with numbers c: they are c/2 times the root [6]."""
+    pairs = [multiples(ring, [slope], [value]) for slope, value in zip(slopes, values, strict=True)]
+    if any(pair is None for pair in pairs):
+        raise Unknown("the derivative of a square root is not a polynomial")
+    factors = (Fraction(pair[0][0]) / 2 for pair in pairs if pair is not None)
+    return [ring.multiply(ring.number(c), root) for c, root in zip(factors, roots, strict=True)]
 
 
 Rules = dict[int, tuple[Shape, Polynomial]]

@@ -1,9 +1,9 @@
-"""Check lower bounds with exponentials, upper bounds by compositions and equations, and statements about points and closures.
+"""Check lower bounds with exponentials and roots, upper bounds by compositions and equations, statements on points and closures.
 
 The file checker.py verifies dimensions and symmetries of programs. This file stands beside it and is needed for lower bounds of
-programs with exponentials, for the upper bounds `span`, `composition`, `equations` and `flattening`, and for the statements
-`inside`, `outside`, `singular`, `smooth`, `same function` and `closure`. ``docs/certificates.md``, sections 3 to 5, specifies
-them.
+programs with exponentials or square roots, for the upper bounds `span`, `composition`, `equations` and `flattening`, and for the
+statements `inside`, `outside`, `singular`, `smooth`, `same function` and `closure`. ``docs/certificates.md``, sections 3 to 5,
+specifies them.
 
 Lemmas, after those of checker.py:
 
@@ -36,8 +36,13 @@ Lemmas, after those of checker.py:
      II.1.5). A tangent space that is larger than the dimension of an irreducible variety belongs to a singular point.
 [17] Interpolation. Polynomials of degree at most k that vanish on the image vanish at points of the image: their number is at
      most that of the monomials minus the rank of their values, which is no smaller over QQ than modulo p.
+[19] Roots. Roots are independent if none of their radicands is a square in the field that weights, the inputs of all samples and
+     the roots before it generate. Then they generate a field of functions, and [1] holds at points where radicands are squares
+     other than zero, for any choice of the roots there. A root of weights alone is independent of those before it if these exist
+     at a point and it does not; a root that depends on inputs, if at two points with the same weights those before it exist, and
+     it exists at one of them only. [10] holds with roots that depend on inputs. docs/square-roots.md has the proof.
 
-Contents: 1 Exponentials   2 Compositions   3 Equations   4 Flattenings   5 Statements about points   6 Closures.
+Contents: 1 Exponentials and roots   2 Compositions   3 Equations   4 Flattenings   5 Statements about points   6 Closures.
 """
 
 from __future__ import annotations
@@ -65,9 +70,11 @@ from m2bridge.checker import (
     Gate,
     Kinds,
     ModP,
+    NoRoot,
     Numbers,
     Polynomial,
     Polynomials,
+    Rejected,
     Shape,
     Shown,
     Sizes,
@@ -91,6 +98,7 @@ from m2bridge.checker import (
     read_monomial,
     read_numbers,
     read_object,
+    read_point,
     read_prime,
     read_seed,
     sparse_rank,
@@ -124,11 +132,10 @@ class Exponentials:
         """Return the common denominator of the relations: units stand for exponentials of f / power."""
         return lcm(*(c.denominator for terms in self.relations.values() for c in terms.values()))
 
-    def units(self, stream_number: int, p: int, points: int, seed: int) -> list[list[int]]:
-        """Draw units for the functions of weights, or for the others, at several points."""
+    def units(self, stream_number: int, p: int, draws: Sequence[int], seed: int) -> list[list[int]]:
+        """Draw units for the functions of weights, or for the others, at numbered points."""
         width = self.count - self.start if stream_number == SAMPLE_UNITS else self.start
-        flat = [x % (p - 1) + 1 for x in stream(seed, stream_number, points * width)]
-        return split_list(flat, width, points)
+        return [[x % (p - 1) + 1 for x in stream(seed, stream_number, width, n * width)] for n in draws]
 
     def exponentials(self, p: int, units: list[int]) -> list[int]:
         """Compute all exponentials, in the order of the instructions, from units for all functions."""
@@ -209,16 +216,100 @@ def read_relations(plain: Exponentials, value: Any) -> Exponentials:
     return exponentials
 
 
-def with_units(circuit: Circuit, value: Any, p: int, inputs: list[list[int]]) -> list[list[int]]:
+def further_inputs(
+    circuit: Circuit, values: dict[str, Any], p: int, weights: Numbers, count: int
+) -> list[Numbers]:
+    """Check exponentials and roots of a lower bound, and return the inputs of its samples, with units for exponentials [10] [19].
+
+    With roots, samples are numbered draws of a stream; further draws are points at which a root does not exist.
+    """
+    size, draws, every = circuit.input_size, list(range(count)), list(range(count))
+    points: list[Numbers] = []
+    if "roots" in values:
+        draws, tests, points = read_roots(circuit, values["roots"], p, count)
+        every = draws + tests
+    if "roots" in values and size:
+        seed, number, fixed = read_object(values["inputs"], "a drawn point", "seed", "stream", "fixed")
+        need(fixed == [], "inputs of a program with square roots have no fixed entries")
+        inputs = [[x % p for x in stream(read_seed(seed), read_seed(number), size, n * size)] for n in every]
+    else:
+        inputs = split_list(read_point(values["inputs"], count * size, p), size, count)
+    if "exponentials" in values:
+        need(not points, "exponentials beside square roots of weights alone are not covered")
+        inputs = with_units(circuit, values["exponentials"], p, inputs, every)
+    check_roots(circuit, p, weights, inputs[count:], points)
+    return inputs[:count]
+
+
+def read_roots(
+    circuit: Circuit, value: Any, p: int, count: int
+) -> tuple[list[int], list[int], list[Numbers]]:
+    """Return the numbers of the inputs, and for each square root the number of an input, or weights, where it does not exist."""
+    draws, tests, points = read_object(value, "roots", "draws", "inputs", "weights")
+    sees = circuit.depends(set(circuit.inputs.values()))
+    kinds = [
+        sees[k]
+        for k, gate in enumerate(circuit.gates)
+        if gate.operation == "sqrt"
+        for _ in range(circuit.size(k))
+    ]
+    listed = read_list(points, "weights without a root", kinds.count(False))
+    return (
+        read_integers(draws, 0, 10**12, "a draw", count),
+        read_integers(tests, 0, 10**12, "a draw", kinds.count(True)),
+        [read_point(point, circuit.parameters, p) for point in listed],
+    )
+
+
+class CountedRoots(ModP):
+    """Integers modulo a prime that count square roots."""
+
+    count = 0
+
+    def sqrt(self, x: int) -> int:
+        """Count a root that exists."""
+        root = super().sqrt(x)
+        self.count += 1
+        return root
+
+
+def check_roots(
+    circuit: Circuit, p: int, weights: Numbers, inputs: list[Numbers], points: list[Numbers]
+) -> None:
+    """Check for each square root that it is the first one that does not exist at its point [19].
+
+    Roots of weights alone have weights, at which only what depends on no input is computed; the others have inputs at the same
+    weights.
+    """
+    sees = circuit.depends(set(circuit.inputs.values()))
+    gates = [k for k, gate in enumerate(circuit.gates) if gate.operation == "sqrt"]
+    of_inputs = [n for n, seen in enumerate(sees[k] for k in gates for _ in range(circuit.size(k))) if seen]
+    tests: list[tuple[int, Numbers, Numbers, list[bool]]] = [
+        *((n, weights, x, []) for n, x in zip(of_inputs, inputs, strict=True)),
+        *((n, w, [], sees) for n, w in enumerate(points)),
+    ]
+    for n, w, x, skipped in tests:
+        ring = CountedRoots(p)
+        try:
+            Evaluation(circuit, ring, circuit.uses(*EXPONENTIAL)).values(w, x, skipped)
+        except NoRoot:
+            need(ring.count == n, "another square root does not exist at a point")
+            continue
+        raise Rejected("all square roots exist at a point that is to show that one does not")
+
+
+def with_units(
+    circuit: Circuit, value: Any, p: int, inputs: list[Numbers], draws: list[int]
+) -> list[Numbers]:
     """Check that arguments of exponentials are independent but for relations, and append to inputs the units for exponentials
-    [10].
+    [10]. The inputs have the numbers `draws`.
     """
     seed, relations, test = read_object(value, "exponentials", "seed", "relations", "test")
     exponentials = read_relations(number_functions(circuit), relations)
     check_relations(exponentials)
     check_independence(exponentials, test)
-    of_weights = exponentials.units(WEIGHT_UNITS, p, 1, read_seed(seed))[0]
-    of_samples = exponentials.units(SAMPLE_UNITS, p, len(inputs), seed)
+    of_weights = exponentials.units(WEIGHT_UNITS, p, [0], read_seed(seed))[0]
+    of_samples = exponentials.units(SAMPLE_UNITS, p, draws, seed)
     pairs = zip(inputs, of_samples, strict=True)
     return [x + exponentials.exponentials(p, of_weights + units) for x, units in pairs]
 
@@ -269,20 +360,22 @@ def check_independence(exponentials: Exponentials, test: Any) -> None:
     (A) 1, the weights and the independent arguments without inputs have independent values. (B) Differences, between two inputs
     at the same weights and the same units of weights, of the inputs and of the other independent arguments are independent.
     """
-    number, prime, groups, members = read_object(test, "a test", "seed", "prime", "weights", "inputs")
+    circuit = exponentials.circuit
+    names = ["seed", "prime", "weights", "inputs", *(["draws"] if circuit.uses("sqrt") else [])]
+    number, prime, groups, members, *listed = read_object(test, "a test", *names)
     p, seed = read_prime(prime), read_seed(number)
     groups, members = (read_integer(n, low, 10**5, "a number") for n, low in ((groups, 1), (members, 2)))
-    circuit, ring = exponentials.circuit, ModP(p)
-    run, own, size = Evaluation(circuit, ring, units=True), circuit.parameters, circuit.input_size
+    run, own, size = Evaluation(circuit, ModP(p), units=True), circuit.parameters, circuit.input_size
     weights = split_list([x % p for x in stream(seed, TEST_WEIGHTS, groups * own)], own, groups)
     every = groups * members
-    inputs = split_list([x % p for x in stream(seed, TEST_INPUTS, every * size)], size, every)
-    of_weights = exponentials.units(WEIGHT_UNITS, p, groups, seed)
+    draws = read_integers(listed[0], 0, 10**12, "a draw", every) if listed else list(range(every))
+    inputs = [[x % p for x in stream(seed, TEST_INPUTS, size, n * size)] for n in draws]
+    of_weights = exponentials.units(WEIGHT_UNITS, p, range(groups), seed)
     one = of_weights[0][
         0
     ]  # in the place of e, a constant: the same at all points, so that the column of 1 absorbs constants [10]
     of_weights = [[one, *units[1:]] for units in of_weights]
-    of_samples = exponentials.units(SAMPLE_UNITS, p, every, seed)
+    of_samples = exponentials.units(SAMPLE_UNITS, p, draws, seed)
     first, rest = exponentials.independent_functions()
     among_weights, among_samples = Echelon(p, len(first)), Echelon(p, len(rest))
     for g in range(groups):

@@ -66,6 +66,8 @@ def lower_bounds(context: RankContext, model: Model, *, p: int, upper: int) -> L
     method = "Jacobian rank at a random integer point" + (" of the slice" if gauge.count else "")
     if first.exponentials is not None:
         method += ", with units for exponentials (Ax)"
+    if first.roots is not None:
+        method += ", where all square roots exist"
     if first.heuristic:
         method = f"heuristic, with random units for exponentials: {first.heuristic}"
     item = _image_dim(
@@ -115,8 +117,8 @@ def _repeated(
         runs.append(run)
     best = max([first, *(run for run in runs if run.heuristic is None)], key=lambda run: run.rank)
     primes = [first.p, *other_primes]
-    chance: float | None = None  # degrees with exponentials are not bounded
-    if first.exponentials is None:
+    chance: float | None = None  # degrees with exponentials or square roots are not bounded
+    if model.program.rational:
         chance = math.prod(min(1.0, upper * degrees(model.program)[1] / q) for q in primes)
     assumed = "no minor of the generic rank has all its coefficients divisible by every one of the primes"
     generic = _image_dim(

@@ -114,10 +114,19 @@ def lower_by_minor(program: Program, rank: GenericRank) -> Document | None:
         document["exponentials"] = _exponentials(rank)
     if rank.layer is None:
         document["samples"] = 1 + max((sample for sample, _ in rank.rows), default=0)
-        return document if rank.rank <= MOST_ELIMINATED else document | _solutions(program, rank, document)
-    tokens = [*rank.token_pivots, *(token for _, token in rank.rows)]
-    document["samples"] = 1 + max(tokens, default=0) // rank.layer.columns
-    return document | {"kind": "last layer", "layer": rank.layer.weight, "tokens": list(rank.token_pivots)}
+    else:
+        tokens = [*rank.token_pivots, *(token for _, token in rank.rows)]
+        document["samples"] = 1 + max(tokens, default=0) // rank.layer.columns
+        document |= {"kind": "last layer", "layer": rank.layer.weight, "tokens": list(rank.token_pivots)}
+    if rank.roots is not None:
+        document["roots"] = {
+            "draws": list(rank.roots.draws[: document["samples"]]),
+            "inputs": list(rank.roots.rejected_inputs),
+            "weights": [stream_point(program, k, WEIGHTS, rank.held) for k in rank.roots.rejected_weights],
+        }
+    if rank.layer is None and rank.rank > MOST_ELIMINATED:
+        return document | _solutions(program, rank, document)
+    return document
 
 
 def _solutions(program: Program, rank: GenericRank, document: Document) -> Document:
@@ -139,7 +148,9 @@ def _exponentials(rank: GenericRank) -> Document:
         for column, relation in sorted(formal.relations.items())
     ]
     groups, members = formal.points
-    test = {"seed": formal.seed, "prime": formal.p, "weights": groups, "inputs": members}
+    test: Document = {"seed": formal.seed, "prime": formal.p, "weights": groups, "inputs": members}
+    if formal.draws is not None:
+        test["draws"] = list(formal.draws)
     return {"seed": rank.seed, "relations": relations, "test": test}
 
 

@@ -62,8 +62,10 @@ def _scaled(operation: Callable[[Array, Array], Array]) -> Callable[..., Array]:
 
 
 def _power(a: Array, exponent: Any) -> Array:
-    if isinstance(exponent, float) and exponent != int(exponent):
-        raise NotPolynomialError(f"the power {exponent} is not a polynomial; use an integer exponent")
+    if isinstance(exponent, float) and 2 * exponent != int(2 * exponent):
+        raise NotPolynomialError(
+            f"the power {exponent} is not supported; use an integer exponent, or half of one"
+        )
     negative = isinstance(exponent, (int, float)) and exponent < 0
     return 1 / a**-exponent if negative else a**exponent
 
@@ -93,6 +95,36 @@ def _variance(
 ) -> Array:
     ddof = int(unbiased) if correction is None else correction
     return np.var(a, axis=None if dim is None else tuple(dim), ddof=ddof, keepdims=keepdim)
+
+
+def _vector_norm(a: Array, order: Any = 2, dim: Any = None, keepdim: bool = False, **_: Any) -> Array:
+    if order != 2:
+        raise NotPolynomialError(f"the norm of order {order} is not supported; use the Euclidean norm")
+    return np.sqrt(_reduced("sum")(a**2, dim, keepdim))
+
+
+def _layer_norm(
+    x: Array, shape: Sequence[int], weight: Array | None = None, bias: Array | None = None, eps: float = 1e-5, *_: Any
+) -> Array:  # fmt: skip
+    axes = tuple(range(x.ndim - len(shape), x.ndim))
+    return _rms_norm(x - x.mean(axes, keepdims=True), shape, weight, eps) + (0 if bias is None else bias)
+
+
+def _rms_norm(x: Array, shape: Sequence[int], weight: Array | None = None, eps: float | None = None) -> Array:
+    """Divide by the root of the mean square; without `eps` it is that of float64, in which the module is read."""
+    axes = tuple(range(x.ndim - len(shape), x.ndim))
+    added = Fraction(float(np.finfo(np.float64).eps) if eps is None else eps)
+    y = x / np.sqrt((x**2).mean(axes, keepdims=True) + added)
+    return y if weight is None else y * weight
+
+
+def _group_norm(
+    x: Array, groups: int, weight: Array | None = None, bias: Array | None = None, eps: float = 1e-5, *_: Any
+) -> Array:  # fmt: skip
+    parts = x.reshape(x.shape[0], groups, -1)
+    y = _layer_norm(parts, parts.shape[2:], eps=eps).reshape(x.shape)
+    column = (-1, *(1,) * (x.ndim - 2))
+    return _biased(y if weight is None else y * weight.reshape(column), bias, column)
 
 
 def _biased(y: Array, bias: Array | None, shape: tuple[int, ...] = (-1,)) -> Array:
@@ -270,6 +302,14 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
     "pow": _power,
     **{name: _reduced(name) for name in ("sum", "mean", "prod")},
     "var": _variance,
+    "std": lambda a, *args, **kwargs: np.sqrt(_variance(a, *args, **kwargs)),
+    "sqrt": np.sqrt,
+    "rsqrt": lambda a: 1 / np.sqrt(a),
+    "linalg_vector_norm": _vector_norm,
+    "layer_norm": _layer_norm,
+    "native_layer_norm": lambda *args: (_layer_norm(*args),),
+    "rms_norm": _rms_norm,
+    "group_norm": _group_norm,
     "cumsum": lambda a, dim, **_: np.cumsum(a, dim),
     "cumprod": lambda a, dim, **_: np.cumprod(a, dim),
     "_linalg_det": lambda a: (np.linalg.det(a),),
@@ -306,15 +346,13 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
 }  # fmt: skip
 
 _ACTIVATION = "use a polynomial, for instance x**2, or SiLU, GELU(approximate='tanh'), sigmoid or tanh, which are analytic"
-_NORM = "it divides by a square root; leave it out, or use BatchNorm in evaluation mode, which is affine"
 _VALUES = "its result depends on a comparison of values; use a constant mask"
 REFUSED: dict[str, str] = {
     **dict.fromkeys(
         ("relu", "leaky_relu", "hardtanh", "clamp", "clamp_min", "elu", "abs", "prelu", "hardsigmoid",
          "hardswish", "softplus", "erf", "_prelu_kernel", "mish", "log_sigmoid"), _ACTIVATION
     ),
-    **dict.fromkeys(("layer_norm", "native_layer_norm", "group_norm", "native_group_norm", "rms_norm",
-                     "instance_norm", "linalg_vector_norm", "sqrt", "rsqrt", "std"), _NORM),
+    "instance_norm": "write it as nn.GroupNorm with one channel in each group",
     **dict.fromkeys(("max_pool2d_with_indices", "max_pool2d", "max_pool3d_with_indices", "adaptive_max_pool2d"),
                     "use average pooling, which is linear"),
     **dict.fromkeys(("native_dropout", "bernoulli", "rand", "randn", "rand_like", "randn_like", "rrelu_with_noise"),

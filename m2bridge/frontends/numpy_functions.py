@@ -34,6 +34,7 @@ from m2bridge.frontends.numpy_rules import (
     largest,
     matrix_power,
     mean,
+    norm,
     pad,
     product,
     stack,
@@ -220,6 +221,7 @@ UNARY: dict[Any, Rule] = {
     np.square: lambda a: a**2,
     np.reciprocal: _written(Recorder.reciprocal),
     np.exp: _written(Recorder.exp),
+    np.sqrt: _written(Recorder.sqrt),
     np.tanh: lambda a: 1 - 2 / (1 + np.exp(2 * a)),
     np.sum: total,
     np.cumsum: cumsum,
@@ -227,6 +229,10 @@ UNARY: dict[Any, Rule] = {
     np.average: mean,
     np.prod: product,
     np.var: variance,
+    np.std: lambda a, axis=None, *, ddof=0, keepdims=False: np.sqrt(
+        variance(a, axis, ddof=ddof, keepdims=keepdims)
+    ),
+    np.linalg.norm: norm,
     np.linalg.det: determinant,
     np.max: largest,
     np.amax: largest,
@@ -289,7 +295,7 @@ FOLDS: dict[tuple[Any, str], Any] = {
 
 _POLYNOMIAL = "a polynomial activation is written with * and **, for example x**2 or a*x**2 + b*x"
 _HINTS = {
-    "sqrt cbrt hypot": "for the root of a constant use math.sqrt on the number itself",
+    "cbrt hypot": "of roots, np.sqrt is supported",
     "absolute fabs abs sign tan log log2 arctan": _POLYNOMIAL,
     "maximum minimum fmax fmin clip": "relu is not a polynomial; " + _POLYNOMIAL,
     "sin cos": "make sine and cosine two weights, or rotate by constant angles with math.cos",
@@ -299,8 +305,6 @@ _HINTS = {
         "make the factors weights of the network, and multiply them",
     "linalg.slogdet": "np.linalg.det is a polynomial; its logarithm is not",
     "polymul": "np.convolve multiplies polynomials",
-    "linalg.norm": "the squared norm is (x * x).sum()",
-    "std": "a root is not a polynomial; the variance is np.var(x)",
     "fft.fft fft.ifft fft.rfft imag": "complex numbers are two real ones; use constant matrices of math.cos and math.sin",
     "sort argsort argmax argmin min amin median unique partition ptp": "a comparison of recorded values is not polynomial",
     "less greater equal not_equal less_equal greater_equal array_equal allclose":
@@ -309,7 +313,7 @@ _HINTS = {
 _HINT = {name: hint for names, hint in _HINTS.items() for name in names.split()}
 _SUPPORTED = (
     "+ - * / @ **, indexing, sum, mean, prod, einsum, dot, tensordot, inner, outer, kron, trace, reshape, transpose, "
-    "concatenate, stack, where with a constant mask, triu, tril, diag, roll, exp and softmax are supported"
+    "concatenate, stack, where with a constant mask, triu, tril, diag, roll, sqrt, exp and softmax are supported"
 )
 
 

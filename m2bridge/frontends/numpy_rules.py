@@ -39,6 +39,14 @@ def variance(a: Recorded, axis: Any = None, *, ddof: int = 0, keepdims: bool = F
     return sums / (a.size // sums.size - ddof)
 
 
+def norm(a: Recorded, ord: Any = None, axis: Any = None, *, keepdims: bool = False) -> Any:
+    """Record the Euclidean norm, and that of Frobenius."""
+    several = axis is None and a.ndim > 1
+    if ord not in (None, "fro") and (ord != 2 or several):
+        raise not_polynomial("of norms, the Euclidean one and that of Frobenius are supported")
+    return np.sqrt(total(a**2, axis, keepdims=keepdims))
+
+
 def product(a: Recorded, axis: Any = None, *, keepdims: bool = False) -> Recorded:
     axes = a.axes(axis)
     rest = [k for k in range(a.ndim) if k not in axes]

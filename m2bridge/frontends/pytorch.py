@@ -36,6 +36,10 @@ _WHOLE = (
     "silu",
     "gelu",
     "square",
+    "layer_norm",
+    "rms_norm",
+    "group_norm",
+    "linalg_vector_norm",
     *REFUSED,
 )
 """Operations that are not taken apart: they are recorded as people write them, or refused by their own name."""
@@ -148,6 +152,7 @@ class _Traced:
             self.notes.append(
                 f"The module is in {half}; it is read in float64, without the roundings of {half}."
             )
+        self._name_epsilon()
         self.module.double()
         self.kept: list[int] = []
         self.exported = self._export([torch.randn(shape, dtype=torch.float64) for shape in shapes])
@@ -158,6 +163,15 @@ class _Traced:
         self.inputs: dict[str, str] = {}  # placeholder -> name of the input
         for placeholder in signature.user_inputs:
             self.inputs[placeholder] = free_name(str(placeholder), [*taken, *self.inputs.values()])
+
+    def _name_epsilon(self) -> None:
+        """Give norms without `eps` that of the precision of the module, as PyTorch does, before it is read in float64."""
+        kind: Any = getattr(self.torch.nn, "RMSNorm", ())  # newer than the oldest PyTorch that is supported
+        parts: list[Any] = list(self.module.modules())
+        for part in parts:
+            if isinstance(part, kind) and part.eps is None:
+                own = next(part.parameters(), next(self.module.parameters()))
+                part.eps = self.torch.finfo(own.dtype).eps
 
     def _export(self, arguments: list[Any]) -> Any:
         torch = self.torch

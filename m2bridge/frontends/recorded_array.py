@@ -23,7 +23,7 @@ _ENTRY_FUNCTIONS = (
 )  # fmt: skip
 """Functions that NumPy calls as methods of the entries of an array of objects, such as np.array([w[0], w[1]])."""
 _REFUSED_METHODS = (
-    "std", "min", "ptp", "argmin", "argmax", "sort", "argsort", "partition", "argpartition", "searchsorted", "clip", "round",
+    "min", "ptp", "argmin", "argmax", "sort", "argsort", "partition", "argpartition", "searchsorted", "clip", "round",
     "all", "any", "nonzero", "put",
 )  # fmt: skip
 """Methods of NumPy's arrays that the function of the same name refuses, with what to write instead."""
@@ -191,8 +191,12 @@ class Recorded(WithoutValues, NDArrayOperatorsMixin):
             raise not_polynomial("the exponent depends on the network; exponents must be constant integers")
         powers = self.recorder.constant(exponent)
         values: Any = self.recorder.value(powers)
-        if any(n.denominator != 1 for n in values.flat):
-            raise not_polynomial("the exponent is not an integer; a root is not a polynomial")
+        if any(n.denominator > 2 for n in values.flat):
+            raise not_polynomial(
+                "the exponent is not an integer or half of one; of roots, square roots are supported"
+            )
+        if any(n.denominator == 2 for n in values.flat):
+            return np.sqrt(self) ** (2 * values)  # type: ignore[no-any-return]
         shape = self.recorder.common_shape(self.index, powers)
         distinct = sorted({int(n) for n in values.flat})
         if len(distinct) == 1:
@@ -220,6 +224,7 @@ class Recorded(WithoutValues, NDArrayOperatorsMixin):
     mean = _method("mean")
     prod = _method("prod")
     var = _method("var")
+    std = _method("std")
     max = _method("max")
     dot = _method("dot")
     trace = _method("trace")

@@ -9,15 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from decimal import Decimal
 from fractions import Fraction
-from math import prod
+from math import prod, sqrt
 from numbers import Rational
 from textwrap import shorten
 from typing import Any
 
 import numpy as np
 
+from m2bridge.errors import NotPolynomialError
 from m2bridge.frontends.refusals import current_line, not_polynomial, wrong_input
-from m2bridge.programs.arithmetics import ObjectArithmetic, object_array
+from m2bridge.programs.arithmetics import ObjectArithmetic, elementwise, exact_root, object_array
 from m2bridge.programs.instructions import (
     ANALYTIC,
     LARGEST_POWER,
@@ -192,7 +193,10 @@ class Recorder(Builder):
         base, before = self._base(index)
         if exponent * before > LARGEST_POWER:
             raise wrong_input(f"an exponent above {LARGEST_POWER}")
-        return index if exponent == 1 else self.write("power", (base,), exponent * before)
+        item, doubled = self.instructions[base], exponent * before
+        if item.operation == "sqrt" and doubled % 2 == 0:
+            return self.power(item.operands[0], doubled // 2)
+        return index if exponent == 1 else self.write("power", (base,), doubled)
 
     # -- the same entries elsewhere -----------------------------------------------------------------
 
@@ -301,6 +305,19 @@ class Recorder(Builder):
     def exp(self, index: int) -> int:
         return self.write("exp", (index,))
 
+    def sqrt(self, index: int) -> int:
+        """Write a square root; that of a constant is computed, in float64 if it is not rational."""
+        item, value = self.instructions[index], self.value(index)
+        if value is not None:
+            if any(entry < 0 for entry in value.flat):
+                raise wrong_input("the square root of a negative number")
+            return self.constant(elementwise(_constant_root, value))
+        if item.operation == "power" and item.constants[0] % 2 == 0:
+            raise not_polynomial(
+                "the square root of a square is an absolute value, whose sign depends on the point; write the function itself"
+            )
+        return self.write("sqrt", (index,))
+
     def reciprocal(self, index: int) -> int:
         item = self.instructions[index]
         value = self.value(index)
@@ -328,6 +345,13 @@ class Recorder(Builder):
                 "    e = np.exp(S - S.max(axis, keepdims=True)); e / e.sum(axis, keepdims=True)",
                 self.maxima[index],
             )
+
+
+def _constant_root(value: Fraction) -> Fraction | float:
+    try:
+        return Fraction(exact_root(value))
+    except NotPolynomialError:
+        return sqrt(value)
 
 
 def _empty() -> Exception:

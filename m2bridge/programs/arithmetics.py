@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import lru_cache
+from math import isqrt
 from typing import Any, Protocol
 
 import numpy as np
@@ -25,8 +26,8 @@ Array = Any
 class ZeroDenominatorError(ZeroDivisionError):
     """Raised if a denominator is zero at a point over F_p; another point is needed."""
 
-    def __init__(self, p: int) -> None:
-        super().__init__(f"a denominator is zero modulo {p}")
+    def __init__(self, p: int, problem: str = "a denominator is zero") -> None:
+        super().__init__(f"{problem} modulo {p}")
 
 
 class Arithmetic(Protocol):
@@ -54,6 +55,7 @@ class Arithmetic(Protocol):
     def power(self, array: Array, exponent: int) -> Array: ...
     def exp(self, array: Array) -> Array: ...
     def reciprocal(self, array: Array) -> Array: ...
+    def sqrt(self, array: Array) -> Array: ...
 
     def softmax(self, array: Array, axis: int) -> Array:
         """Divide exponentials by their sum along an axis, which is counted from the end."""
@@ -82,6 +84,8 @@ class NumPyArithmetic(ABC):
     def exp(self, array: Array) -> Array: ...
     @abstractmethod
     def reciprocal(self, array: Array) -> Array: ...
+    @abstractmethod
+    def sqrt(self, array: Array) -> Array: ...
 
     def convert_input(self, array: Any) -> Array:
         return self.integers(array)
@@ -167,6 +171,9 @@ class FloatArithmetic(NumPyArithmetic):
     def reciprocal(self, array: Array) -> Array:
         return 1.0 / array
 
+    def sqrt(self, array: Array) -> Array:
+        return np.sqrt(array)
+
     def softmax(self, array: Array, axis: int) -> Array:
         return self.normalised(self.exp(array - array.max(axis=axis, keepdims=True)), axis)
 
@@ -210,8 +217,28 @@ class PrimeFieldArithmetic(NumPyArithmetic):
             raise ZeroDenominatorError(self.field.p)
         return self.field.inverses(array)
 
+    def sqrt(self, array: Array) -> Array:
+        """Return the roots below p / 2; :mod:`m2bridge.programs.roots` draws points at which they exist."""
+        found = square_roots(self.field.p)[self.field.canonical(array)]
+        if not found.all():
+            raise ZeroDenominatorError(self.field.p, "a radicand is zero or not a square")
+        return self.field.residues(found)
+
     def softmax(self, array: Array, axis: int) -> Array:
         return self.exp(array)
+
+
+@lru_cache(maxsize=2)
+def square_roots(p: int) -> np.ndarray:
+    """Return for each residue its square root below p / 2, or 0 where it is zero or not a square.
+
+    >>> square_roots(7).tolist()
+    [0, 1, 3, 0, 2, 0, 0]
+    """
+    roots = np.arange(1, (p + 1) // 2, dtype=np.int64)
+    found = np.zeros(p, dtype=np.int32)
+    found[roots * roots % p] = roots
+    return found
 
 
 class _Same:
@@ -263,6 +290,24 @@ class ObjectArithmetic(NumPyArithmetic):
 
     def reciprocal(self, array: Array) -> Array:
         return elementwise(lambda entry: 1 / entry, array)
+
+    def sqrt(self, array: Array) -> Array:
+        return elementwise(exact_root, array)
+
+
+def exact_root(value: Any) -> Any:
+    """Return the square root of a rational square, or of an object that has a method for it.
+
+    >>> exact_root(Fraction(9, 4))
+    Fraction(3, 2)
+    """
+    if hasattr(value, "sqrt"):
+        return value.sqrt()
+    number = Fraction(value)
+    found = Fraction(isqrt(abs(number.numerator)), isqrt(number.denominator))
+    if found**2 != number:
+        raise NotPolynomialError(f"the square root of {number} is not a rational number")
+    return found
 
 
 def object_array(entries: Sequence[Any], shape: Shape) -> np.ndarray:

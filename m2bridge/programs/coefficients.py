@@ -150,9 +150,11 @@ class InputPolynomials(NumPyArithmetic):
         return Form(whole, total)
 
     def exp(self, array: Form, axis: int = 0) -> NoReturn:
-        raise NotPolynomialError("a network with exponentials or divisions in it has no coefficients")
+        raise NotPolynomialError(
+            "a network with exponentials, divisions or square roots in it has no coefficients"
+        )
 
-    reciprocal = softmax = exp
+    reciprocal = softmax = sqrt = exp
 
 
 def _distinct(exponents: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

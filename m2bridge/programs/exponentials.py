@@ -26,8 +26,9 @@ from m2bridge.linear.modular import echelon_mod
 from m2bridge.linear.residues import field_of, rational
 from m2bridge.programs.arithmetics import Array, PrimeFieldArithmetic, ZeroDenominatorError
 from m2bridge.programs.instructions import flat_parts
-from m2bridge.programs.points import Integers, integers, lettered
+from m2bridge.programs.points import Integers, integer_rows, integers, lettered
 from m2bridge.programs.program import Program
+from m2bridge.programs.roots import input_roots
 from m2bridge.programs.run import Lettered, evaluate
 
 WEIGHT_UNITS, SAMPLE_UNITS = 3, 4
@@ -97,16 +98,24 @@ class Units:
     """Units in place of exponentials, drawn from a seed: a certificate names the seed.
 
     With N the common denominator of all relations, the exponential of an independent function is t^N for a drawn number t, and
-    that of a dependent one the product of the t^(N c). `groups` is the number of weight points that are evaluated together.
+    that of a dependent one the product of the t^(N c). `groups` is the number of weight points that are evaluated together, from
+    number `first_group` on; `draws` are the numbers of the inputs, without them the first ones.
     """
 
     def __init__(
-        self, program: Program, relations: Mapping[int, Relation], *, p: int, seed: int, groups: int = 1
-    ) -> None:
-        self.columns, self.relations = columns_of(program), relations
-        self.p, self.seed, self.groups = p, seed, groups
+        self, program: Program, relations: Mapping[int, Relation], *, p: int, seed: int, groups: int = 1, first_group: int = 0,
+        draws: Integers | None = None,
+    ) -> None:  # fmt: skip
+        self.program, self.columns, self.relations = program, columns_of(program), relations
+        self.p, self.seed, self.groups, self.first_group, self.draws = p, seed, groups, first_group, draws
         self.gates = {gate.instruction_index: gate for gate in self.columns.gates}
         self._drawn: dict[tuple[int, int], Integers] = {}
+
+    def at(self, draws: Integers) -> Units:
+        """Return the units for other inputs."""
+        return Units(
+            self.program, self.relations, p=self.p, seed=self.seed, groups=self.groups, first_group=self.first_group, draws=draws
+        )  # fmt: skip
 
     @property
     def exponent(self) -> int:
@@ -141,13 +150,15 @@ class Units:
             return self._table(SAMPLE_UNITS, points, self.columns.count - start)[:, column - start]
         unit = self._table(WEIGHT_UNITS, self.groups, start)[:, column]
         if column == 0:  # in the place of e, a constant: the same at all points
-            unit = np.full_like(unit, unit[0])
+            unit = np.full_like(unit, integers(self.seed, WEIGHT_UNITS, 1, self.p - 1)[0] + 1)
         return np.repeat(unit, points // self.groups)
 
     def _table(self, stream: int, points: int, width: int) -> Integers:
         if (stream, points) not in self._drawn:
-            numbers = integers(self.seed, stream, points * width, self.p - 1) + 1
-            self._drawn[stream, points] = numbers.reshape(points, width)
+            rows = np.arange(points) + (self.first_group if stream == WEIGHT_UNITS else 0)
+            if stream == SAMPLE_UNITS and self.draws is not None:
+                rows = self.draws
+            self._drawn[stream, points] = integer_rows(self.seed, stream, rows, width, self.p - 1) + 1
         return self._drawn[stream, points]
 
 
@@ -170,11 +181,13 @@ def power_mod(base: Integers, exponent: int, p: int) -> Integers:
 class FormalExponentials:
     """Evidence that ranks with units are lower bounds: relations between arguments, and a test that the others are independent.
 
-    `points` are the sizes of the test: how many weight points, with how many input points each, drawn from `seed`.
+    `points` are the sizes of the test: how many weight points, with how many input points each, drawn from `seed`; `draws` are
+    the numbers of the input points in a program with square roots, which do not exist at all points.
     """
 
     relations: Mapping[int, Relation]
     points: tuple[int, int]
+    draws: tuple[int, ...] | None
     p: int
     seed: int
 
@@ -187,6 +200,8 @@ def formal_exponentials(program: Program, *, p: int, seed: int) -> FormalExponen
     """
     relations: dict[int, Relation] = {}
     columns = columns_of(program)
+    if any(not program.sees_inputs[k] for k in program.roots):
+        return "Ax's theorem is not applied to networks with square roots of weights alone"
     if columns.count - columns.weights > MOST_COLUMNS:
         return f"{columns.count - columns.weights} exponentials and inputs; at most {MOST_COLUMNS} are tested for independence"
     for _ in range(len(columns.gates) + 1):
@@ -195,7 +210,8 @@ def formal_exponentials(program: Program, *, p: int, seed: int) -> FormalExponen
         if isinstance(new, str):
             return new
         if not new:
-            return FormalExponentials(relations, test.points, p, seed)
+            draws = None if test.draws is None else tuple(test.draws.tolist())
+            return FormalExponentials(relations, test.points, draws, p, seed)
         relations |= new
     return "the relations between the arguments of exponentials were not determined"
 
@@ -229,6 +245,27 @@ class _Test:
         self.points = (ceil((wide + EXTRA_ROWS) / (members - 1)) + EXTRA_ROWS, members)
         if self.moving:
             self.points = (max(self.points[0], needed + EXTRA_ROWS), members)
+        groups = self.points[0]
+        weights = integers(self.seed, TEST_WEIGHTS, groups * program.parameter_count, p)
+        self.weights = weights.reshape(groups, program.parameter_count)
+        self.draws = self._draws_with_roots() if program.roots else None
+
+    def _draws_with_roots(self) -> Integers:
+        """Return the numbers of inputs at which all square roots exist, for one weight point after the other."""
+        program, p, (groups, members) = self.program, self.p, self.points
+        found, first = [], 0
+        for group in range(groups):
+            units = Units(program, self.relations, p=p, seed=self.seed, first_group=group)
+            arrays = {
+                n: self.weights[group, part].reshape(shape)
+                for n, shape, part in flat_parts(program.parameters)
+            }
+            points = input_roots(
+                program, arrays, units.at, p=p, seed=self.seed, stream=TEST_INPUTS, first=first
+            )
+            found.append(points.first(members, witnesses=False))
+            first = points.next_number
+        return np.concatenate(found)
 
     def _weights_in_arguments(self) -> list[int]:
         """Return the flat weights that arguments without inputs, and remainders of relations, may depend on."""
@@ -244,9 +281,8 @@ class _Test:
         """Return the values of functions of the weights (groups, columns), and of the others (groups, members, columns)."""
         groups, members = self.points
         program, p = self.program, self.p
-        weights = integers(self.seed, TEST_WEIGHTS, groups * program.parameter_count, p)
-        weights = weights.reshape(groups, program.parameter_count)
-        inputs = integers(self.seed, TEST_INPUTS, groups * members * program.input_count, p)
+        weights, rows = self.weights, groups * members if self.draws is None else self.draws
+        inputs = integer_rows(self.seed, TEST_INPUTS, rows, program.input_count, p)
         inputs = inputs.reshape(groups, members, program.input_count)
         arithmetic = _PointsLeftOut(p, groups)
         given = lettered(
@@ -265,7 +301,7 @@ class _Test:
             },
             "NM",
         )
-        units = Units(program, self.relations, p=p, seed=self.seed, groups=groups)
+        units = Units(program, self.relations, p=p, seed=self.seed, groups=groups, draws=self.draws)
         found = evaluate(program, arithmetic, given, units)
         constant = np.ones((groups, 1), dtype=np.int64)
         ours, others = [constant, weights], [inputs]

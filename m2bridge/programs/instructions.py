@@ -26,7 +26,7 @@ MOST_ENTRIES = 2**31
 MOST_AXES = 20  # axes of one array
 LARGEST_POWER = 10**6  # of an entrywise power
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
-ANALYTIC = frozenset({"softmax", "exp", "reciprocal"})
+ANALYTIC = frozenset({"softmax", "exp", "reciprocal", "sqrt"})
 
 
 def flat_parts(shapes: Mapping[str, Shape]) -> Iterator[tuple[str, Shape, slice]]:
@@ -148,6 +148,7 @@ _OPERATIONS = {
     "softmax": _Operation(("integers",), (1,), "an axis of the operand"),
     "exp": _Operation((), (1,), "no constants"),
     "reciprocal": _Operation((), (1,), "no constants"),
+    "sqrt": _Operation((), (1,), "no constants"),
 }  # fmt: skip
 
 
@@ -237,7 +238,7 @@ def _result_shape(  # noqa: C901, PLR0911 -- one case for each instruction
             return (*first[:axis], length, *first[axis + 1 :]) if length else None
         case "softmax", (int(axis),) if 0 <= axis < len(first):
             return first
-        case (("exp" | "reciprocal"), ()):
+        case (("exp" | "reciprocal" | "sqrt"), ()):
             return first
     return None
 

@@ -21,6 +21,7 @@ from m2bridge.programs.jacobians import (
 )
 from m2bridge.programs.points import Held, draw_inputs, draw_weights, lettered
 from m2bridge.programs.program import Program
+from m2bridge.programs.roots import input_roots
 from m2bridge.programs.run import Lettered, evaluate
 
 _CHUNK_BYTES = 48 * 2**20  # bytes of the values of samples that are held at once
@@ -51,13 +52,16 @@ class JacobianRows:
     layer: the last layer V Z whose weight has no columns, or None. Then rows are combined such that V does not matter.
     columns: the flat weights of the columns.
     tokens: independent columns of Z, after blocks were asked for.
+    points: the inputs at which all square roots exist.
     """
 
     def __init__(self, program: Program, units: Units, held: Held, *, whole: bool) -> None:
         self.program, self.units = program, units
         self.layer: LastLayer | None = None if whole else last_layer(program, held)
         self.arithmetic = PrimeFieldArithmetic(field_of(units.p))
-        self.weights = lettered(self.arithmetic, draw_weights(program, units.p, units.seed, held))
+        weights = draw_weights(program, units.p, units.seed, held)
+        self.weights = lettered(self.arithmetic, weights)
+        self.points = input_roots(program, weights, units.at, p=units.p, seed=units.seed)
         self.columns = free_columns(program, held, self.layer)
         self.tokens: Sequence[int] = ()
         self._random = np.random.default_rng([units.seed, units.p, 5])
@@ -100,9 +104,10 @@ class JacobianRows:
 
     def _values(self, stop: int) -> Sequence[Lettered]:
         """Evaluate the program at the first samples."""
-        inputs = draw_inputs(self.program, self.units.p, self.units.seed, stop)
+        draws = self.points.first(stop)
+        inputs = draw_inputs(self.program, self.units.p, self.units.seed, draws)
         point = self.weights | lettered(self.arithmetic, inputs, "N")
-        return evaluate(self.program, self.arithmetic, point, self.units)
+        return evaluate(self.program, self.arithmetic, point, self.units.at(draws))
 
     def _named_rows(
         self, values: Sequence[Lettered], size: Samples, entries: Mapping[int, list[int]]

@@ -33,8 +33,22 @@ def integers(seed: int, tag: int, count: int, p: int) -> Integers:
     >>> integers(0, 1, 3, 101).tolist()
     [12, 92, 46]
     """
+    return _numbers(seed, tag, np.arange(count), p)
+
+
+def integer_rows(seed: int, tag: int, rows: int | Integers, width: int, p: int) -> Integers:
+    """Return rows of `width` numbers of a stream: the first ones, or those with the given numbers.
+
+    >>> integer_rows(0, 1, np.array([2, 0]), 1, 101).tolist()
+    [[46], [12]]
+    """
+    chosen = np.arange(rows) if isinstance(rows, int) else rows
+    return _numbers(seed, tag, chosen[:, None] * width + np.arange(width), p)
+
+
+def _numbers(seed: int, tag: int, positions: Integers, p: int) -> Integers:
     start = int(_mix(np.array([((seed << 32) + tag) % 2**64], dtype=np.uint64))[0])
-    steps = np.arange(1, count + 1, dtype=np.uint64) * np.uint64(_GAMMA) + np.uint64(start)
+    steps = (positions.astype(np.uint64) + np.uint64(1)) * np.uint64(_GAMMA) + np.uint64(start)
     return (_mix(steps) % np.uint64(p)).astype(np.int64)
 
 
@@ -77,11 +91,13 @@ def draw_weights(program: Program, p: int, seed: int, held: Held = NOTHING_HELD)
     return {name: held.with_held(name, numbers[part].reshape(shape)) for name, shape, part in parts}
 
 
-def draw_inputs(program: Program, p: int, seed: int, samples: int) -> dict[str, Integers]:
-    """Draw the first `samples` random inputs of a seed; the leading axis is the sample."""
-    numbers = integers(seed, INPUTS, samples * program.input_count, p).reshape(samples, program.input_count)
+def draw_inputs(
+    program: Program, p: int, seed: int, samples: int | Integers, stream: int = INPUTS
+) -> dict[str, Integers]:
+    """Draw the first `samples` random inputs of a seed, or those with the given numbers; the leading axis is the sample."""
+    numbers = integer_rows(seed, stream, samples, program.input_count, p)
     parts = flat_parts(program.input_shapes)
-    return {name: numbers[:, part].reshape(samples, *shape) for name, shape, part in parts}
+    return {name: numbers[:, part].reshape(len(numbers), *shape) for name, shape, part in parts}
 
 
 def lettered(arithmetic: Arithmetic, arrays: Mapping[str, Integers], lead: str = "") -> dict[str, Lettered]:

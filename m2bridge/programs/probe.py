@@ -12,6 +12,7 @@ from m2bridge.programs.exponentials import Units
 from m2bridge.programs.jacobians import form_seeds, jacobian_rows
 from m2bridge.programs.points import Integers, draw_inputs, draw_weights, lettered
 from m2bridge.programs.program import Program
+from m2bridge.programs.roots import input_roots, seeds, weight_roots
 from m2bridge.programs.run import Lettered, evaluate, flat_outputs, tangents
 
 _SAMPLES = 2  # inputs at which derivatives are compared
@@ -25,10 +26,16 @@ class Probe:
     ) -> None:
         self.program, self.p, self.seed = program, p, seed
         self.arithmetic = PrimeFieldArithmetic(field_of(p))
-        self.weights = draw_weights(program, p, seed) if weights is None else dict(weights)
-        self.inputs = draw_inputs(program, p, seed + 1, _SAMPLES)
+        of_weights = weight_roots(program, p=p, seed=seed)
+        if weights is None or of_weights.roots:  # not all weights have square roots
+            weights = draw_weights(program, p, seeds(seed, of_weights.first(1, witnesses=False))[0])
+        self.weights = dict(weights)
+        units = Units(program, {}, p=p, seed=seed)
+        points = input_roots(program, self.weights, units.at, p=p, seed=seed + 1)
+        draws = points.first(_SAMPLES, witnesses=False)
+        self.inputs = draw_inputs(program, p, seed + 1, draws)
         given = lettered(self.arithmetic, self.weights) | lettered(self.arithmetic, self.inputs, "N")
-        self.values = evaluate(program, self.arithmetic, given, Units(program, {}, p=p, seed=seed))
+        self.values = evaluate(program, self.arithmetic, given, units.at(draws))
         self._samples = _SAMPLES if program.inputs else 1
 
     def outputs(self) -> list[list[int]]:

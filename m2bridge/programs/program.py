@@ -121,7 +121,17 @@ class Program:
     @cached_property
     def rational(self) -> bool:
         """Return whether the outputs are rational functions: polynomials, or fractions of them."""
-        return not any(item.operation in ("exp", "softmax") for item in self.instructions)
+        return not self.exponential and not self.roots
+
+    @cached_property
+    def exponential(self) -> bool:
+        """Return whether an instruction has exponentials."""
+        return any(item.operation in ("exp", "softmax") for item in self.instructions)
+
+    @cached_property
+    def roots(self) -> tuple[int, ...]:
+        """Return the indices of the square roots."""
+        return tuple(index for index, item in enumerate(self.instructions) if item.operation == "sqrt")
 
     def depending_on(self, indices: Iterable[int]) -> tuple[bool, ...]:
         """Return for each instruction whether its value depends on one of the given instructions."""

@@ -34,11 +34,10 @@ from m2bridge.programs.jacobian_blocks import JacobianRows, RowName, Samples
 from m2bridge.programs.jacobians import LastLayer
 from m2bridge.programs.points import NOTHING_HELD, Held
 from m2bridge.programs.program import Program
+from m2bridge.programs.roots import SquareRoots, seeds, weight_roots
 
 MEMORY_LIMIT = 6 * 2**30  # bytes, if the caller sets no limit; the default of --memory
 _DRAWS = 20  # points that are tried where a denominator is zero
-_STEP = 1_000_003
-"""From the seed of a point to the next one, where a denominator was zero."""
 _FEW_OUTPUTS = 16
 """This many output entries of each input are used first, chosen at random: outputs of one input may be dependent."""
 _MANY_OUTPUTS = 256
@@ -62,7 +61,8 @@ class GenericRank:
     samples, outputs: the number of inputs, and of output entries of each (or rows of V), that were used.
     settled: whether the rank met the upper bound or did not grow with more samples.
     stopped: the limit that ended the elimination; the rank is that of the rows before.
-    exponentials: the test that allows units in place of exponentials; None for a rational program.
+    exponentials: the test that allows units in place of exponentials; None for a program without them.
+    roots: points that show that square roots are independent; None for a program without them.
     heuristic: why the rank is not a proved bound (dependent arguments of exponentials); None if it is one.
     """
 
@@ -79,6 +79,7 @@ class GenericRank:
     settled: bool = False
     stopped: LimitReached | None = None
     exponentials: FormalExponentials | None = None
+    roots: SquareRoots | None = None
     heuristic: str | None = None
     seconds: float = 0.0
 
@@ -124,11 +125,13 @@ def generic_rank(  # noqa: PLR0913 -- options of one computation, all keywords w
     InputError
         A denominator is zero at all points that were drawn.
     """
-    for own in range(seed, seed + _DRAWS * _STEP, _STEP):
+    of_weights = weight_roots(program, p=p, seed=seed, held=held)
+    for own in seeds(seed, of_weights.first(_DRAWS)):
         try:
             return _rank_of_seed(
                 program, p=p, seed=own, held=held, upper=upper, samples=samples, grow=grow, whole=whole,
                 memory_limit=memory_limit, report=report, check=check,
+                rejected_weights=tuple(seeds(seed, of_weights.witnesses)),
             )  # fmt: skip
         except ZeroDenominatorError:
             continue
@@ -137,7 +140,7 @@ def generic_rank(  # noqa: PLR0913 -- options of one computation, all keywords w
 
 def _rank_of_seed(  # noqa: PLR0913 -- options of one computation, all keywords with defaults
     program: Program, *, p: int, seed: int, held: Held, upper: int | None, samples: int | None, grow: bool, whole: bool,
-    memory_limit: int | None, report: Report | None, check: Interruption | None,
+    memory_limit: int | None, report: Report | None, check: Interruption | None, rejected_weights: tuple[int, ...],
 ) -> GenericRank:  # fmt: skip
     """The rank at the point of one seed; ZeroDenominatorError where a denominator is zero there."""
     start = time.perf_counter()
@@ -161,7 +164,9 @@ def _rank_of_seed(  # noqa: PLR0913 -- options of one computation, all keywords 
             raise
         stopped = reached
     settled = settled or work.rank >= progress.most or not (program.inputs or stopped)
-    return replace(work.result(), settled=settled, stopped=stopped, seconds=time.perf_counter() - start)
+    return replace(
+        work.result(rejected_weights), settled=settled, stopped=stopped, seconds=time.perf_counter() - start
+    )
 
 
 def solve_minor(program: Program, found: GenericRank, sides: np.ndarray) -> np.ndarray:
@@ -222,7 +227,7 @@ class _RankWork:
 
     def __init__(self, program: Program, p: int, seed: int, held: Held, *, whole: bool) -> None:
         self.program, self.p, self.seed, self.held = program, p, seed, held
-        formal = None if program.rational else formal_exponentials(program, p=p, seed=seed)
+        formal = formal_exponentials(program, p=p, seed=seed) if program.exponential else None
         self.heuristic = formal if isinstance(formal, str) else None
         self.exponentials = None if isinstance(formal, str) else formal
         relations = {} if self.exponentials is None else self.exponentials.relations
@@ -236,7 +241,7 @@ class _RankWork:
     def rank(self) -> int:
         return self.space.rank + (self.layer.outputs * len(self.jacobian.tokens) if self.layer else 0)
 
-    def result(self) -> GenericRank:
+    def result(self, rejected_weights: tuple[int, ...]) -> GenericRank:
         """The rank of the rows so far, with its pivots."""
         return GenericRank(
             rank=self.rank,
@@ -250,8 +255,14 @@ class _RankWork:
             seed=self.seed,
             held=self.held,
             exponentials=self.exponentials,
+            roots=self._roots(rejected_weights) if self.program.roots else None,
             heuristic=self.heuristic,
         )
+
+    def _roots(self, rejected_weights: tuple[int, ...]) -> SquareRoots:
+        points = self.jacobian.points
+        draws = points.first(max(1, self.size.stop))
+        return SquareRoots(tuple(draws.tolist()), points.witnesses, rejected_weights)
 
     # -- how many samples ---------------------------------------------------------------------------------
 

@@ -209,10 +209,14 @@ def evaluate(
     arithmetic: Arithmetic,
     given: Mapping[str, Lettered],
     units: ExponentialValues | None = None,
+    stop: int | None = None,
 ) -> list[Lettered]:
-    """Return the value of every instruction, from arrays for all weights and inputs by name; `units` replace exponentials."""
+    """Return the value of every instruction (before `stop`), from arrays for all weights and inputs by name.
+
+    `units` replace exponentials.
+    """
     values: list[Lettered] = []
-    for index, item in enumerate(program.instructions):
+    for index, item in enumerate(program.instructions[:stop]):
         if item.operation in ("weight", "input"):
             values.append(given[str(item.constants[0])].within(arithmetic))
         elif units is not None and item.operation in ("exp", "softmax"):
@@ -274,6 +278,8 @@ def apply(arithmetic: Arithmetic, item: Instruction, operands: Sequence[Lettered
             return first.like(arithmetic.softmax(first.array, axis_from_end(item)))
         case "exp":
             return first.like(arithmetic.exp(first.array))
+        case "sqrt":
+            return first.like(arithmetic.sqrt(first.array))
     return first.like(arithmetic.reciprocal(first.array))
 
 
@@ -331,9 +337,11 @@ def tangent(  # noqa: PLR0911 -- one case for each instruction
 
 
 def slope(item: Instruction, operand: Lettered, value: Lettered) -> Lettered:
-    """Return the entrywise derivative of power, exp or reciprocal."""
+    """Return the entrywise derivative of power, exp, reciprocal or sqrt."""
     if item.operation == "exp":
         return value
+    if item.operation == "sqrt":
+        return value.like(value.arithmetic.reciprocal(value.array)).scaled(Fraction(1, 2))
     if item.operation == "reciprocal":
         return -(value * value)
     n = item.constants[0]

@@ -15,7 +15,7 @@ from m2bridge.programs.program import Program
 from m2bridge.symmetry.axis_groups import Action, AxisGroup
 from m2bridge.symmetry.finite import PermutedAxis, permuted_axes
 from m2bridge.symmetry.shifts import Shift
-from m2bridge.symmetry.structure import Structure, structure
+from m2bridge.symmetry.structure import Family, Structure, structure
 
 Floats = NDArray[np.float64]
 
@@ -91,11 +91,9 @@ def _permuted(axes: Sequence[PermutedAxis], order: list[int], at: Floats) -> Flo
     return moved
 
 
-def _carried(
-    family: AxisGroup | Shift, action: Action | None, at: Floats, second: Floats, moves: list[str]
-) -> Floats:
+def _carried(family: Family, action: Action | None, at: Floats, second: Floats, moves: list[str]) -> Floats:
     """Move weights by the element of a family that carries one weight to the other, and append it in words."""
-    if action is None or isinstance(family, Shift):
+    if action is None or not isinstance(family, AxisGroup):
         moved = _shifted(family, at, second) if isinstance(family, Shift) else at
     elif family.kind == "torus":
         moved = _scaled(family, action, at, second)

@@ -37,7 +37,7 @@ class Tensor:
     """One step: operands (places of earlier tensors) with letters on their axes, and the letters of the result.
 
     `operation` is weight, fixed (an input, a constant, or a weight that is used in overlapping boxes), einsum, add, scale, power,
-    reciprocal, exp, softmax, or opaque. A letter that an operand of `add` lacks is broadcast. For a weight, also a fixed one,
+    reciprocal, sqrt, exp, softmax, or opaque. A letter that an operand of `add` lacks is broadcast. For a weight, also if fixed,
     `entries` are the flat weights; `number` is the exponent of a power or the factor of a scale; `along` are the letters that
     softmax sums over.
     For a weight, `axes` are for each factor its axis, and which factor of several it is, in words; `weight` is the name of the
@@ -173,7 +173,7 @@ class _Factoring:
                 )
                 for k, term in zip(item.operands, terms, strict=True)
             ]
-        if item.operation in ("scale", "power", "exp", "reciprocal"):
+        if item.operation in ("scale", "power", "exp", "reciprocal", "sqrt"):
             return [box]
         if item.operation == "softmax":
             along = spans[item.constants[0]]

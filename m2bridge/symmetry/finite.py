@@ -118,6 +118,8 @@ class _Parity:
         self.agree.add(self.mask or 0)
         return _Parity(0, self.agree)
 
+    sqrt = exp
+
 
 def signs(program: Program) -> list[FiniteSymmetry]:
     """Generators of the group of signs of weights that change no output."""

@@ -21,10 +21,9 @@ from m2bridge.programs.instructions import LETTERS, instruction
 from m2bridge.programs.points import WEIGHTS, Integers, integers
 from m2bridge.programs.program import Instruction, Program, Shape, arranged
 from m2bridge.programs.run import evaluate, tangents
-from m2bridge.symmetry.axis_groups import Action, AxisGroup
+from m2bridge.symmetry.axis_groups import Action
 from m2bridge.symmetry.fields import VectorField, arrays_at, flat_values
-from m2bridge.symmetry.shifts import Shift
-from m2bridge.symmetry.structure import Structure, structure
+from m2bridge.symmetry.structure import Family, Structure, structure
 
 DETERMINED = "determined"
 NOT_DETERMINED = "not determined"
@@ -116,7 +115,7 @@ def kept_rank(program: Program, function: Program, freedom: Freedom | None, *, p
 
 def first_moving(
     program: Program, function: Program, *, p: int, seed: int
-) -> tuple[AxisGroup | Shift, VectorField] | None:
+) -> tuple[Family, VectorField] | None:
     """Return a symmetry by structure with a field that moves the function at a random point modulo p, or None."""
     point = integers(seed, WEIGHTS, program.parameter_count, p)
     for family in structure(program).families:
@@ -126,7 +125,7 @@ def first_moving(
     return None
 
 
-def _some_fields(family: AxisGroup | Shift, most: int = 64) -> Iterator[VectorField]:
+def _some_fields(family: Family, most: int = 64) -> Iterator[VectorField]:
     """List the first fields of a family."""
     for _, field in zip(range(most), family.fields(), strict=False):
         yield field

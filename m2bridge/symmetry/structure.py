@@ -1,8 +1,8 @@
 """All symmetries that follow from the structure of a program, and the dimension of their orbits.
 
 Groups act along axes of the weights (:mod:`m2bridge.symmetry.axis_groups`), biases are shifted (:mod:`m2bridge.symmetry.shifts`),
-and some weights are not used. Neither the search nor the dimension of the orbits becomes expensive for large widths, as long as
-each group moves some weight alone.
+weights around norms too (:mod:`m2bridge.symmetry.centred`), and some weights are not used. Neither the search nor the
+dimension of the orbits becomes expensive for large widths, as long as each group moves some weight alone.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from m2bridge.programs.points import WEIGHTS, Integers, integers
 from m2bridge.programs.probe import Probe
 from m2bridge.programs.program import Program
 from m2bridge.symmetry.axis_groups import Action, AxisGroup
+from m2bridge.symmetry.centred import CentredShift, centred_shifts
 from m2bridge.symmetry.factored import factored
 from m2bridge.symmetry.fields import VectorField
 from m2bridge.symmetry.matrix_groups import matrix_groups
@@ -27,6 +28,7 @@ from m2bridge.symmetry.shifts import Shift, shifts
 from m2bridge.symmetry.simplified import simplified
 from m2bridge.symmetry.tori import tori
 
+Family = AxisGroup | Shift | CentredShift
 _PROBE_PRIME = 8388593  # the largest prime below 2^23
 _MOST_PROBED_ENTRIES = 20_000_000
 """The fields of a family that are tried at a point have at most so many entries."""
@@ -40,11 +42,11 @@ class Structure:
 
     parameters: int
     groups: tuple[AxisGroup, ...]
-    shifts: tuple[Shift, ...]
+    shifts: tuple[Shift | CentredShift, ...]
     unused: tuple[int, ...]
 
     @property
-    def families(self) -> tuple[AxisGroup | Shift, ...]:
+    def families(self) -> tuple[Family, ...]:
         return (*self.groups, *self.shifts)
 
     def fields(self) -> Iterator[VectorField]:
@@ -64,14 +66,12 @@ class Structure:
         count = len(self.unused) + sum(family.dim for family in ordered)
         return count + _dense_rank([family for family in self.families if family not in ordered], point, p)
 
-    def in_order(
-        self, is_free: Callable[[AxisGroup, Action], bool]
-    ) -> list[tuple[AxisGroup | Shift, Action | None]]:
+    def in_order(self, is_free: Callable[[AxisGroup, Action], bool]) -> list[tuple[Family, Action | None]]:
         """List families, each with an action on a weight that no later family moves and on which it is free.
 
         Shifts have None: they are free on the weight that they shift. Families for which there is no such weight are left out.
         """
-        left, found = list(self.families), list[tuple[AxisGroup | Shift, Action | None]]()
+        left, found = list(self.families), list[tuple[Family, Action | None]]()
         while left:
             users = np.zeros(self.parameters, dtype=np.int64)
             for family in left:
@@ -97,7 +97,7 @@ def structure(program: Program) -> Structure:
     steps = simplified(factored(program))
     matrices = matrix_groups(steps)
     groups = (*(group for group, _ in matrices), *tori(steps, [labels for _, labels in matrices]))
-    found = Structure(program.parameter_count, groups, tuple(shifts(steps)), steps.unused)
+    found = Structure(program.parameter_count, groups, (*shifts(steps), *centred_shifts(steps)), steps.unused)
     return _without_contradictions(program, found)
 
 
@@ -119,7 +119,7 @@ def _without_contradictions(program: Program, found: Structure) -> Structure:
     return Structure(found.parameters, groups, moved, found.unused if is_constant(unused) else ())
 
 
-def _some_fields(family: AxisGroup | Shift, program: Program) -> Iterator[VectorField]:
+def _some_fields(family: Family, program: Program) -> Iterator[VectorField]:
     """Return the fields of a family, or the first of them if there are very many."""
     return islice(family.fields(), max(1, _MOST_PROBED_ENTRIES // program.parameter_count))
 
@@ -141,7 +141,7 @@ def structural_rank(program: Program, *, p: int, seed: int) -> int:
     return structure(program).rank(integers(seed, WEIGHTS, program.parameter_count, p), p)
 
 
-def _blocks(family: AxisGroup | Shift) -> list[np.ndarray]:
+def _blocks(family: Family) -> list[np.ndarray]:
     """Return the flat weights that each action of a family moves."""
     if isinstance(family, AxisGroup):
         return [action.entries for action in family.actions]
@@ -149,10 +149,10 @@ def _blocks(family: AxisGroup | Shift) -> list[np.ndarray]:
 
 
 def _alone(
-    family: AxisGroup | Shift, users: np.ndarray, is_free: Callable[[AxisGroup, Action], bool]
-) -> Iterator[tuple[AxisGroup | Shift, Action | None]]:
+    family: Family, users: np.ndarray, is_free: Callable[[AxisGroup, Action], bool]
+) -> Iterator[tuple[Family, Action | None]]:
     """List the actions of a family on weights that nothing else moves and on which it is free."""
-    if isinstance(family, Shift):
+    if not isinstance(family, AxisGroup):
         if (users[family.entries()[0]] == 1).all():
             yield family, None
         return
@@ -161,7 +161,7 @@ def _alone(
             yield family, action
 
 
-def _dense_rank(families: list[AxisGroup | Shift], point: Integers, p: int) -> int:
+def _dense_rank(families: list[Family], point: Integers, p: int) -> int:
     """Return the rank of the fields of families by elimination; families that make the matrix too large are left out."""
     rows: list[Integers] = []
     for family in families:

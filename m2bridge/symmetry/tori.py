@@ -13,6 +13,7 @@ from m2bridge.symmetry.axis_factors import DisjointSets
 from m2bridge.symmetry.axis_groups import Action, AxisGroup, Labels, Node, entries_of, ordered_actions
 from m2bridge.symmetry.factored import FactoredProgram, Letters, Tensor
 
+_EXPONENTS = {"reciprocal": Fraction(-1), "sqrt": Fraction(1, 2)}
 _MOST_SCALED_INDICES = 3
 """A torus has one scaling for each tuple of at most this many indices."""
 
@@ -113,7 +114,9 @@ def _label_equations(
             return [*equal, own[0]]
         forms[result] = own[0]
         return equal
-    total = _scaled(_sum(own), {"power": int(item.number), "reciprocal": -1}.get(item.operation, 1))
+    total = _scaled(
+        _sum(own), _EXPONENTS.get(item.operation, item.number if item.operation == "power" else 1)
+    )
     if result is None:
         return [total]
     forms[result] = total
@@ -128,7 +131,7 @@ def _sum(forms: Sequence[Mapping[Node, Fraction]]) -> dict[Node, Fraction]:
     return {node: c for node, c in found.items() if c}
 
 
-def _scaled(form: Mapping[Node, Fraction], factor: int) -> dict[Node, Fraction]:
+def _scaled(form: Mapping[Node, Fraction], factor: int | Fraction) -> dict[Node, Fraction]:
     return {node: factor * c for node, c in form.items()}
 
 
@@ -188,7 +191,7 @@ def _modulo(solutions: Sequence[Labels], known: Sequence[Labels]) -> list[Labels
         rest = {node: c for node, c in labels.items() if c}
         for pivot, row in solved.items():
             if pivot in rest:
-                rest = _sum([rest, _scaled(row, -1 * rest[pivot])])  # type: ignore[arg-type]
+                rest = _sum([rest, _scaled(row, -rest[pivot])])
         if not rest:
             continue
         pivot = next(iter(rest))

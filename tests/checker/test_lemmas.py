@@ -353,3 +353,27 @@ def test_lemma_9_composite_numbers_are_no_primes() -> None:
     document = certificate("lightning")
     document["lower"]["prime"] = 2047
     refused(document, "2047 is not a prime")
+
+
+def test_lemma_19_an_absolute_value_is_not_a_root() -> None:
+    """a - sqrt(a^2) is zero for a = 1 + w^2, but modulo p the root may be -a. Modulo 7, sqrt(w) exists at 4 and not at 3."""
+    lines = (
+        "weight w []", "constant [] 1", "power 2 %0", "add %1 %2", "power 2 %3", "sqrt %4", "scale -1 %5", "add %3 %6",
+    )  # fmt: skip
+    argument = {
+        "kind": "minor",
+        "prime": 7,
+        "samples": 1,
+        "inputs": {"entries": []},
+        "rows": [[0, 0]],
+        "columns": [0],
+    }
+    points = [{"entries": [n]} for n in range(7)]
+    roots = {"draws": [0], "inputs": [], "weights": [points[3]]}
+    assert (
+        checker.check_lower(read("weight w []", "sqrt %0"), argument | {"weights": points[4], "roots": roots})
+        == 1
+    )
+    for n in range(1, 7):
+        with pytest.raises(checker.Rejected, match="all square roots exist"):
+            checker.check_lower(read(*lines), argument | {"weights": points[n], "roots": roots})

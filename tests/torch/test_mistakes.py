@@ -28,11 +28,11 @@ def block(*parts: nn.Module) -> nn.Module:
 CHANGES = {
     "relu": (block(nn.ReLU()), (3,), "1.0 (ReLU): relu", "x**2"),
     "gelu": (block(nn.GELU()), (3,), "1.0 (GELU): gelu", "x**2"),
-    "layer-norm": (block(nn.LayerNorm(3)), (3,), "1.0 (LayerNorm)", "leave it out"),
+    "norm-of-order-1": (Written(lambda f, x: f(x).norm(p=1)), (3,), "order 1", "Euclidean"),
     "dropout": (block(nn.Dropout(0.1)), (3,), "1.0 (Dropout)", "module.eval()"),
     "max-pool": (block(nn.MaxPool1d(2)), (1, 3), "1.0 (MaxPool1d)", "average pooling"),
     "batch-norm": (block(nn.BatchNorm1d(3)), (2, 3), "(BatchNorm1d)", "module.eval()"),
-    "root": (Written(lambda f, x: f(x) ** 0.5), (3,), "power 0.5", "integer"),
+    "root": (Written(lambda f, x: f(x) ** 0.25), (3,), "power 0.25", "integer"),
     "comparison": (Written(lambda f, x: torch.where(f(x) > 0, f(x), x)), (3,), "gt", "constant mask"),
     "log-softmax": (
         Written(lambda f, x: functional.log_softmax(f(x), -1)),

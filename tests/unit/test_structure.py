@@ -210,3 +210,30 @@ def test_structure_misses_no_affine_symmetry_of_the_search(item) -> None:
     searched = list(Search(program, p=P, all_affine=True).run(1).fields)
     inside = each_in_span(searched, list(structure(program).fields()), P)
     assert all(inside) == (item[0] not in MISSED)
+
+
+def test_shifts_that_centred_arrays_do_not_see() -> None:
+    """LayerNorm with gains g and a bias b: W behind it (2), the bias b (3), gains (3); weights before it, U (2) and a (1)."""
+
+    def layer(x, U, a, g, b, W, c):
+        z = U @ x + a
+        z = z - z.mean(0, keepdims=True)
+        n = z / np.sqrt((z * z).mean(0, keepdims=True) + 1)
+        return W @ (g * n + b) + c
+
+    shapes = {"U": (3, 2), "a": (3,), "g": (3,), "b": (3,), "W": (2, 3), "c": (2,)}
+    program = from_callable(layer, shapes, inputs={"x": (2,)}).program
+    found = structure(program)
+    texts = [family.text for family in found.families]
+    assert sum("the array there is centred" in text for text in texts) == 3
+    assert sum(family.dim for family in found.families) == 2 + 3 + 3 + 2 + 1
+    assert structural_rank(program, p=8388593, seed=0) == 2 + 3 + 3 + 2 + 1
+
+
+def test_a_centred_array_that_is_also_used_otherwise_is_seen() -> None:
+    def layer(x, U):
+        z = U @ x
+        return (z - z.mean(0, keepdims=True)) * z
+
+    program = from_callable(layer, {"U": (3, 2)}, inputs={"x": (2,)}).program
+    assert not structure(program).shifts
