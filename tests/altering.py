@@ -13,6 +13,7 @@ import pytest
 
 from m2bridge import checker, records
 from m2bridge.cli import main
+from m2bridge.engine import Engine
 from m2bridge.results import Result
 
 Document = dict[str, Any]
@@ -197,3 +198,14 @@ def covered_by(said: list[str], document: Document) -> list[str]:
     rest = next((line.removeprefix(begin).rstrip(".") for line in said if line.startswith(begin)), "")
     names = {item.partition(" but for ")[0] for item in rest.split(", ")}
     return [name for name in document if name not in {*names, "digest"}]
+
+
+def damaged_msolve(directory: Path, engine: Engine, change: str) -> str:
+    """Return the path of an msolve that passes its test and damages the output of other jobs."""
+    real = engine.info.path
+    program = directory / "msolve"
+    program.write_text(
+        f'#!/bin/sh\ncase "$*" in -V|*probe*) exec {real} "$@";; esac\n{real} "$@" | {change}\n'
+    )
+    program.chmod(0o755)
+    return str(program)

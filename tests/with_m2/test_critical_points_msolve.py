@@ -13,6 +13,7 @@ from m2bridge.engine import Engine
 from m2bridge.questions.critical_points import real
 from m2bridge.questions.critical_points.counting import Count, Counter, generic_ed_degree
 from m2bridge.questions.critical_points.verified import verified_ball
+from tests.altering import damaged_msolve
 from tests.answering import Answers
 
 SMALL = "linear(widths=[2,1,2])"
@@ -20,17 +21,6 @@ SMALL = "linear(widths=[2,1,2])"
 
 def by_msolve(found: object) -> list[tuple[object, int | None]]:
     return [(item.value, item.prime) for item in found.evidence if item.witness == "msolve"]  # type: ignore[attr-defined]
-
-
-def damaged(directory: Path, engine: Engine, change: str) -> str:
-    """Return the path of an msolve that passes its test and damages the output of other jobs."""
-    real = engine.info.path
-    program = directory / "msolve"
-    program.write_text(
-        f'#!/bin/sh\ncase "$*" in -V|*probe*) exec {real} "$@";; esac\n{real} "$@" | {change}\n'
-    )
-    program.chmod(0o755)
-    return str(program)
 
 
 def test_both_engines_count(msolve: Engine, answered: Answers) -> None:
@@ -81,7 +71,7 @@ def test_msolve_counts_where_macaulay2_stops(
 def test_a_damaged_output_is_no_witness(
     msolve: Engine, engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: str
 ) -> None:
-    monkeypatch.setenv("M2BRIDGE_MSOLVE", damaged(tmp_path, msolve, change))
+    monkeypatch.setenv("M2BRIDGE_MSOLVE", damaged_msolve(tmp_path, msolve, change))
     found = critical_points(SMALL, engine=engine)
     assert [value for value, _ in by_msolve(found)] == [None]
     assert found.regular == 6
@@ -93,7 +83,7 @@ def test_a_lost_solution_is_a_contradiction(
 ) -> None:
     """A leading monomial of a lower degree leaves fewer points."""
     change = "sed 's/\\^3/^2/'"
-    monkeypatch.setenv("M2BRIDGE_MSOLVE", damaged(tmp_path, msolve, change))
+    monkeypatch.setenv("M2BRIDGE_MSOLVE", damaged_msolve(tmp_path, msolve, change))
     found = critical_points(SMALL, engine=engine)
     assert found.agreement is False
 
@@ -142,7 +132,7 @@ def test_a_lost_real_point_is_caught(
 ) -> None:
     """A lost box contradicts the isolation by FLINT; without an answer of msolve nothing is said about real points."""
     monkeypatch.setattr(real, "MOST_POINTS", 1)
-    monkeypatch.setenv("M2BRIDGE_MSOLVE", damaged(tmp_path, msolve, change))
+    monkeypatch.setenv("M2BRIDGE_MSOLVE", damaged_msolve(tmp_path, msolve, change))
     found = critical_points(SMALL, real=True, engine=engine)
     assert found.agreement is agreement
     if agreement:

@@ -67,6 +67,7 @@ _BY_ARGUMENT: dict[str, Any] = {
         "image_dim": "the dimension of the image",
     },
     primes=PRIMES,
+    uses_msolve=True,
     example="m2bridge fiber 'lightning(d=2,dp=1,parametrization=attention)' --stratum rank_a=1,rank_v=1",
 )
 def fiber(

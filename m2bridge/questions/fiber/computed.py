@@ -20,6 +20,7 @@ from m2bridge.questions.fiber.model_symmetries import TorusSlice, slice_of, symm
 from m2bridge.questions.fiber.ranks import draw_inputs, kernel_dim, outputs_at
 from m2bridge.questions.fiber.request import equation_span, script_values
 from m2bridge.questions.fiber.result import FiberComponent, Method
+from m2bridge.questions.fiber.solutions import count_by_msolve
 from m2bridge.questions.kernel import Context
 from m2bridge.questions.point import Point, other_primes
 
@@ -136,6 +137,8 @@ def plain(
     sent = script_values(point, p, seed, first, request.sliced)
     values, limit = context.run_template(TEMPLATE, sent, point.model, share=_SHARE_FOR_FIRST_BASIS)
     outputs = _outputs(values, sent["outputs"], p)
+    if values.get("fiber_dim", 0) == 0:
+        outputs += count_by_msolve(context, point, p, request.sliced, here(p))
     if "fiber_dim" not in values:
         return ComputedFiber(method="sliced" if cut else "plain", limit=limit, evidence=tuple(outputs))
     found = _computed(request, values, sent["orbitDim"], span, values.run.seconds)
@@ -185,6 +188,8 @@ def _computed(request: _Request, values: Values, orbit_dim: int, span: int, seco
         evidence.append(_by_macaulay2("fiber_dim", found.fiber_dim, method, p, seconds))
     if found.degree is not None:
         evidence.append(_by_macaulay2("degree", found.degree, method, p, seconds))
+    if sliced and values.integer("fiber_dim") == 0:
+        evidence.append(_by_macaulay2("degree of the slice", values.integer("degree"), _HOW, p, seconds))
     evidence += [*_equations(request, values.integer("equation_rank"), span), *of_components, *at_point]
     if found.orbits is not None:
         how = "components over the closure, every orbit having the fiber's dimension"
