@@ -36,7 +36,7 @@ from m2bridge.programs import jacobians as reverse
 from m2bridge.questions.boundary import criterion
 from m2bridge.questions.critical_points import charts, counting, losses
 from m2bridge.questions.fiber import fiber
-from m2bridge.questions.singular_locus.equations import Equations
+from m2bridge.questions.singular_locus.equations import VanishingEquations
 
 Patch = pytest.MonkeyPatch
 
@@ -278,13 +278,13 @@ def no_closure_order(patch: Patch) -> None:
 
 def smaller_tangent_spaces(patch: Patch) -> None:
     """Tangent spaces by equations that have two dimensions too few."""
-    original = Equations.tangent_upper
+    original = VanishingEquations.tangent_upper
 
-    def mutated(equations: Equations, point: Any) -> Any:
+    def mutated(equations: VanishingEquations, point: Any) -> Any:
         upper, sure = original(equations, point)
         return (None if upper is None else upper - 2), sure
 
-    patch.setattr(Equations, "tangent_upper", mutated)
+    patch.setattr(VanishingEquations, "tangent_upper", mutated)
 
 
 def wrong_weights(patch: Patch) -> None:
