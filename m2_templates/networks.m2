@@ -71,9 +71,9 @@ polynomialsAt = method();
 polynomialsAt(Matrix, Matrix) := (f, x) -> (map(ring x, ring f, x)) f;
 
 -- rankOneTensors(KK, m, d): the ideal of the tensors h (x) q (x) S in KK^m (x) KK^d (x) Sym^2 KK^d, S of bounded
---   rank, by minors of flattenings. The coordinate of h_n q_k x_i x_j, i <= j, has the index ((n*d + k) *
---   binomial(d+1, 2)) + (index of {i, j} in symmetricPairs d). Options: QuadricRank => the bound of the rank of S, 1
---   unless it is given.
+--   rank, by minors of flattenings. The coordinate of h_n q_k x_i x_j, i <= j, has the index (n*d + k) *
+--   binomial(d+1, 2) + (index of {i, j} in symmetricPairs d).
+--   Options: QuadricRank => the bound of the rank of S.
 rankOneTensors = method(Options => {QuadricRank => 1});
 rankOneTensors(Ring, ZZ, ZZ) := o -> (KK, m, d) -> (
     monomialPairs := symmetricPairs d;

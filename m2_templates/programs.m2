@@ -1,11 +1,14 @@
 -- Programs: networks recorded as lists of instructions on arrays (docs/certificates.md, section 1), evaluated on jets.
 -- An array is the list of its entries in row-major order. An instruction is {operation, shape, operands, constants},
--- where
---   operands are the indices of earlier instructions and rationals are {numerator, denominator}. The instructions
---   "weight" and "input" come first. The constants are
---     of scale one rational, of power the exponent, of constant the entries, of gather flat indices, of concatenate the
---     axis, of slice {start, count, increment} for each axis,
---     of einsum the letters of each operand and of the result, letters being 0, 1, 2, ...
+-- where operands are the indices of earlier instructions and rationals are {numerator, denominator}. The instructions
+-- "weight" and "input" come first. The constants are, by operation:
+--   scale        one rational
+--   power        the exponent
+--   constant     the entries
+--   gather       indices in the list of entries
+--   concatenate  the axis
+--   slice        {start, count, increment} for each axis
+--   einsum       the letters of each operand and of the result, letters being 0, 1, 2, ...
 -- Every function is documented above its definition; programs-tests.m2 contains tests.
 needs "./jets.m2";
 

@@ -52,9 +52,9 @@ groebnerMatrix Ideal := I -> (
 sortedBy = method();
 sortedBy(Function, List) := (f, L) -> L_(apply(sort apply(#L, i -> {f L#i, i}), last));
 
--- numberStream L: a function without arguments that returns the integers of L one after the other, and then continues:
---   the n-th number is the sum of the two that came #L and #L - 1 before it, reduced to the range of L (a lagged
---   Fibonacci generator). The caller chooses L at random.
+-- numberStream L: a function without arguments that returns the integers of the list L in their order, and then
+--   continues: the n-th number is the sum of the two that came #L and #L - 1 before it, reduced to the range of L (a
+--   lagged Fibonacci generator). The caller chooses L at random.
 numberStream = method();
 numberStream List := L -> (
     buffer := new MutableList from L;

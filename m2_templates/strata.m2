@@ -90,8 +90,10 @@ schemePrimes(Ideal, List) := (J, L) -> (
     associated := unique select(L, Q -> isSubset(ann Ext^(codim Q)(comodule J, S), Q));
     minimal := select(associated, Q -> all(associated, M -> M == Q or not isSubset(M, Q)));
     radicalOf := if #minimal == 0 then ideal 1_S else intersect minimal;
-    powerInside := any(1..3, k -> isSubset(radicalOf^k, J)) or saturate(J, radicalOf) == 1;
-    if not isSubset(J, radicalOf) or not powerInside then (
+    isRadical := isSubset(J, radicalOf) and (
+        any(1..3, k -> isSubset(radicalOf^k, J)) or saturate(J, radicalOf) == 1
+        );
+    if not isRadical then (
         minimal = primesOver J;
         associated = associatedPrimes J;
         );
