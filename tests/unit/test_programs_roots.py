@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 from m2bridge import from_callable
+from m2bridge.certainty import Certainty
 from m2bridge.certificates.produce import lower_by_minor
-from m2bridge.checker import Rejected, check_lower, read_program
+from m2bridge.checker import Rejected, check_lower, read_program, verify
 from m2bridge.errors import InputError, OutOfReachError
 from m2bridge.families import Model
 from m2bridge.linear.numeric import numeric_rank
@@ -23,6 +24,7 @@ from m2bridge.programs.probe import Probe
 from m2bridge.programs.program import Program
 from m2bridge.programs.ranks import generic_rank
 from m2bridge.programs.run import Lettered
+from m2bridge.questions.dimension import dimension
 
 P = 8388593
 EPS = Fraction(1, 7)
@@ -105,6 +107,17 @@ def test_the_rank_is_the_one_derived_by_hand_that_of_float64_and_certified(name:
     assert check_lower(read_program(program.text), document) == expected
     pushed, pulled = Probe(program, P, 0).both_ways()
     assert pushed == pulled
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in NETWORKS if name not in ("RMSNorm with gains", "LayerNorm")]
+)
+def test_dimensions_are_proved(name: str) -> None:
+    """In the two others rotations with gains, and those that fix (1, 1, 1), are not found."""
+    model, expected = NETWORKS[name]
+    result = dimension(model, engine=False)
+    assert (result.image_dim, result.certainty) == (expected, Certainty.PROVED)
+    assert verify(json.dumps(result.certificate))[0] == 0
 
 
 def test_roots_are_the_smaller_ones() -> None:
