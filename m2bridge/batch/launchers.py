@@ -25,7 +25,7 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import IO, Any, Protocol
+from typing import IO, Any, NamedTuple, Protocol
 
 from m2bridge.batch import registry
 from m2bridge.batch.policy import Task, limits_document
@@ -233,6 +233,13 @@ class ProcessHandle(WorkerHandle):
             return status, self._errors.read().decode("utf-8", "replace").strip()
 
 
+class Mismatch(NamedTuple):
+    """A difference between a worker and its batch; `of_engine` if only the version of Macaulay2 differs."""
+
+    message: str
+    of_engine: bool = False
+
+
 class WorkerSlots:
     """The usable slots of a batch.
 
@@ -245,7 +252,7 @@ class WorkerSlots:
         self._engine_version = engine_version
         self._failures: Counter[int] = Counter()
 
-    def mismatch(self, ready: dict[str, Any]) -> str | None:
+    def mismatch(self, ready: dict[str, Any]) -> Mismatch | None:
         """Compare the event ``ready`` of a worker with this batch; return the difference, None if there is none.
 
         The answers of a worker with another version of m2bridge or Macaulay2 would not match the keys of this batch.
@@ -253,16 +260,22 @@ class WorkerSlots:
         host = ready.get("host")
         engine = ready.get("engine") or {}
         if ready.get("protocol") != PROTOCOL:
-            return f"protocol mismatch: the worker on {host} has protocol {ready.get('protocol')!r}, not {PROTOCOL}"
+            protocol = ready.get("protocol")
+            return Mismatch(
+                f"protocol mismatch: the worker on {host} has protocol {protocol!r}, not {PROTOCOL}"
+            )
         if engine.get("version") != self._engine_version:
             version = engine.get("version")
-            return f"version mismatch: {host} has Macaulay2 {version}, this batch uses {self._engine_version}"
+            return Mismatch(
+                f"version mismatch: {host} has Macaulay2 {version}, this batch uses {self._engine_version}",
+                of_engine=True,
+            )
         if ready.get("digest") == registry.digest():
             return None
         versions = registry.versions()
         worker_versions = ready.get("versions") or {}
         different = [name for name in versions if versions[name] != worker_versions.get(name)]
-        return f"version mismatch: the worker on {host} has different {', '.join(different)}"
+        return Mismatch(f"version mismatch: the worker on {host} has different {', '.join(different)}")
 
     def record_success(self, slot: int) -> None:
         """Record that a worker in this slot has answered."""

@@ -1,5 +1,18 @@
 """The runner: it sends the jobs of a plan to workers and writes one record per job into the store.
 
+A job passes through these states; a :class:`Task` is a job that is waiting or running::
+
+    waiting (in `queue`) --assign--> running (`worker.task`) --event attempt, or end of the worker--> recorded
+       ^                                |
+       +------ crash, worker lost ------+
+
+After a crash the job is repeated, up to the number of attempts in :mod:`m2bridge.batch.policy`; `attempts` contains the earlier
+ones. If its worker has lost Macaulay2, the job returns to the queue and the attempt does not count.
+
+A slot has at most one worker, which is starting, idle or busy. A worker that cannot be used is replaced by a new one in the
+same slot; after several failures in succession the slot is closed. The batch ends when all jobs are recorded, when no slot is
+left, or when it is interrupted: the first interrupt finishes the running jobs, the second one kills the workers.
+
 Only the runner writes records, and only while it holds the lock of its store or shard. So a worker that ends later than its
 runner cannot interfere with the next runner. All times are measured with the monotonic clock.
 """
@@ -158,9 +171,8 @@ class Runner:
             record = self.store.read_or_set_aside(task.key)
             if record is not None:
                 new_limits = self.settings.limits_again(record, task.job)
-                if (
-                    new_limits is None
-                ):  # another runner, of an overlapping shard, has recorded the job meanwhile
+                # Without new limits the record is kept: another runner, of an overlapping shard, has written it meanwhile.
+                if new_limits is None:
                     self.state.cached[record["outcome"]] += 1
                     continue
                 task.limits = new_limits
@@ -180,7 +192,7 @@ class Runner:
             if kind == "ready":
                 mismatch = self.slots.mismatch(event)
                 if mismatch is not None:
-                    self._exclude(worker, mismatch, no_engine="Macaulay2" in mismatch)
+                    self._exclude(worker, mismatch.message, no_engine=mismatch.of_engine)
                     break
                 self._count_host(worker, -1)  # the next task of Dask may run on another host
                 worker.engine = event.get("engine")

@@ -220,9 +220,8 @@ def _run(arguments: list[str], started: float) -> int:  # noqa: C901, PLR0911 --
         if type(error).__name__ == "Abort":  # raised by the option parser
             _report_error("interrupted")
             return 130
-        if hasattr(error, "format_message") and hasattr(
-            error, "exit_code"
-        ):  # a usage error of the option parser
+        # Usage errors of the option parser have these attributes.
+        if hasattr(error, "format_message") and hasattr(error, "exit_code"):
             return _report_usage_error(error)
         if os.environ.get("M2BRIDGE_DEBUG"):
             raise

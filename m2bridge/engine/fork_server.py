@@ -93,9 +93,8 @@ class ForkServerEngine(Engine):
             The engine is closed; an EngineError if it was closed while the script ran.
         """
         limits = limits or Limits()
-        if (
-            self._process_id != os.getpid()
-        ):  # a forked copy, in which the lock may be held by a thread that does not exist
+        # In a forked copy of the process the lock may be held by a thread that does not exist there.
+        if self._process_id != os.getpid():
             self._initialize()
         with self._job_lock:
             if self._closed:

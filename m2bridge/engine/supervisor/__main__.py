@@ -113,9 +113,8 @@ class Supervisor:
                 self.kill_requested = True
             elif kind == "go":
                 self.go_requested = True
-                if (
-                    request["wall_seconds"] is not None
-                ):  # less than the job was sent with, if the start took long
+                # If the start of Macaulay2 took long, less time is left than the job was sent with.
+                if request["wall_seconds"] is not None:
                     self.deadline = min(self.deadline, time.monotonic() + request["wall_seconds"])
             elif kind == "crashing":
                 self.deadline = min(self.deadline, time.monotonic() + CRASH_TRACE_TIMEOUT)

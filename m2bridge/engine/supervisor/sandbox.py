@@ -223,9 +223,8 @@ def exec_macaulay2(
         largest_file = LARGEST_TEMPORARY_FILE if restricted else 0
         resource.setrlimit(resource.RLIMIT_FSIZE, (largest_file, largest_file))
         flags = [] if restricted else ["--read-only-files"]
-        if (
-            not restricted
-        ):  # Macaulay2 then reports the directory as not writable; otherwise it would try without end
+        # With a directory that is not writable Macaulay2 reports an error; otherwise it would retry without end.
+        if not restricted:
             os.chmod(environment["TMPDIR"], 0o500)
         os.execve(command[0], [command[0], *flags, *command[1:]], environment)
     except BaseException as error:
