@@ -1,4 +1,4 @@
-"""Alter records, and assert that no command vouches for what was altered."""
+"""Alter records, and assert that no command confirms what was altered."""
 
 from __future__ import annotations
 
@@ -163,8 +163,8 @@ class Commands:
         return code, printed.out + printed.err
 
 
-def assert_not_vouched_for(commands: Commands, what: str, altered: Document) -> None:
-    """A record whose digest is that of another one is named as altered, rejected or not known, by every command."""
+def assert_not_confirmed(commands: Commands, what: str, altered: Document) -> None:
+    """Assert that every command rejects a record with a wrong digest, or reports it as altered."""
     commands.write(altered)
     code, said = commands.check()
     assert code in (7, 8, 9), (what, said)
@@ -176,7 +176,7 @@ def assert_not_vouched_for(commands: Commands, what: str, altered: Document) -> 
 
 
 def assert_only_certified(commands: Commands, what: str, altered: Document, document: Document) -> None:
-    """A record with a new digest: what the checker covers is what the true record says, and nothing else is called proved."""
+    """Assert that of a record with a new digest only true fields are certified, and nothing else is cited as proved."""
     forged = {**altered, "digest": records.digest_of(altered)}
     commands.write(forged)
     code, said = commands.check()

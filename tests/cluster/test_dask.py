@@ -16,8 +16,8 @@ Make = Callable[..., Any]
 def test_ten_jobs_on_local_processes(trial: Make, left: Make) -> None:
     pytest.importorskip("distributed")
     run = trial(0)
-    said = run.answered(run.start("dask", "--dask", "local", workers=1))
-    assert "Macaulay2" in said
+    output = run.answered(run.start("dask", "--dask", "local", workers=1))
+    assert "Macaulay2" in output
     assert run.records("dask") == run.local()
     left()
 
@@ -56,8 +56,8 @@ def test_the_runner_is_killed_and_started_again(dask_cluster: Any, trial: Make, 
     running.kill()
     running.wait()
     before = run.keys("dask")
-    said = run.answered(run.start("dask", *dask_cluster.options))
-    assert re.search(rf"\b{run.count} jobs, {len(before)}\b", said)
+    output = run.answered(run.start("dask", *dask_cluster.options))
+    assert re.search(rf"\b{run.count} jobs, {len(before)}\b", output)
     assert run.records("dask") == run.local()
     left()  # what was kept for the runner that died, too
 
@@ -65,9 +65,9 @@ def test_the_runner_is_killed_and_started_again(dask_cluster: Any, trial: Make, 
 def test_a_worker_without_macaulay2_is_excluded(dask_cluster: Any, trial: Make, left: Make) -> None:
     run = trial(9)  # enough that the others are still at work when it has failed three times
     dask_cluster.start_workers(1, M2BRIDGE_M2="/nonexistent/M2")
-    said = run.answered(run.start("dask", *dask_cluster.options, workers=3))
-    assert "worker excluded:" in said
-    assert "/nonexistent/M2" in said
+    output = run.answered(run.start("dask", *dask_cluster.options, workers=3))
+    assert "worker excluded:" in output
+    assert "/nonexistent/M2" in output
     assert run.records("dask") == run.local()
     left()
 

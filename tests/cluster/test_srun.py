@@ -21,8 +21,8 @@ Make = Callable[..., Any]
 
 def test_two_nodes_give_the_records_that_one_machine_gives(trial: Make, left: Make) -> None:
     run = trial(0)
-    said = run.answered(run.start("srun", "--launcher", SRUN))
-    assert "workers on n1: Macaulay2" in said
+    output = run.answered(run.start("srun", "--launcher", SRUN))
+    assert "workers on n1: Macaulay2" in output
     assert run.records("srun") == run.local()
     left()
 
@@ -32,8 +32,8 @@ def test_dask_on_slurm_shows_its_script_and_gives_the_same_records(trial: Make, 
     run = trial(0)
     config = run.directory / "slurm.toml"
     config.write_text('memory = "1 GB"\ninterface = "lo"\n')
-    said = run.answered(run.start("dask", "--dask-slurm", str(config)))
-    assert said.index("#SBATCH") < said.index("workers on n")
+    output = run.answered(run.start("dask", "--dask-slurm", str(config)))
+    assert output.index("#SBATCH") < output.index("workers on n")
     assert run.records("dask") == run.local()
     left()
     assert not list(run.directory.glob(".m2bridge-dask-*"))  # certificates
@@ -68,9 +68,9 @@ def test_a_lost_node_is_an_end_of_file(slurm: Any, trial: Make, left: Make) -> N
     running = run.start("srun", "--launcher", SRUN, workers=4)  # of which a node takes two
     run.wait_until_on("srun", "n2", running)
     slurm.lose("n2")
-    said = run.answered(running)
+    output = run.answered(running)
     slurm.start_node("n2")
-    assert "workers on n1" in said
+    assert "workers on n1" in output
     assert run.records("srun") == run.local()
     left()
 
@@ -78,8 +78,8 @@ def test_a_lost_node_is_an_end_of_file(slurm: Any, trial: Make, left: Make) -> N
 def test_a_node_without_macaulay2_is_excluded(trial: Make, left: Make) -> None:
     run = trial(1)  # the other node is slow, or it would have answered everything before
     spoil = 'case $SLURMD_NODENAME in n1) sleep 30;; n2) export M2BRIDGE_M2=/nonexistent/M2;; esac; exec "$@"'
-    said = run.answered(run.start("srun", "--launcher", f"{SRUN} sh -c '{spoil}' sh", workers=4))
-    assert re.search(r"n2: .*M2BRIDGE_M2 .*/nonexistent/M2", said)
+    output = run.answered(run.start("srun", "--launcher", f"{SRUN} sh -c '{spoil}' sh", workers=4))
+    assert re.search(r"n2: .*M2BRIDGE_M2 .*/nonexistent/M2", output)
     assert run.records("srun") == run.local()
     left()
 
@@ -108,8 +108,8 @@ def test_a_killed_batch_of_a_template_is_continued(trial: Make, left: Make) -> N
     left()
     before = len(run.keys("srun"))
     assert 40 <= before < 200
-    said = run.answered(run.start("srun", "--launcher", SRUN))
-    assert f"200 of 200 jobs: 200 complete; {before} from the store" in said
+    output = run.answered(run.start("srun", "--launcher", SRUN))
+    assert f"200 of 200 jobs: 200 complete; {before} from the store" in output
     degrees = {(row["n"], row["deg"]) for row in Store.open(run.directory / "srun").rows(None)}
     assert degrees == {(2, 2), (3, 4), (4, 8), (5, 16)}
     left()

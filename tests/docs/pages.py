@@ -1,8 +1,8 @@
-"""The examples of a Markdown page: commands and Python are run in the order of the page, and what is shown must be what comes.
+"""Run the examples of a Markdown page, commands and Python, in the order of the page, and compare their output.
 
 A block whose first line is a comment with a file name is that file. In a console block a line that begins with ``$`` is run by a
-shell, and the lines below it are its output: ``...`` stands for anything, also within a line; blanks, seconds and versions do
-not count. In a Python block an expression with a comment that begins like a value is compared with it. A comment
+shell, and the lines below it are its output: ``...`` matches any text, also within a line; blanks, seconds and versions are
+not compared. In a Python block an expression with a comment that begins like a value is compared with it. A comment
 ``<!-- not run: why -->`` before a block leaves it out.
 """
 
@@ -97,7 +97,7 @@ def _console(text: str, where: str, directory: Path) -> int:
 
 
 def matches(shown: str, came: str) -> bool:
-    """Whether the shown text is the one that came; ``...`` stands for anything.
+    """Return whether the output is the text on the page; ``...`` matches any text.
 
     >>> matches("a 1.5 s\\n...\\nb", "a 2 s\\nx\\nb\\n"), matches("a\\nb", "a\\nc\\nb")
     (True, False)

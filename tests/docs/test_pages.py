@@ -1,4 +1,4 @@
-"""Every example of the README and of the site's pages is run, and shows what really comes."""
+"""Run every example of the README and of the pages of the site, and compare its output."""
 
 from __future__ import annotations
 

@@ -58,9 +58,9 @@ def undisturbed(jobs: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[st
     """The records of a run that nothing disturbed."""
     store = tmp_path_factory.mktemp("undisturbed") / "store"
     assert finish(jobs, store).returncode == 0
-    found = records_of(store)
-    assert len(found) == COUNT
-    return found
+    stored = records_of(store)
+    assert len(stored) == COUNT
+    return stored
 
 
 @pytest.fixture
@@ -124,9 +124,9 @@ def assert_completes(jobs: Path, store: Path, undisturbed: dict[str, Any], count
     """The batch completes; it has `count` records, those of the undisturbed run among them."""
     done = finish(jobs, store)
     assert done.returncode == 0, done.stderr.decode()
-    found = records_of(store)
-    assert len(found) == count
-    assert {key: found.get(key) for key in undisturbed} == undisturbed
+    stored = records_of(store)
+    assert len(stored) == count
+    assert {key: stored.get(key) for key in undisturbed} == undisturbed
     assert list((store / "tmp").iterdir()) == []
     assert list((store / "runners").iterdir()) == []
     assert_no_orphan()

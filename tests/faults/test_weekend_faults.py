@@ -30,7 +30,7 @@ pytestmark = pytest.mark.faults
 COMMAND = str(Path(sys.executable).with_name("m2bridge"))
 JOBS = '[[grid]]\nanalysis = "dimension"\nmodel = "lightning"\nd = 2\ndp = [1, 2]\na = "1..d"\nseed = "1..{seeds}"\n'
 PLUGIN = '''
-"""Jobs that sleep, or hoard memory as they are told."""
+"""Jobs that sleep, or allocate as much memory as their options state."""
 import time
 from dataclasses import dataclass
 from typing import ClassVar, Literal

@@ -1,4 +1,4 @@
-"""Containers for the tests: how one is run is told by ``make image-test``, in two variables.
+"""Containers for the tests: ``make image-test`` passes the command that runs one, in two variables.
 
 ``M2BRIDGE_IMAGE_RUN`` is the command up to the image's name (``docker run --rm --network none --read-only --tmpfs /tmp ...``),
 ``M2BRIDGE_IMAGE`` the image. The command must run containers read-only, without a network and without capabilities: the tests

@@ -28,8 +28,8 @@ from m2bridge.families import MLP, parse_spec
     ],
 )
 def test_dimensions_known_by_hand(spec, expected, engine):
-    found = dimension(spec, engine=engine)
-    assert (found.image_dim, found.certainty.value, found.agreement) == (expected, "proved", True)
+    answer = dimension(spec, engine=engine)
+    assert (answer.image_dim, answer.certainty.value, answer.agreement) == (expected, "proved", True)
 
 
 def test_the_network_is_written_out():

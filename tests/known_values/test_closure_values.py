@@ -35,8 +35,8 @@ def test_one_layer_attention(
 ) -> None:
     d, dp, a = size
     model = parse_spec(f"lightning(d={d},dp={dp},a={a})")
-    found = interpolate(model, 4)
-    assert (found.span.dim, found.counts) == (coordinates, generators)
+    interpolation = interpolate(model, 4)
+    assert (interpolation.span.dim, interpolation.counts) == (coordinates, generators)
     counted = model.knowledge.closure_degree
     assert counted is not None
     assert counted.value == degree
@@ -85,7 +85,7 @@ def test_polynomial_perceptrons(spec: str, generators: dict[int, int]) -> None:
 @pytest.mark.parametrize("n", [3, 4, 5])
 def test_rational_normal_curves(n: int) -> None:
     """C(n, 2) quadrics (Harris, Algebraic Geometry, Lecture 1), Hilbert function nk + 1."""
-    found = interpolate(
+    interpolation = interpolate(
         from_text(
             "curve",
             ["s", "t"],
@@ -93,8 +93,8 @@ def test_rational_normal_curves(n: int) -> None:
         ),
         4,
     )
-    assert found.counts == {2: comb(n, 2)}
-    assert found.hilbert_function == tuple(n * k + 1 for k in range(5))
+    assert interpolation.counts == {2: comb(n, 2)}
+    assert interpolation.hilbert_function == tuple(n * k + 1 for k in range(5))
 
 
 def test_degrees_of_determinantal_varieties() -> None:

@@ -53,12 +53,12 @@ UNDECIDED_IN_FLOATS = {"linear(widths=[5,2,3,4])"}  # two gaps in the singular v
 
 @pytest.mark.parametrize(("spec", "expected"), PROVED)
 def test_dimension_is_proved(spec: str, expected: int) -> None:
-    found = dimension(spec, engine=False, certify=False)
-    assert found.image_dim == expected
-    assert found.certainty.exact
-    assert found.agreement is not False
-    assert found.numeric_rank == (None if spec in UNDECIDED_IN_FLOATS else expected)
-    assert found.parameters == found.image_dim + found.generic_fiber_dim
+    answer = dimension(spec, engine=False, certify=False)
+    assert answer.image_dim == expected
+    assert answer.certainty.exact
+    assert answer.agreement is not False
+    assert answer.numeric_rank == (None if spec in UNDECIDED_IN_FLOATS else expected)
+    assert answer.parameters == answer.image_dim + answer.generic_fiber_dim
 
 
 @pytest.mark.parametrize(
@@ -77,18 +77,18 @@ def test_dimension_is_proved(spec: str, expected: int) -> None:
     ],
 )
 def test_formulas_do_not_apply_there(spec: str, expected: int, would_be: int) -> None:
-    found = dimension(spec, engine=False, certify=False)
-    assert found.formula is not None
-    assert found.formula.value is None
-    assert found.formula.agrees is None
-    assert found.image_dim == expected
-    assert found.image_dim != would_be
-    assert found.certainty.exact
+    answer = dimension(spec, engine=False, certify=False)
+    assert answer.formula is not None
+    assert answer.formula.value is None
+    assert answer.formula.agrees is None
+    assert answer.image_dim == expected
+    assert answer.image_dim != would_be
+    assert answer.certainty.exact
 
 
 def test_defects_are_reported() -> None:
-    found = dimension("mlp(widths=[3,5,1],r=4)", engine=False, certify=False)
-    assert (found.expected_dim, found.defect) == (15, 1)
+    answer = dimension("mlp(widths=[3,5,1],r=4)", engine=False, certify=False)
+    assert (answer.expected_dim, answer.defect) == (15, 1)
 
 
 @pytest.mark.parametrize(
@@ -111,6 +111,6 @@ def test_defects_are_reported() -> None:
     ],
 )
 def test_heads_and_skip_connections(spec: str, expected: int) -> None:
-    found = dimension(spec, engine=False, certify=False)
-    assert found.image_dim == expected
-    assert found.certainty.exact
+    answer = dimension(spec, engine=False, certify=False)
+    assert answer.image_dim == expected
+    assert answer.certainty.exact

@@ -21,11 +21,11 @@ def sufficient(d0: int, d1: int, d2: int) -> int:
 
 def found_dim(widths: tuple[int, ...], r: int, bias: bool = False) -> int:
     shown = ",".join(map(str, widths))
-    found = dimension(
+    answer = dimension(
         f"mlp(widths=[{shown}],r={r},bias={'true' if bias else 'false'})", engine=False, certify=False
     )
-    assert found.certainty.value == "computed"  # exact; certify=False asks for no certificate
-    return found.image_dim
+    assert answer.certainty.value == "computed"  # exact; certify=False asks for no certificate
+    return answer.image_dim
 
 
 def finite(widths: tuple[int, ...], bias: bool = False) -> int:

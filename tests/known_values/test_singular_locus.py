@@ -117,7 +117,7 @@ def test_dimensions(size: Size, engine: Engine) -> None:
 
 @pytest.mark.parametrize("size", SIZES)
 def test_theorem_as_printed(size: Size, engine: Engine) -> None:
-    """It speaks of d, d' >= 2 or d, a >= 2, and there its verdict is rk A * rk V <= 1."""
+    """The theorem assumes d, d' >= 2 or d, a >= 2; its verdict is that points with rk A * rk V <= 1 are singular."""
     d, dp, a = size
     check = computed(size, engine).theorem
     assert check.applies is (d >= 2 and (dp >= 2 or a >= 2))

@@ -25,10 +25,10 @@ def text(exponents: tuple[int, int]) -> str:
 @given(EXPONENTS)
 def test_equations_of_a_monomial_map_are_binomials_that_vanish(exponents: list[tuple[int, int]]) -> None:
     model = from_text("monomials", ["s", "t"], [text(e) for e in exponents])
-    found = interpolate(model, 3)
+    interpolation = interpolate(model, 3)
     image = image_of(model)
-    points = image.points(np.random.default_rng(9), 5, 32003)[:, list(found.span.basis)]
-    for group in found.generators.values():
+    points = image.points(np.random.default_rng(9), 5, 32003)[:, list(interpolation.span.basis)]
+    for group in interpolation.generators.values():
         for f in group:
             assert len(f) == 2
             assert sum(f.values()) % 32003 == 0
@@ -57,8 +57,8 @@ def test_echelon_keeps_the_row_space(seed: int, height: int, width: int, p: int)
 @given(st.text(alphabet="xyz0123+-*^(){},;_ \n[]QZ/=ideal", max_size=40))
 def test_text_is_an_ideal_or_an_input_error(source: str) -> None:
     try:
-        found = read_ideal(source)
+        parsed = read_ideal(source)
     except InputError:
         return
-    assert found.variables
-    assert all(len(m) == len(found.variables) for f in found.polynomials for m in f)
+    assert parsed.variables
+    assert all(len(m) == len(parsed.variables) for f in parsed.polynomials for m in f)

@@ -98,7 +98,7 @@ def test_a_causal_transformer_of_two_blocks():
     benchmark = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(benchmark)
     module = nn.Sequential(benchmark.Block(4, 3), benchmark.Block(4, 3))
-    found = dimension(from_torch(module, (benchmark.TOKENS, 4)), engine=False)
-    expected = found.parameters - 2 * (2 * 4 + 2 * 4 + 3)
-    assert found.lower_bound == found.image_dim == expected
-    assert found.upper_bound >= expected
+    answer = dimension(from_torch(module, (benchmark.TOKENS, 4)), engine=False)
+    expected = answer.parameters - 2 * (2 * 4 + 2 * 4 + 3)
+    assert answer.lower_bound == answer.image_dim == expected
+    assert answer.upper_bound >= expected

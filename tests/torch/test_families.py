@@ -175,21 +175,21 @@ def test_a_module_of_normalised_attention_is_that_family():
 
 def test_a_module_of_a_causal_transformer_is_that_family():
     model = parse_spec("transformer(d=2,a=1,t=2,heads=2,hidden=3,r=2,causal=true,softmax=true)")
-    own = from_torch(Block(softmax=True, **BLOCK), (2, 2))
+    network = from_torch(Block(softmax=True, **BLOCK), (2, 2))
     rng = np.random.default_rng(2)
     weights = {name: rng.normal(size=shape) for name, shape in model.parameters.items()}
     x = rng.normal(size=(2, 2))
-    np.testing.assert_allclose(own.forward(weights, x), model.forward(weights, x), rtol=1e-10)
+    np.testing.assert_allclose(network.forward(weights, x), model.forward(weights, x), rtol=1e-10)
 
 
 def test_a_multilinear_module_has_the_tensor_for_coefficients():
     model = parse_spec("cp(sizes=[2,3,2],rank=2)")
-    own = from_torch(RankOnes(U1=(2, 2), U2=(3, 2), U3=(2, 2)), (7,))
+    network = from_torch(RankOnes(U1=(2, 2), U2=(3, 2), U3=(2, 2)), (7,))
     drawn = model.draw_weights(np.random.default_rng(3), P)
     weights = {name: Mod(w, P) for name, w in drawn.items()}
     entries = model.coordinates(weights).values.reshape(model.sizes)
-    assert own.parameters == model.parameters
+    assert network.parameters == model.parameters
     units = np.eye(7, dtype=np.int64)
     for i, j, k in np.ndindex(*model.sizes):
         x = Mod(units[i] + units[2 + j] + units[5 + k], P)
-        assert own.forward(weights, x).values.tolist() == [entries[i, j, k]]
+        assert network.forward(weights, x).values.tolist() == [entries[i, j, k]]

@@ -13,12 +13,12 @@ from m2bridge import dimension, from_torch
 
 def agree(module: nn.Module, *shapes: tuple[int, ...]):
     """The network of a module, after a comparison at the module's own weights."""
-    own = from_torch(module, list(shapes))
+    network = from_torch(module, list(shapes))
     module = module.double()
     names = {name.replace(".", "_"): p for name, p in module.named_parameters() if p.requires_grad}
     weights = {
         name: names[name if name in names else name.removeprefix("p")].detach().numpy()
-        for name in own.parameters
+        for name in network.parameters
     }
     rng = np.random.default_rng(7)
     inputs = [rng.normal(size=shape) for shape in shapes]
@@ -31,8 +31,10 @@ def agree(module: nn.Module, *shapes: tuple[int, ...]):
     said = said if isinstance(said, tuple) else (said,)
     theirs = np.concatenate([t.detach().numpy().ravel() for t in said])
     given = inputs[0] if len(inputs) == 1 else np.concatenate([x.ravel() for x in inputs])
-    np.testing.assert_allclose(np.asarray(own.forward(weights, given)).ravel(), theirs, rtol=1e-9, atol=1e-10)
-    return own
+    np.testing.assert_allclose(
+        np.asarray(network.forward(weights, given)).ravel(), theirs, rtol=1e-9, atol=1e-10
+    )
+    return network
 
 
 class Written(nn.Module):
@@ -52,15 +54,15 @@ class Square(nn.Module):
 
 
 def test_linear_layers_with_bias_and_a_square():
-    own = agree(nn.Sequential(nn.Linear(2, 3), Square(), nn.Linear(3, 1, bias=False)), (2,))
-    assert own.parameters == {"p0_weight": (3, 2), "p0_bias": (3,), "p2_weight": (1, 3)}
-    assert own.polynomial
+    network = agree(nn.Sequential(nn.Linear(2, 3), Square(), nn.Linear(3, 1, bias=False)), (2,))
+    assert network.parameters == {"p0_weight": (3, 2), "p0_bias": (3,), "p2_weight": (1, 3)}
+    assert network.polynomial
 
 
 def test_multihead_attention():
-    own = agree(nn.MultiheadAttention(4, 2, batch_first=True), (1, 3, 4), (1, 3, 4), (1, 3, 4))
-    assert own.parameter_count == 80
-    assert not own.polynomial
+    network = agree(nn.MultiheadAttention(4, 2, batch_first=True), (1, 3, 4), (1, 3, 4), (1, 3, 4))
+    assert network.parameter_count == 80
+    assert not network.polynomial
 
 
 def test_multihead_self_attention_with_a_causal_mask():
@@ -73,12 +75,14 @@ def test_multihead_self_attention_with_a_causal_mask():
         def forward(self, x: Tensor) -> Tensor:
             return self.attention(x, x, x, attn_mask=self.mask, need_weights=False)[0]
 
-    own = agree(Causal(), (1, 3, 4))
+    network = agree(Causal(), (1, 3, 4))
     x = np.random.default_rng(0).normal(size=(1, 3, 4))
-    weights = {name: np.random.default_rng(1).normal(size=shape) for name, shape in own.parameters.items()}
-    first = own.forward(weights, x)[0, 0]
+    weights = {
+        name: np.random.default_rng(1).normal(size=shape) for name, shape in network.parameters.items()
+    }
+    first = network.forward(weights, x)[0, 0]
     x[0, 1:] += 1
-    np.testing.assert_array_equal(own.forward(weights, x)[0, 0], first)
+    np.testing.assert_array_equal(network.forward(weights, x)[0, 0], first)
 
 
 @pytest.mark.parametrize(
@@ -129,8 +133,8 @@ def test_tied_weights_occur_once():
         def forward(self, x: Tensor) -> Tensor:
             return self.up(self.down(x) ** 2)
 
-    own = from_torch(Tied(), (3,))
-    assert list(own.parameters) == ["down_weight"]
+    network = from_torch(Tied(), (3,))
+    assert list(network.parameters) == ["down_weight"]
     assert agree(Tied(), (3,)).parameter_count == 9
 
 
@@ -145,19 +149,19 @@ def test_frozen_parameters_and_buffers_are_exact_constants():
         def forward(self, x: Tensor) -> Tensor:
             return self.last((self.first(x) + self.shift) ** 2)
 
-    own = from_torch(Frozen(), (2,))
-    assert own.parameters == {"last_weight": (1, 2)}
-    assert "7 1/4" in own.recorded.text
-    assert "13421773/134217728" in own.recorded.text, "0.1 in float32 is this dyadic number"
-    assert any("dyadic" in note for note in own.notes)
+    network = from_torch(Frozen(), (2,))
+    assert network.parameters == {"last_weight": (1, 2)}
+    assert "7 1/4" in network.recorded.text
+    assert "13421773/134217728" in network.recorded.text, "0.1 in float32 is this dyadic number"
+    assert any("dyadic" in note for note in network.notes)
 
 
 def test_causal_attention_of_torch_itself():
-    own = agree(
+    network = agree(
         Written(lambda f, x: functional.scaled_dot_product_attention(f(x), x, x, is_causal=True), 4),
         (1, 3, 4),
     )
-    assert "scale 1/2" in own.recorded.text
+    assert "scale 1/2" in network.recorded.text
 
 
 @pytest.mark.parametrize(
@@ -206,31 +210,31 @@ def test_constant_embeddings_and_positions():
 
 
 def test_batch_normalisation_in_evaluation_mode_is_affine():
-    own = agree(nn.Sequential(nn.Linear(3, 3), nn.BatchNorm1d(3), Square()).eval(), (2, 3))
-    assert own.polynomial
+    network = agree(nn.Sequential(nn.Linear(3, 3), nn.BatchNorm1d(3), Square()).eval(), (2, 3))
+    assert network.polynomial
 
 
 def test_half_precision_gives_a_note():
-    own = from_torch(nn.Linear(2, 2).half(), (2,))
-    assert any("float16" in note for note in own.notes)
+    network = from_torch(nn.Linear(2, 2).half(), (2,))
+    assert any("float16" in note for note in network.notes)
 
 
 def test_unused_parameters_give_a_note():
     module = Written(lambda f, x: x @ f.weight)
-    own = from_torch(module, (3,))
-    assert any("l_bias" in note for note in own.notes)
+    network = from_torch(module, (3,))
+    assert any("l_bias" in note for note in network.notes)
 
 
 def test_dimension_of_a_module_of_torch():
     module = nn.Sequential(nn.Linear(2, 3, bias=False), Square(), nn.Linear(3, 1, bias=False))
-    found = dimension(from_torch(module, (2,)), engine=False)
-    assert (found.image_dim, found.certainty.value) == (3, "proved"), "all quadratic forms in two variables"
+    answer = dimension(from_torch(module, (2,)), engine=False)
+    assert (answer.image_dim, answer.certainty.value) == (3, "proved"), "all quadratic forms in two variables"
 
 
 def test_gelu_in_its_tanh_form():
-    own = agree(nn.Sequential(nn.Linear(2, 3), nn.GELU(approximate="tanh"), nn.Linear(3, 1)), (2,))
-    found = dimension(own, engine=False)
-    assert (found.image_dim, found.certainty.value) == (13, "proved")
+    network = agree(nn.Sequential(nn.Linear(2, 3), nn.GELU(approximate="tanh"), nn.Linear(3, 1)), (2,))
+    answer = dimension(network, engine=False)
+    assert (answer.image_dim, answer.certainty.value) == (13, "proved")
 
 
 def test_embeddings_of_given_tokens_are_weights():
@@ -243,7 +247,7 @@ def test_embeddings_of_given_tokens_are_weights():
         def forward(self) -> Tensor:
             return self.out(self.embedding(self.tokens))
 
-    own = from_torch(Reader(), [])
-    assert own.parameter_count == 10
+    network = from_torch(Reader(), [])
+    assert network.parameter_count == 10
     # outputs are the products of W with two vectors: 4 numbers
-    assert dimension(own, engine=False).image_dim == 4
+    assert dimension(network, engine=False).image_dim == 4

@@ -22,7 +22,7 @@ from tests.altering import (
     COUNT,
     Commands,
     alterations,
-    assert_not_vouched_for,
+    assert_not_confirmed,
     assert_only_certified,
     changed,
     document_of,
@@ -53,7 +53,7 @@ def test_an_altered_record_is_rejected(
     cases = list(alterations(document, result.HEADLINE))
     assert len(cases) == COUNT
     for what, altered in cases:
-        assert_not_vouched_for(commands, what, altered)
+        assert_not_confirmed(commands, what, altered)
         assert_only_certified(commands, what, altered, document)
 
 
@@ -65,8 +65,8 @@ def test_every_field_is_under_the_digest(name: str) -> None:
         assert code in (7, 9), (field, said)
 
 
-def test_a_digest_written_anew_vouches_for_no_more_than_the_certificate() -> None:
-    """Who alters field and evidence and writes a new digest cannot alter what the certificate shows."""
+def test_a_new_digest_does_not_replace_a_certificate() -> None:
+    """A record with an altered field and a new digest is rejected if the certificate contradicts it or is missing."""
     document = records.to_document(dimension("lightning(d=2,dp=1)", engine=False))
     own = json.loads(records.dumps(document))
     own["image_dim"] += 1

@@ -77,9 +77,9 @@ def test_the_variable_is_named_and_no_option(
         find_engine()
     for words in (["singular-locus", "--d", "2", "--dp", "1"], ["dimension", OWN], ["closure", OWN]):
         assert main(words) == 4
-        said = capsys.readouterr().err
-        assert "M2BRIDGE_M2 names /bin/false" in said
-        assert "--engine" not in said
+        output = capsys.readouterr().err
+        assert "M2BRIDGE_M2 names /bin/false" in output
+        assert "--engine" not in output
     assert main(["dimension", OWN, "--no-engine"]) == 0  # --no-engine was given, --engine was not
 
 

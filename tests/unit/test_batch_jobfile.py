@@ -158,7 +158,7 @@ spec = "lightning(d=0,dp=1)"
 [[job]]
 model = "lightning"
 """
-    found = mistakes_of(text)
+    mistakes = mistakes_of(text)
     for path, words in (
         ("grid[0].analysis", "did you mean dimension?"),
         ("grid[0].when", "unknown name 'a'"),
@@ -172,7 +172,7 @@ model = "lightning"
         ("job[1]", "this job has no analysis"),
         ("job[1]", "a job requires analysis and spec"),
     ):
-        assert any(path == where and words in message for where, message in found), (path, words, found)
+        assert any(path == where and words in message for where, message in mistakes), (path, words, mistakes)
 
 
 def test_errors_in_the_defaults_have_their_path() -> None:
@@ -302,15 +302,15 @@ d = 0
 dp = 1
 timout = 3
 """
-    found = mistakes_of(text)
+    mistakes = mistakes_of(text)
     keys = ("[0].model", "[0].d", "[0].dp", "[0].a", "[0].timout", "[1].d", "[1].timout")
-    assert {path for path, _ in found} == {f"grid{key}" for key in keys}
+    assert {path for path, _ in mistakes} == {f"grid{key}" for key in keys}
     for key, words in zip(
         keys,
         ("did you mean lightning?", "is not a range", "depends on q", "depends on z", "no entry", "d should be", "no entry"),
         strict=True,
     ):  # fmt: skip
-        assert any(path == f"grid{key}" and words in message for path, message in found)
+        assert any(path == f"grid{key}" and words in message for path, message in mistakes)
 
 
 def test_an_invalid_default_is_reported_once() -> None:

@@ -170,9 +170,9 @@ def test_rows_of_the_records(store: Store) -> None:
 def test_a_damaged_record_has_no_row(store: Store) -> None:
     key = record(1)["key"]
     store.path_of(key).write_text("{}")
-    found = read_rows(store)
-    assert found.outcomes == {"complete": 19}
-    assert len(found.damaged) == 1
+    contents = read_rows(store)
+    assert contents.outcomes == {"complete": 19}
+    assert len(contents.damaged) == 1
 
 
 def scatter(store: Store) -> list[str]:
@@ -233,9 +233,9 @@ def test_an_unreadable_record_is_reported(store: Store, monkeypatch: pytest.Monk
         return whole(path)
 
     monkeypatch.setattr(Path, "read_bytes", read_bytes)
-    found = read_rows(store)
-    assert found.outcomes == {"complete": 19}
-    [message] = found.damaged
+    contents = read_rows(store)
+    assert contents.outcomes == {"complete": 19}
+    [message] = contents.damaged
     assert record(1)["key"][:12] in message
     assert "Permission denied" in message
 

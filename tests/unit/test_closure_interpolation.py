@@ -19,9 +19,11 @@ from m2bridge.questions.closure.stages import LimitStop, TooFewPoints
 
 def test_equations_vanish_at_fresh_points() -> None:
     model = parse_spec("lightning(d=3,dp=1,a=2)")
-    found = interpolate(model, 4)
-    points = image_of(model).points(np.random.default_rng(77), 10, 32003)[:, list(found.span.basis)]
-    assert all(not evaluate(f, points, 32003).any() for group in found.generators.values() for f in group)
+    interpolation = interpolate(model, 4)
+    points = image_of(model).points(np.random.default_rng(77), 10, 32003)[:, list(interpolation.span.basis)]
+    assert all(
+        not evaluate(f, points, 32003).any() for group in interpolation.generators.values() for f in group
+    )
 
 
 @pytest.mark.parametrize("options", [{"symmetric": False}, {"seed": 5}, {"prime": 8388593}])
@@ -34,9 +36,13 @@ def test_the_answer_does_not_depend_on_the_way(options: dict[str, int]) -> None:
 
 def test_full_coordinates_split_off_their_linear_forms() -> None:
     """All 40 coefficients of (2,1,2) at t=2: 34 linear forms and the quartic of the Segre coordinates."""
-    found = interpolate(parse_spec("lightning(d=2,dp=1,a=2,coordinates=full)"), 4)
-    assert (found.span.ambient, found.span.dim, len(found.span.linear_forms)) == (40, 6, 34)
-    assert found.counts == {4: 1}
+    interpolation = interpolate(parse_spec("lightning(d=2,dp=1,a=2,coordinates=full)"), 4)
+    assert (interpolation.span.ambient, interpolation.span.dim, len(interpolation.span.linear_forms)) == (
+        40,
+        6,
+        34,
+    )
+    assert interpolation.counts == {4: 1}
 
 
 def test_the_maximal_torus_is_found_without_a_declaration() -> None:
@@ -63,26 +69,26 @@ def test_permutations_preserve_the_image() -> None:
 
 
 def test_a_map_that_is_no_cone_is_made_one() -> None:
-    found = interpolate(from_text("cusp", ["t"], ["t^2", "t^3"]), 3)
-    assert found.counts == {3: 1}
-    assert set(found.generators[3][0]) == {(3, 0, 0), (0, 2, 1)}  # z0^3 - z1^2 * 1
+    interpolation = interpolate(from_text("cusp", ["t"], ["t^2", "t^3"]), 3)
+    assert interpolation.counts == {3: 1}
+    assert set(interpolation.generators[3][0]) == {(3, 0, 0), (0, 2, 1)}  # z0^3 - z1^2 * 1
 
 
 def test_a_limit_inside_a_degree_returns_the_degrees_before() -> None:
     started = time.monotonic()
-    found = interpolate(parse_spec("lightning(d=3,dp=3,a=2)"), 6, clock=Clock(seconds=0.7))
+    interpolation = interpolate(parse_spec("lightning(d=3,dp=3,a=2)"), 6, clock=Clock(seconds=0.7))
     assert time.monotonic() - started < 5
-    assert isinstance(found.stop, LimitStop)
-    assert "0.7 s" in found.stop.reason
-    assert found.degree_reached < 6
-    assert max(found.generators, default=1) <= found.degree_reached
+    assert isinstance(interpolation.stop, LimitStop)
+    assert "0.7 s" in interpolation.stop.reason
+    assert interpolation.degree_reached < 6
+    assert max(interpolation.generators, default=1) <= interpolation.degree_reached
 
 
 def test_a_memory_limit_is_kept() -> None:
-    found = interpolate(parse_spec("lightning(d=3,dp=2,a=2)"), 4, clock=Clock(memory_bytes=2_000_000))
-    assert isinstance(found.stop, LimitStop)
-    assert "MB" in found.stop.reason
-    assert "--memory" in found.stop.reason
+    interpolation = interpolate(parse_spec("lightning(d=3,dp=2,a=2)"), 4, clock=Clock(memory_bytes=2_000_000))
+    assert isinstance(interpolation.stop, LimitStop)
+    assert "MB" in interpolation.stop.reason
+    assert "--memory" in interpolation.stop.reason
 
 
 def test_degrees_that_points_do_not_determine_are_not_done() -> None:

@@ -85,9 +85,9 @@ def test_the_block_is_a_part_of_the_whole_jacobian() -> None:
 def test_samples_grow_until_the_rank_is_settled(samples: int) -> None:
     """A first guess that is far too small must not be the answer."""
     model = parse_spec("deep-lightning(d=[8,8,8],a=[2,2],t=3)")
-    found = generic_rank(model.program, held=model.knowledge.gauge, samples=samples)
-    assert found.rank == model.parameter_count - model.knowledge.gauge.count
-    assert found.samples > samples
+    generic = generic_rank(model.program, held=model.knowledge.gauge, samples=samples)
+    assert generic.rank == model.parameter_count - model.knowledge.gauge.count
+    assert generic.samples > samples
 
 
 def test_memory_is_bounded_before_it_starts() -> None:
@@ -104,33 +104,33 @@ def test_memory_is_bounded_before_it_starts() -> None:
 
 
 def test_softmax_statement_names_what_is_not_proved() -> None:
-    found = answer("softmax(d=[3,3,3],a=[2,2],t=3)")
-    assert found.certainty is Certainty.COMPUTED  # no certificate was wanted
-    assert "Conjecture 3.10" in found.statement
-    assert not any(item.detail.get("heuristic") for item in found.evidence)  # a rank with units is a bound
+    result = answer("softmax(d=[3,3,3],a=[2,2],t=3)")
+    assert result.certainty is Certainty.COMPUTED  # no certificate was wanted
+    assert "Conjecture 3.10" in result.statement
+    assert not any(item.detail.get("heuristic") for item in result.evidence)  # a rank with units is a bound
 
 
 def test_bounds_that_do_not_meet_give_an_interval() -> None:
     """The squares of the entries of W^T (W x)^2, which is a gradient of binary cubics: dimension 4. No upper bound sees that."""
     model = from_callable(lambda x, W: (W.T @ (W @ x) ** 2) ** 2, {"W": (3, 2)}, inputs={"x": (2,)})
-    found = dimension(model, engine=False)
-    assert (found.lower_bound, found.image_dim, found.upper_bound) == (4, 4, 6)
-    assert (found.certainty, found.certificate, found.defect) == (Certainty.PROBABLE, None, None)
-    assert any(item.error_probability is not None for item in found.evidence)
+    result = dimension(model, engine=False)
+    assert (result.lower_bound, result.image_dim, result.upper_bound) == (4, 4, 6)
+    assert (result.certainty, result.certificate, result.defect) == (Certainty.PROBABLE, None, None)
+    assert any(item.error_probability is not None for item in result.evidence)
 
 
 def test_linear_relations_of_the_coordinates_bound_the_dimension() -> None:
     """W^T (W x)^2 is the gradient of a third of sum_k (w_k x)^3: all binary cubics, dimension 4 of 6 coordinates."""
     model = from_callable(lambda x, W: W.T @ (W @ x) ** 2, {"W": (3, 2)}, inputs={"x": (2,)})
-    found = dimension(model, engine=False)
-    assert (found.lower_bound, found.image_dim, found.upper_bound) == (4, 4, 4)
-    assert (found.certainty, found.certificate) == (Certainty.COMPUTED, None)
+    result = dimension(model, engine=False)
+    assert (result.lower_bound, result.image_dim, result.upper_bound) == (4, 4, 4)
+    assert (result.certainty, result.certificate) == (Certainty.COMPUTED, None)
 
 
 def test_disagreement_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = answer("lightning(d=2,dp=1)")
-    wrong = replace(found.evidence[0], witness="other", relation="<=", value=4)
-    assert weigh((*found.evidence, wrong)).verdict is False
+    result = answer("lightning(d=2,dp=1)")
+    wrong = replace(result.evidence[0], witness="other", relation="<=", value=4)
+    assert weigh((*result.evidence, wrong)).verdict is False
 
 
 def test_a_wrong_slice_is_caught_by_the_other_witnesses(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -145,8 +145,8 @@ def test_a_wrong_slice_is_caught_by_the_other_witnesses(monkeypatch: pytest.Monk
         "slice_bound",
         lambda model, **point: one_less(original(model, **point)),
     )
-    found = answer("deep-lightning(d=[3,3,3],a=[2,2],t=3)")
-    assert found.agreement is False
+    result = answer("deep-lightning(d=[3,3,3],a=[2,2],t=3)")
+    assert result.agreement is False
     assert main(["dimension", "deep-lightning(d=[3,3,3],a=[2,2],t=3)", "--no-engine", "--json"]) == 3
 
 
@@ -168,8 +168,8 @@ def test_a_prime_that_is_too_large_is_refused_with_the_limit() -> None:
 
 
 def test_records_come_back_equal(tmp_path: Path) -> None:
-    found = dimension("softmax(d=[3,3,3],a=[2,2],t=3)", engine=False)
-    assert records.load(records.save(found, tmp_path)) == found
+    result = dimension("softmax(d=[3,3,3],a=[2,2],t=3)", engine=False)
+    assert records.load(records.save(result, tmp_path)) == result
 
 
 def test_json_on_the_command_line(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -234,11 +234,11 @@ def test_symmetries_lie_in_the_kernel_of_the_jacobian() -> None:
     ],
 )
 def test_one_token_and_small_primes_do_not_confuse_the_witnesses(spec: str, dim: int | None) -> None:
-    found = dimension(spec, engine=False)
-    assert found.agreement is not False
-    assert dim is None or found.image_dim == dim
+    result = dimension(spec, engine=False)
+    assert result.agreement is not False
+    assert dim is None or result.image_dim == dim
     if dim is None:  # rows are exchanged in a narrow elimination
-        assert dimension(spec, engine=False, prime=101).lower_bound <= found.image_dim
+        assert dimension(spec, engine=False, prime=101).lower_bound <= result.image_dim
 
 
 @pytest.mark.parametrize(
@@ -257,24 +257,24 @@ def test_one_token_and_small_primes_do_not_confuse_the_witnesses(spec: str, dim:
     ],
 )
 def test_the_rank_at_given_weights_beside_the_generic_one(weights, rank):
-    found = dimension("mlp(widths=[2,2,2],r=2)", engine=False, at=weights)
-    assert (found.image_dim, found.at_point.rank, found.at_point.loss) == (6, rank, 6 - rank)
-    assert (found.at_point.certainty.value, found.agreement) == ("computed", True)
-    assert str(6 - rank if rank < 6 else rank) in found.view().notes[0]
+    result = dimension("mlp(widths=[2,2,2],r=2)", engine=False, at=weights)
+    assert (result.image_dim, result.at_point.rank, result.at_point.loss) == (6, rank, 6 - rank)
+    assert (result.at_point.certainty.value, result.agreement) == ("computed", True)
+    assert str(6 - rank if rank < 6 else rank) in result.view().notes[0]
 
 
 def test_the_rank_of_an_analytic_network_at_given_weights_is_numeric():
     zero = {"Q1": [[0, 0]], "K1": [[0, 0]], "V1": [[1, 2], [3, 4]]}
-    found = dimension("softmax(d=[2,2],a=1,t=3)", engine=False, at=zero)
-    assert found.at_point.certainty.value == "numeric"
-    assert found.at_point.rank == 4  # A = K^T Q does not move at first
+    result = dimension("softmax(d=[2,2],a=1,t=3)", engine=False, at=zero)
+    assert result.at_point.certainty.value == "numeric"
+    assert result.at_point.rank == 4  # A = K^T Q does not move at first
 
 
 def test_weights_near_a_critical_point_have_a_smaller_numerical_rank():
     weights = {"W1": [[1, 2], [2, 4 + 1e-13]], "W2": [[1, 1], [0, 3]]}
-    found = dimension("mlp(widths=[2,2,2],r=2)", engine=False, at=weights)
-    assert (found.at_point.rank, found.agreement) == (6, True)
-    (item,) = (e for e in found.evidence if e.quantity == "singular_values_at_point")
+    result = dimension("mlp(widths=[2,2,2],r=2)", engine=False, at=weights)
+    assert (result.at_point.rank, result.agreement) == (6, True)
+    (item,) = (e for e in result.evidence if e.quantity == "singular_values_at_point")
     assert item.value == 4
     values = item.detail["singular_values"]
     assert len(values) == 8
@@ -300,15 +300,15 @@ def test_weights_that_satisfy_equations_have_no_rank_here():
 )
 def test_several_heads_in_several_layers_are_proved(sizes: str, expected: int) -> None:
     """The bound of the layers meets the rank, and the checker, which counts for itself, agrees."""
-    found = dimension(f"deep-lightning({sizes})", engine=False)
-    assert (found.image_dim, found.certainty) == (expected, Certainty.PROVED)
-    assert verify(json.dumps(found.certificate))[0] == 0
+    result = dimension(f"deep-lightning({sizes})", engine=False)
+    assert (result.image_dim, result.certainty) == (expected, Certainty.PROVED)
+    assert verify(json.dumps(result.certificate))[0] == 0
 
 
 def test_parts_of_high_degree_do_not_drown_the_others() -> None:
     """At normal weights float64 saw 43 columns with a clear gap: outputs reach 10^51 there."""
-    found = dimension("transformer(d=3,a=1,t=3,hidden=1,r=3,layers=2,positions=true)", engine=False)
-    assert (found.image_dim, found.numeric_rank, found.agreement) == (45, 45, True)
+    result = dimension("transformer(d=3,a=1,t=3,hidden=1,r=3,layers=2,positions=true)", engine=False)
+    assert (result.image_dim, result.numeric_rank, result.agreement) == (45, 45, True)
 
 
 @pytest.mark.parametrize(
@@ -316,6 +316,6 @@ def test_parts_of_high_degree_do_not_drown_the_others() -> None:
 )
 def test_wide_layers_of_softmax_are_proved(spec: str, expected: int) -> None:
     """Tokens before the last layer cannot have full rank there; with one token nothing else proves the lower bound."""
-    found = dimension(spec, engine=False)
-    assert (found.lower_bound, found.certainty) == (expected, Certainty.PROVED)
-    assert verify(json.dumps(found.certificate))[0] == 0
+    result = dimension(spec, engine=False)
+    assert (result.lower_bound, result.certainty) == (expected, Certainty.PROVED)
+    assert verify(json.dumps(result.certificate))[0] == 0

@@ -43,19 +43,19 @@ def test_equation_16() -> None:
 def test_a_model_too_large_for_a_rank_uses_the_theorem() -> None:
     """Equation 16: 4 layers of 2*8*64 - 8^2 and L with 64^2 entries."""
     value = 4 * (2 * 8 * 64 - 64) + 64 * 64
-    found = dimension("softmax(d=[64,64,64,64,64],a=[8,8,8,8],t=8)", engine=False)
-    assert (found.image_dim, found.lower_bound, found.upper_bound) == (value, value, value)
-    assert found.certainty == "theorem"
-    assert found.certificate is None
-    assert "theorem" in found.statement
-    assert "certificate" in found.statement
+    answer = dimension("softmax(d=[64,64,64,64,64],a=[8,8,8,8],t=8)", engine=False)
+    assert (answer.image_dim, answer.lower_bound, answer.upper_bound) == (value, value, value)
+    assert answer.certainty == "theorem"
+    assert answer.certificate is None
+    assert "theorem" in answer.statement
+    assert "certificate" in answer.statement
 
 
 def test_a_wide_layer_is_proved_with_a_certificate() -> None:
     """M_1, M_2 of rank 3, and L with 20^2 entries; a layer has more rows than tokens can span."""
-    found = dimension("softmax(d=[20,24,20],a=[3,3],t=3)", engine=False)
-    assert (found.image_dim, found.certainty) == (2 * (2 * 3 * 20 - 9) + 20 * 20, "proved")
-    assert found.certificate is not None
+    answer = dimension("softmax(d=[20,24,20],a=[3,3],t=3)", engine=False)
+    assert (answer.image_dim, answer.certainty) == (2 * (2 * 3 * 20 - 9) + 20 * 20, "proved")
+    assert answer.certificate is not None
 
 
 @pytest.mark.parametrize(
@@ -69,22 +69,22 @@ def test_a_wide_layer_is_proved_with_a_certificate() -> None:
     ],
 )
 def test_the_rank_and_virtual_weights_agree(spec: str) -> None:
-    found = dimension(spec, engine=False)
-    said = {e.witness: e for e in found.evidence if e.quantity == "image_dim"}
-    assert said["modular"].value == said["virtual weights"].value == said["flags"].value == found.image_dim
+    answer = dimension(spec, engine=False)
+    said = {e.witness: e for e in answer.evidence if e.quantity == "image_dim"}
+    assert said["modular"].value == said["virtual weights"].value == said["flags"].value == answer.image_dim
     assert {said[name].stands_on for name in ("modular", "virtual weights", "flags")} == {
         "program",
         "construction",
         "formula",
     }
-    assert found.certificate is not None
+    assert answer.certificate is not None
 
 
 def test_the_theorem_does_not_apply_to_one_token() -> None:
-    found = dimension("softmax(d=[2,2,2],a=[2,2],t=1)", engine=False)
-    assert not {"virtual weights", "flags"} & {e.witness for e in found.evidence}
-    assert found.image_dim == 4  # the network is L x
-    assert "Conjecture 3.10" not in found.statement
+    answer = dimension("softmax(d=[2,2,2],a=[2,2],t=1)", engine=False)
+    assert not {"virtual weights", "flags"} & {e.witness for e in answer.evidence}
+    assert answer.image_dim == 4  # the network is L x
+    assert "Conjecture 3.10" not in answer.statement
 
 
 def test_a_wrong_count_is_a_disagreement(monkeypatch: pytest.MonkeyPatch) -> None:

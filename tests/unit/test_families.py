@@ -146,10 +146,10 @@ def complex_step_rank(model: Model, plain: Plain) -> int:
 @pytest.mark.parametrize(("spec", "plain"), CASES, ids=IDS)
 def test_the_dimension_is_the_rank_of_the_plain_definition(spec: str, plain: Plain) -> None:
     model = parse_spec(spec)
-    found = dimension(model, engine=False)
-    assert found.certainty.exact
-    assert found.image_dim == complex_step_rank(model, plain)
-    assert found.formula is None or found.formula.agrees is not False
+    answer = dimension(model, engine=False)
+    assert answer.certainty.exact
+    assert answer.image_dim == complex_step_rank(model, plain)
+    assert answer.formula is None or answer.formula.agrees is not False
 
 
 @pytest.mark.parametrize("spec", IDS)
@@ -197,9 +197,9 @@ def test_degrees_in_the_inputs_are_those_of_the_program(spec: str, expected: tup
     ],
 )
 def test_dimensions_of_tensor_formats(spec: str, expected: int) -> None:
-    found = dimension(spec, engine=False)
-    assert (found.image_dim, found.lower_bound) == (expected, expected)
-    assert found.agreement is not False
+    answer = dimension(spec, engine=False)
+    assert (answer.image_dim, answer.lower_bound) == (expected, expected)
+    assert answer.agreement is not False
 
 
 @pytest.mark.parametrize(

@@ -198,18 +198,18 @@ def test_orbits_of_one_layer(d, dp, a, A, V):
         for i in range(min(a, d)):
             K[i, i], Q[i] = 1, A[i]
         point = point_from_weights(parse_spec(f"lightning(d={d},dp={dp},a={a})"), {"Q": Q, "K": K, "V": V})
-    found = all_orbits(point)
-    assert found is not None
-    assert found.count == one_layer_orbits_over(3, d, dp, A, V, a)
+    orbits = all_orbits(point)
+    assert orbits is not None
+    assert orbits.count == one_layer_orbits_over(3, d, dp, A, V, a)
 
 
 @pytest.mark.parametrize("dp", [1, 2])
 def test_the_zero_function_of_wider_layers_has_infinitely_many_orbits(dp):
-    found = all_orbits(
+    orbits = all_orbits(
         stratum_point(parse_spec(f"lightning(d=2,dp={dp},parametrization=attention)"), "rank_a=2,rank_v=0")
     )
-    assert found is not None
-    assert not found.finite
+    assert orbits is not None
+    assert not orbits.finite
 
 
 @pytest.mark.parametrize(

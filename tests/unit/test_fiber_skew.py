@@ -45,17 +45,17 @@ def test_wrong_partners_are_distinguished():
 @pytest.mark.parametrize("scale", [1, -2, Fraction(3, 5)])
 def test_the_exhibited_partner_is_verified(scale):
     M1 = [[0, scale], [-scale, 0]]
-    found = counterexample(point(M1, N, L, 3))
-    assert found is not None
-    assert found["verified"] is True
-    assert found["other"]["M1"] == [["3", "5"], ["2", "7"]]
+    example = counterexample(point(M1, N, L, 3))
+    assert example is not None
+    assert example["verified"] is True
+    assert example["other"]["M1"] == [["3", "5"], ["2", "7"]]
 
 
 def test_zero_padding_carries_it_to_three_rows():
     pad = [[0, 1, 0], [-1, 0, 0], [0, 0, 0]], [[3, 5, 0], [2, 7, 0], [0, 0, 0]], [[2, 3, 1]]
-    found = counterexample(point(*pad, 2))
-    assert found is not None
-    assert found["verified"] is True
+    example = counterexample(point(*pad, 2))
+    assert example is not None
+    assert example["verified"] is True
 
 
 @pytest.mark.parametrize(

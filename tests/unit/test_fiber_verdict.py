@@ -106,14 +106,14 @@ def test_moving_onto_a_slice_keeps_the_function(spec):
     """Exactly over QQ; the moved point satisfies every equation of the slice."""
     model = parse_spec(spec)
     point = random_point(model, 4)
-    cut = slice_of(model, 4)
-    assert cut is not None
-    moved = cut.move(point.vector)
-    for form, value in cut.forms:
+    affine_slice = slice_of(model, 4)
+    assert affine_slice is not None
+    moved = affine_slice.move(point.vector)
+    for form, value in affine_slice.forms:
         assert sum(c * x for c, x in zip(form, moved, strict=True)) == value
     X = np.arange(1, 1 + int(np.prod(model.input_shape))).reshape(model.input_shape).astype(object)
     assert (model.forward(model.unflatten(moved), X) == model.forward(dict(point.weights), X)).all()
-    assert cut.dim == symmetry_dim(point)
+    assert affine_slice.dim == symmetry_dim(point)
 
 
 def test_families_without_known_scalings_are_not_cut():
@@ -208,6 +208,6 @@ def test_terms_and_degrees():
 
 
 def test_fractions_stay_exact_on_a_slice():
-    cut = slice_of(VIRTUAL, 0)
-    assert cut is not None
-    assert all(isinstance(x, Fraction) for x in cut.move(random_point(VIRTUAL, 0).vector))
+    affine_slice = slice_of(VIRTUAL, 0)
+    assert affine_slice is not None
+    assert all(isinstance(x, Fraction) for x in affine_slice.move(random_point(VIRTUAL, 0).vector))

@@ -336,8 +336,8 @@ def test_libraries_are_imported_only_when_used() -> None:
     import sys
 
     code = "import sys, m2bridge.cli as c; c.build_app(); print([m for m in ('matplotlib', 'plotly') if m in sys.modules])"
-    found = run_command([sys.executable, "-c", code])
-    assert found.stdout.strip() == "[]"
+    process = run_command([sys.executable, "-c", code])
+    assert process.stdout.strip() == "[]"
 
 
 @pytest.mark.parametrize(

@@ -18,10 +18,10 @@ LINE = Equation(degree=1, coefficients=(2, -1), monomials=((0,), (2,)))
 @pytest.mark.parametrize("form", ["m2", "mrdi"])
 @pytest.mark.parametrize("p", [0, 101])
 def test_written_values_are_read_back(form: str, p: int) -> None:
-    given = read_ideal(written([CONIC, LINE], 3, p, form))
-    assert given.variables == ("z0", "z1", "z2")
-    assert given.characteristic == p
-    found = [{m: c % p if p else c for m, c in f.items()} for f in given.polynomials]
+    parsed = read_ideal(written([CONIC, LINE], 3, p, form))
+    assert parsed.variables == ("z0", "z1", "z2")
+    assert parsed.characteristic == p
+    found = [{m: c % p if p else c for m, c in f.items()} for f in parsed.polynomials]
     expected = [{(1, 0, 1): 1, (0, 2, 0): -3}, {(1, 0, 0): 2, (0, 0, 1): -1}]
     assert found == [{m: c % p if p else c for m, c in f.items()} for f in expected]
 
@@ -34,9 +34,9 @@ def test_written_values_are_read_back(form: str, p: int) -> None:
     ],
 )
 def test_singular_texts(text: str) -> None:
-    given = read_ideal(text)
-    assert (given.variables, given.characteristic) == (("x", "y"), 0)
-    assert given.texts() == ("x^2-y", "x*y")
+    parsed = read_ideal(text)
+    assert (parsed.variables, parsed.characteristic) == (("x", "y"), 0)
+    assert parsed.texts() == ("x^2-y", "x*y")
 
 
 @pytest.mark.parametrize(
@@ -53,9 +53,9 @@ def test_an_ideal_of_oscar(field: object, coefficient: str, p: int) -> None:
             label: {"_type": {"name": "MPolyRing", "params": field}, "data": {"symbols": ["z0", "z1", "z2"]}}
         },
     }
-    given = read_ideal(json.dumps(document))
-    assert (given.variables, given.characteristic) == (("z0", "z1", "z2"), p)
-    assert [dict(f) for f in given.polynomials] == [{(1, 0, 1): 1, (0, 2, 0): int(coefficient)}]
+    parsed = read_ideal(json.dumps(document))
+    assert (parsed.variables, parsed.characteristic) == (("z0", "z1", "z2"), p)
+    assert [dict(f) for f in parsed.polynomials] == [{(1, 0, 1): 1, (0, 2, 0): int(coefficient)}]
 
 
 GOOD = json.loads(written([CONIC], 3, 0, "mrdi"))

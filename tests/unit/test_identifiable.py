@@ -33,8 +33,8 @@ def test_what_lightning_attention_determines() -> None:
 
 def test_what_softmax_attention_determines() -> None:
     """Softmax fixes the scale: GL(2) is the only connected symmetry, and it keeps Q^T K and V."""
-    found = m2bridge.identifiable("softmax(d=[3,3],a=2,t=3)")
-    assert verdicts(found)["Q1.T @ K1"] == verdicts(found)["V1"] == "determined"
+    answer = m2bridge.identifiable("softmax(d=[3,3],a=2,t=3)")
+    assert verdicts(answer)["Q1.T @ K1"] == verdicts(answer)["V1"] == "determined"
 
 
 def test_hidden_units_are_determined_up_to_scale() -> None:
@@ -50,9 +50,9 @@ def test_a_missing_symmetry_leaves_it_undecided(monkeypatch: pytest.MonkeyPatch)
     """Without the scaling and without a search the fiber is not explained, and V is not called determined."""
     monkeypatch.setattr(Structure, "families", property(lambda self: self.groups[:1]))
     monkeypatch.setattr("m2bridge.questions.identifiable.MOST_SEARCHED_WEIGHTS", 0)
-    found = m2bridge.identifiable(LIGHTNING, function="V")
-    assert not found.explains_fiber
-    assert verdicts(found) == {"V": "not moved by the symmetries found"}
+    answer = m2bridge.identifiable(LIGHTNING, function="V")
+    assert not answer.explains_fiber
+    assert verdicts(answer) == {"V": "not moved by the symmetries found"}
 
 
 def test_a_python_function_and_a_text_agree() -> None:
@@ -62,12 +62,12 @@ def test_a_python_function_and_a_text_agree() -> None:
 
 
 def test_the_example_is_one_function_with_two_values() -> None:
-    found = m2bridge.identifiable(LIGHTNING, function="V")
-    assert found.example is not None
+    answer = m2bridge.identifiable(LIGHTNING, function="V")
+    assert answer.example is not None
     model = m2bridge.parse_spec(LIGHTNING)
     first, second = (
         {name: np.vectorize(Fraction)(np.array(value)) for name, value in weights.items()}
-        for weights in found.example.values()
+        for weights in answer.example.values()
     )
     x = np.array([[Fraction(i + 2 * j + 1) for j in range(3)] for i in range(3)])
     assert (model.forward(first, x) == model.forward(second, x)).all()
@@ -84,5 +84,5 @@ def test_the_command_and_its_record(tmp_path, capsys: pytest.CaptureFixture[str]
     assert main(["identifiable", LIGHTNING, "--function", "K.T @ Q", "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert document["functions"][0]["verdict"] == "determined up to scale"
-    found = m2bridge.identifiable(LIGHTNING)
-    assert load(save(found, tmp_path)) == found
+    answer = m2bridge.identifiable(LIGHTNING)
+    assert load(save(answer, tmp_path)) == answer

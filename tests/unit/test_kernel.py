@@ -80,23 +80,23 @@ def engine() -> ReplayEngine:
 
 
 def test_an_answer_has_what_all_answers_have(engine: ReplayEngine) -> None:
-    found = double_weights(LAYER, engine=engine, seed=3)
-    assert (found.double, found.seed, found.agreement, found.limit) == (20, 3, True, None)
-    assert [used.name for used in found.scripts] == ["double"]
-    assert found.engine is not None
-    assert found.seconds >= 0
-    assert repr(found) == (
-        f"Double('lightning(d=2,dp=1,a=2,t=2)': {found.view().answer}; probable, {AGREEMENT_WORDS[True]})"
+    answer = double_weights(LAYER, engine=engine, seed=3)
+    assert (answer.double, answer.seed, answer.agreement, answer.limit) == (20, 3, True, None)
+    assert [used.name for used in answer.scripts] == ["double"]
+    assert answer.engine is not None
+    assert answer.seconds >= 0
+    assert repr(answer) == (
+        f"Double('lightning(d=2,dp=1,a=2,t=2)': {answer.view().answer}; probable, {AGREEMENT_WORDS[True]})"
     )
-    assert records.from_document(records.to_document(found)) == found
-    assert "text" not in records.to_document(found)["scripts"][0]
+    assert records.from_document(records.to_document(answer)) == answer
+    assert "text" not in records.to_document(answer)["scripts"][0]
     assert "double" in schemas.schema("double-weights")["properties"]
 
 
 def test_witnesses_that_disagree(engine: ReplayEngine) -> None:
-    found = double_weights(LAYER, engine=engine, wrong=True)
-    assert found.agreement is False
-    assert found.conflicts
+    answer = double_weights(LAYER, engine=engine, wrong=True)
+    assert answer.agreement is False
+    assert answer.conflicts
 
 
 @pytest.mark.parametrize("wrong", [False, True])
@@ -137,9 +137,9 @@ def test_options_are_checked() -> None:
 
 
 def test_an_answer_of_other_types_than_declared_is_no_record(engine: ReplayEngine) -> None:
-    found = double_weights(LAYER, engine=engine)
+    answer = double_weights(LAYER, engine=engine)
     with pytest.raises(M2BridgeError, match=r"test_kernel\.Double .* int"):
-        records.to_document(replace(found, double="twenty"))
+        records.to_document(replace(answer, double="twenty"))
 
 
 def test_no_engine_and_no_time() -> None:

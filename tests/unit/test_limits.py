@@ -128,23 +128,23 @@ def over_after(monkeypatch: pytest.MonkeyPatch, looks: int) -> None:
 def test_a_limit_keeps_the_bounds_found_before(monkeypatch: pytest.MonkeyPatch, looks: int) -> None:
     whole = dimension(small(), engine=False)
     over_after(monkeypatch, looks)
-    found = dimension(small(), engine=False)
-    if found.limit is None:  # the answer needs fewer looks at the clock
+    answer = dimension(small(), engine=False)
+    if answer.limit is None:  # the answer needs fewer looks at the clock
         assert looks >= 4
-        assert statements(found) == statements(whole)
+        assert statements(answer) == statements(whole)
         return
-    assert "--timeout" in found.limit
-    assert found.lower_bound == whole.lower_bound  # the first rank is there before the first look
-    assert found.lower_bound <= found.upper_bound
+    assert "--timeout" in answer.limit
+    assert answer.lower_bound == whole.lower_bound  # the first rank is there before the first look
+    assert answer.lower_bound <= answer.upper_bound
 
 
 @pytest.mark.parametrize("looks", range(0, 6, 2))
 def test_a_limit_keeps_the_symmetries_found_before(monkeypatch: pytest.MonkeyPatch, looks: int) -> None:
     over_after(monkeypatch, looks)
-    found = symmetries(small(), engine=False)
-    assert found.limit is not None
-    assert not found.complete
-    assert found.upper_bound >= 2 * 3 + 2 * 2 - 2  # two squared neurons, each up to a scaling
+    answer = symmetries(small(), engine=False)
+    assert answer.limit is not None
+    assert not answer.complete
+    assert answer.upper_bound >= 2 * 3 + 2 * 2 - 2  # two squared neurons, each up to a scaling
 
 
 def test_the_command_exits_with_5_and_prints_the_bounds(capsys: pytest.CaptureFixture[str]) -> None:
@@ -162,11 +162,11 @@ def test_a_limit_is_never_dropped() -> None:
     assert context.limit.startswith("the reason")
     assert "a step" in context.limit
     assert "--timeout" in context.limit
-    found = dimension(small(), engine=False)
+    answer = dimension(small(), engine=False)
     left_out = ("limit", "evidence", "engine", "scripts", "seconds", "peak_memory_bytes")
-    values = {f.name: getattr(found, f.name) for f in fields(found) if f.name not in left_out}
-    assert context.build_result(type(found), **values).limit == context.limit
-    assert context.build_result(type(found), **{**values, "limit": "mine"}).limit == "mine"
+    values = {f.name: getattr(answer, f.name) for f in fields(answer) if f.name not in left_out}
+    assert context.build_result(type(answer), **values).limit == context.limit
+    assert context.build_result(type(answer), **{**values, "limit": "mine"}).limit == "mine"
 
 
 def test_parts_of_a_clock_end_within_it() -> None:

@@ -54,7 +54,7 @@ def asked(spec: str) -> Dimension:
     return dimension(spec, engine=False)
 
 
-def believed(found: Dimension) -> bool:
+def is_proved(found: Dimension) -> bool:
     return found.certainty is Certainty.PROVED and found.agreement is not False
 
 
@@ -76,9 +76,9 @@ def test_a_damaged_formula_changes_nothing_that_is_proved(
 ) -> None:
     damage(monkeypatch, name, lambda formula: replace(formula, value=(formula.value or 0) + change))
     for spec, truth in truths.items():
-        found = asked(spec)
-        if believed(found):
-            assert found.image_dim == truth.image_dim, spec
+        answer = asked(spec)
+        if is_proved(answer):
+            assert answer.image_dim == truth.image_dim, spec
 
 
 @pytest.mark.parametrize("change", [-1, 1])
@@ -90,17 +90,17 @@ def test_a_damaged_count_changes_nothing_that_is_proved(
     right = getattr(__import__(module, fromlist=[name]), name)
     monkeypatch.setattr(place, lambda *given, **more: right(*given, **more) + change)
     for spec, truth in truths.items():
-        found = asked(spec)
-        if believed(found):
-            assert found.image_dim == truth.image_dim, spec
+        answer = asked(spec)
+        if is_proved(answer):
+            assert answer.image_dim == truth.image_dim, spec
 
 
 def test_a_bound_of_the_literature_makes_a_theorem_and_no_second_witness() -> None:
-    found = asked("cp(sizes=[2,2,2,2],rank=3)")
-    assert (found.image_dim, found.certainty, found.certificate) == (14, Certainty.THEOREM, None)
-    assert found.agreement is None
-    assert "Catalisano" in found.statement
-    assert {e.word for e in found.evidence if e.witness == "formula"} == {"compared"}
+    answer = asked("cp(sizes=[2,2,2,2],rank=3)")
+    assert (answer.image_dim, answer.certainty, answer.certificate) == (14, Certainty.THEOREM, None)
+    assert answer.agreement is None
+    assert "Catalisano" in answer.statement
+    assert {e.word for e in answer.evidence if e.witness == "formula"} == {"compared"}
 
 
 def test_a_formula_that_contradicts_is_a_conflict(monkeypatch: pytest.MonkeyPatch) -> None:

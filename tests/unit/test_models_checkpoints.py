@@ -143,10 +143,10 @@ def test_a_critical_checkpoint_is_called_critical(tmp_path, engine):
     model = from_callable(lambda U, V: U @ V, {"U": (2, 2), "V": (2, 2)})
     path = tmp_path / "w.npz"
     np.savez(path, U=np.array([[1.0, 1.0], [0.5, 0.5]]), V=np.array([[0.25, 2.0], [0.25, 2.0]]))
-    found = singular_point(model, at=path, engine=engine)
-    assert (found.jacobian_rank, found.image_dim, found.critical) == (3, 4, True)
-    assert any(re.search(r"\b3, 1 ", text) for _, text in found.view().facts)
-    assert "exactly" in found.at["detail"]
+    answer = singular_point(model, at=path, engine=engine)
+    assert (answer.jacobian_rank, answer.image_dim, answer.critical) == (3, 4, True)
+    assert any(re.search(r"\b3, 1 ", text) for _, text in answer.view().facts)
+    assert "exactly" in answer.at["detail"]
 
 
 def test_weights_may_be_typed_as_a_json_object(capsys):

@@ -325,12 +325,12 @@ def test_an_inline_map_has_limits_and_subscripts() -> None:
 
 
 def test_answers_about_a_map_call_its_variables_by_their_names() -> None:
-    found = symmetries("map:p,q,r,s->p*r+q*s;p*r*q*s")
-    assert {field.name for field in found.fields} == {
+    answer = symmetries("map:p,q,r,s->p*r+q*s;p*r*q*s")
+    assert {field.name for field in answer.fields} == {
         "scaling: p by lambda, r by lambda^-1",
         "scaling: q by lambda, s by lambda^-1",
     }
-    assert ("p", "r") in {group.acts_on for group in found.finite}
+    assert ("p", "r") in {group.acts_on for group in answer.finite}
     assert symmetries("map:u,v->u*v;u+v").finite[0].acts_on == ("u, v",)
     assert by_variable("map:x_(0,1),y->y", {"x": [3, 4]}) == {"x_(0,1)": 3, "y": 4}
     assert in_variables("mlp(widths=[2,2])", "x[0]") == "x[0]"

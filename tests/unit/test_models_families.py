@@ -79,9 +79,9 @@ def forward_jacobian(model: Model, weights: dict[str, Mod], inputs: np.ndarray, 
     given |= {name: Lettered("N", arithmetic.integers(inputs)) for name in program.inputs}
     values = evaluate(program, arithmetic, given)
     moved = tangents(program, arithmetic, values, unit_directions(program, arithmetic))
-    found = moved[program.outputs[0][1]]
-    assert found is not None
-    array = arithmetic.field.canonical(aligned(found, "NT", len(found.core)))
+    output = moved[program.outputs[0][1]]
+    assert output is not None
+    array = arithmetic.field.canonical(aligned(output, "NT", len(output.core)))
     return (
         array.reshape(len(inputs), model.parameter_count, -1)
         .swapaxes(1, 2)

@@ -18,14 +18,14 @@ from m2bridge.frontends.ideals import read_ideal
     ],
 )
 def test_an_ideal_is_read_from_lines_or_lists(text: str) -> None:
-    given = read_ideal(text)
-    assert given.variables == ("x", "y", "z")
-    assert given.polynomials == ({(1, 1, 0): 1, (0, 0, 2): -1}, {(3, 0, 0): 1})
+    parsed = read_ideal(text)
+    assert parsed.variables == ("x", "y", "z")
+    assert parsed.polynomials == ({(1, 1, 0): 1, (0, 0, 2): -1}, {(3, 0, 0): 1})
 
 
 def test_ranges_subscripts_and_characteristic_of_an_ideal() -> None:
-    given = read_ideal("ZZ/101[x_0..x_2]; ideal(x_0*x_2-x_1^2)")
-    assert (given.variables, given.characteristic) == (("x_0", "x_1", "x_2"), 101)
+    parsed = read_ideal("ZZ/101[x_0..x_2]; ideal(x_0*x_2-x_1^2)")
+    assert (parsed.variables, parsed.characteristic) == (("x_0", "x_1", "x_2"), 101)
 
 
 @pytest.mark.parametrize("text", ["", "1", "x +* y", "QQ[x,x] ideal(x)", "QQ[x] ideal(y)", 'ideal(run "ls")'])

@@ -159,8 +159,8 @@ def test_hundreds_of_terms_are_evaluated_as_python_does() -> None:
 
 def test_gradings_of_a_system() -> None:
     system = polynomial_program([{(2, 0, 0): 1, (1, 1, 0): 1}, {(0, 0, 3): 1}], {"x": (3,)})
-    found = gradings(system)
-    assert found is not None
-    weights = found.weights
+    listed = gradings(system)
+    assert listed is not None
+    weights = listed.weights
     assert weights.shape == (2, 3)
     assert (weights[:, 0] == weights[:, 1]).all()

@@ -114,12 +114,12 @@ DIMENSIONS = [
 
 @pytest.mark.parametrize(("spec", "dim", "certified"), DIMENSIONS)
 def test_dimensions(spec: str, dim: int, certified: bool, tmp_path: Path) -> None:
-    found = dimension(spec, engine=False)
+    answer = dimension(spec, engine=False)
     word = Certainty.PROVED if certified else Certainty.COMPUTED
-    assert (found.image_dim, found.certainty, found.conflicts) == (dim, word, ())
-    assert (found.certificate is not None) == certified
+    assert (answer.image_dim, answer.certainty, answer.conflicts) == (dim, word, ())
+    assert (answer.certificate is not None) == certified
     if certified:
-        (tmp_path / "certificate.json").write_text(json.dumps(found.certificate))
+        (tmp_path / "certificate.json").write_text(json.dumps(answer.certificate))
         run = [sys.executable, checker.__file__, str(tmp_path / "certificate.json")]
         said = subprocess.run(run, capture_output=True, text=True, check=False)
         assert said.returncode == 0, said.stdout
@@ -153,8 +153,8 @@ def test_points_at_which_a_denominator_is_zero_are_drawn_again() -> None:
 def test_a_division_in_python_is_a_rational_map() -> None:
     model = from_callable(lambda w: np.stack([w[0] / w[1], w[1] / w[2], w[2] / w[0]]), {"w": (3,)})
     assert symbolic_fractions(model) == parse_spec("map:a,b,c->a/b;b/c;c/a").fractions
-    found = dimension(model, engine=False)
-    assert (found.image_dim, found.certainty) == (2, Certainty.PROVED)
+    answer = dimension(model, engine=False)
+    assert (answer.image_dim, answer.certainty) == (2, Certainty.PROVED)
 
 
 def test_degrees_bound_numerators_and_denominators() -> None:

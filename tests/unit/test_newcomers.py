@@ -1,4 +1,4 @@
-"""What people who tried m2bridge for the first time met."""
+"""Tests of problems that first users reported."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ def adapter() -> UserNetwork:
 
 def test_fields_of_mixed_degree_are_found() -> None:
     """dC = W0 + B C, dV = -2 B V mixes degrees 0 and 2."""
-    found = symmetries(adapter(), engine=False)
-    assert (found.symmetry_dim, found.explains_fiber, found.certainty.value) == (2, True, "proved")
+    answer = symmetries(adapter(), engine=False)
+    assert (answer.symmetry_dim, answer.explains_fiber, answer.certainty.value) == (2, True, "proved")
     assert dimension(adapter(), engine=False, certify=False).certainty.value == "computed"
 
 
@@ -46,9 +46,9 @@ def test_a_fiber_that_is_proved_is_called_proved() -> None:
         {"W1": (3, 2), "b1": (3,), "W2": (1, 3), "b2": (1,)},
         inputs={"x": (2,)},
     )
-    found = symmetries(model, engine=False)
-    assert found.parameters - found.upper_bound == found.generic_fiber_dim == 7
-    assert found.certainty.value == "proved"
+    answer = symmetries(model, engine=False)
+    assert answer.parameters - answer.upper_bound == answer.generic_fiber_dim == 7
+    assert answer.certainty.value == "proved"
 
 
 Damage = Callable[[dict[str, Any]], Any]

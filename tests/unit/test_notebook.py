@@ -95,7 +95,9 @@ def test_a_model_is_one_short_line() -> None:
         repr(m2bridge.parse_spec("lightning(d=2,dp=1)"))
         == "<Attention lightning(d=2,dp=1,a=2,t=2): 10 weights>"
     )
-    own = m2bridge.from_callable(lambda w, x: (w @ x) ** 2, {"w": (30, 30)}, inputs={"x": (30,)}, name="mine")
-    assert repr(own) == f"<UserNetwork mine, 900 weights (program {own.program.sha256[:12]})>"
+    network = m2bridge.from_callable(
+        lambda w, x: (w @ x) ** 2, {"w": (30, 30)}, inputs={"x": (30,)}, name="mine"
+    )
+    assert repr(network) == f"<UserNetwork mine, 900 weights (program {network.program.sha256[:12]})>"
     long = m2bridge.parse_spec("map:x->" + ";".join(["x^2"] * 100))
     assert len(repr(long)) < 130

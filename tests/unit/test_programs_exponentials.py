@@ -88,25 +88,25 @@ def test_relations_are_found_and_the_rank_is_that_of_float64(name: str) -> None:
     formal = formal_exponentials(model.program, p=P, seed=1)
     assert not isinstance(formal, str), formal
     assert len(formal.relations) == count
-    found = generic_rank(model.program, p=P)
-    assert found.heuristic is None
-    assert found.rank == float_rank(model, found.rank)
+    generic = generic_rank(model.program, p=P)
+    assert generic.heuristic is None
+    assert generic.rank == float_rank(model, generic.rank)
 
 
 @pytest.mark.parametrize("name", NETWORKS)
 def test_the_checker_verifies_the_rank(name: str) -> None:
     program = NETWORKS[name][0].program
-    found = generic_rank(program, p=P)
-    lower = lower_by_minor(program, found)
-    assert check_lower(read_program(program.text), json.loads(json.dumps(lower))) == found.rank
+    generic = generic_rank(program, p=P)
+    lower = lower_by_minor(program, generic)
+    assert check_lower(read_program(program.text), json.loads(json.dumps(lower))) == generic.rank
 
 
 def test_a_difference_that_is_a_function_of_the_weights_is_no_bound() -> None:
     """e^(w x + e^(w^2)) / e^(w x) depends on w alone. The relation is seen, and the rank is called a heuristic."""
     model = network(lambda x, w: np.exp(w * x + np.exp(w * w)) / np.exp(w * x), {"w": ()}, ())
     assert "weights" in str(formal_exponentials(model.program, p=P, seed=1))
-    found = dimension(model, engine=False)
-    assert (found.image_dim, found.certainty.value, found.certificate) == (1, "probable", None)
+    answer = dimension(model, engine=False)
+    assert (answer.image_dim, answer.certainty.value, answer.certificate) == (1, "probable", None)
 
 
 def test_columns_are_numbered_by_what_they_depend_on() -> None:
@@ -125,9 +125,9 @@ def test_the_rank_does_not_depend_on_the_units(seed: int) -> None:
 def test_one_token_does_not_determine_keys_and_queries() -> None:
     """For t = 1 softmax is 1: the derivatives by Q and K are zero."""
     model = parse_spec("softmax(d=[3,3,3],a=[2,2],t=1)")
-    found = generic_rank(model.program, held=model.knowledge.gauge)
-    assert found.rank == 9
-    assert all(column >= 12 for column in found.columns)  # no entry of Q1 or K1
+    generic = generic_rank(model.program, held=model.knowledge.gauge)
+    assert generic.rank == 9
+    assert all(column >= 12 for column in generic.columns)  # no entry of Q1 or K1
 
 
 @pytest.mark.parametrize("family", ["deep-lightning", "softmax"])
@@ -135,9 +135,9 @@ def test_float_rank_of_deep_networks(family: str) -> None:
     for d in (3, 6, 10, 16):
         model = parse_spec(f"{family}(d=[{d},{d},{d}],a=[2,2],t=3)")
         free = model.parameter_count - model.knowledge.gauge.count
-        found = generic_rank(
+        generic = generic_rank(
             model.program, held=model.knowledge.gauge, upper=free, samples=model.knowledge.samples
         )
-        numeric, _ = float_witness(model, found, seed=0, report=None)
+        numeric, _ = float_witness(model, generic, seed=0, report=None)
         assert numeric is not None
         assert numeric.rank == free

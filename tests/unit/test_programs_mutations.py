@@ -46,11 +46,11 @@ def dropped_transpose(patch: Patch) -> None:
     original = reverse._pull_einsum
 
     def damaged(item: Any, position: int, operands: Any, cotangent: Any) -> Lettered:
-        found = original(item, position, operands, cotangent)
-        core = found.core
+        result = original(item, position, operands, cotangent)
+        core = result.core
         if position == 1 and len(core) == 2 and core[0] == core[1]:
-            return found.single("ab", "ba")
-        return found
+            return result.single("ab", "ba")
+        return result
 
     patch.setattr(reverse, "_pull_einsum", damaged)
 
@@ -60,10 +60,10 @@ def swapped_factors(patch: Patch) -> None:
     original = reverse.pull
 
     def damaged(item: Any, position: int, *rest: Any) -> Lettered:
-        found = original(item, position, *rest)
+        result = original(item, position, *rest)
         if item.operation == "einsum" and len(item.operands) == 2 and position == 1:
-            return found.scaled(Fraction(2))
-        return found
+            return result.scaled(Fraction(2))
+        return result
 
     patch.setattr(reverse, "pull", damaged)
 
@@ -73,10 +73,10 @@ def wrong_power(patch: Patch) -> None:
     original = reverse.slope
 
     def damaged(item: Any, operand: Any, value: Any) -> Lettered:
-        found = original(item, operand, value)
+        result = original(item, operand, value)
         if item.operation == "power":
-            return found.scaled(Fraction(1, item.constants[0]))
-        return found
+            return result.scaled(Fraction(1, item.constants[0]))
+        return result
 
     patch.setattr(reverse, "slope", damaged)
 
@@ -120,17 +120,17 @@ FEW_DAMAGES = [
 
 @pytest.mark.parametrize("spec", SPECS)
 def test_intact_records_raise_no_alarm(spec: str) -> None:
-    found = dimension(spec, engine=False, certify=False)
-    assert found.image_dim == SPECS[spec]
-    assert found.agreement is True
+    answer = dimension(spec, engine=False, certify=False)
+    assert answer.image_dim == SPECS[spec]
+    assert answer.agreement is True
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
 @pytest.mark.parametrize("spec", SPECS)
 def test_a_damaged_rule_is_noticed_or_harmless(spec: str, damage: Any, monkeypatch: Patch) -> None:
     damage(monkeypatch)
-    found = dimension(spec, engine=False, certify=False)
-    assert found.agreement is False or found.image_dim == SPECS[spec]
+    answer = dimension(spec, engine=False, certify=False)
+    assert answer.agreement is False or answer.image_dim == SPECS[spec]
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
@@ -152,8 +152,8 @@ def test_a_damaged_rule_is_noticed_in_networks_without_symmetries(damage: Any, m
     ]
     damage(monkeypatch)
     for (_, f, w, x), right in zip(chosen, plain, strict=True):
-        found = dimension(from_callable(f, w, inputs=x), engine=False, certify=False)
-        assert found.agreement is False or found.image_dim == right
+        answer = dimension(from_callable(f, w, inputs=x), engine=False, certify=False)
+        assert answer.agreement is False or answer.image_dim == right
 
 
 @pytest.mark.parametrize("place", range(3))
@@ -220,7 +220,7 @@ def test_a_missing_head_rests_on_the_program_alone(monkeypatch: Patch) -> None:
         20,
     )  # no certificate was asked for
     forget_a_head(monkeypatch)
-    found = dimension(spec, engine=False, certify=False)
-    by_family = [item.value for item in found.evidence if item.relation == "<=" and item.witness != "found"]
-    assert found.image_dim == 10 < min(by_family) == 20
-    assert found.agreement is None
+    answer = dimension(spec, engine=False, certify=False)
+    by_family = [item.value for item in answer.evidence if item.relation == "<=" and item.witness != "found"]
+    assert answer.image_dim == 10 < min(by_family) == 20
+    assert answer.agreement is None

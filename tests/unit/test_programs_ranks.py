@@ -32,17 +32,17 @@ BY_NAME = {name: (function, weights, inputs) for name, function, weights, inputs
 def test_networks_have_the_dimension_of_the_independent_rank(name: str) -> None:
     function, weights, inputs = BY_NAME[name]
     expected = dual_numbers.rank(function, weights, inputs)
-    found = dimension(from_callable(function, weights, inputs=inputs or None), engine=False)
-    assert found.image_dim == expected
-    assert found.lower_bound <= expected <= found.upper_bound
-    assert found.agreement is not False
+    answer = dimension(from_callable(function, weights, inputs=inputs or None), engine=False)
+    assert answer.image_dim == expected
+    assert answer.lower_bound <= expected <= answer.upper_bound
+    assert answer.agreement is not False
 
 
 def test_the_softmax_network_is_proved() -> None:
     """d = a = 2, t = 3: the four entries of K^T Q and of V, so 8 (Henry, Marchetti, Kohn, Equation 16)."""
     ((_, function, weights, inputs),) = ANALYTIC_NETWORKS
-    found = dimension(from_callable(function, weights, inputs=inputs), engine=False)
-    assert (found.image_dim, found.lower_bound) == (8, 8)
+    answer = dimension(from_callable(function, weights, inputs=inputs), engine=False)
+    assert (answer.image_dim, answer.lower_bound) == (8, 8)
 
 
 def random_network(seed: int) -> tuple[Callable[..., Any], Shapes, Shapes]:
@@ -173,13 +173,13 @@ def test_inputs_with_many_dependent_outputs(name: str) -> None:
 def test_more_tokens_than_entries_of_a_token(spec: str, dim: int | None) -> None:
     """An input of t > d tokens has d t numbers, but the rank is that of attention at d tokens."""
     model = parse_spec(spec)
-    found = dimension(model, engine=False, certify=False)
+    answer = dimension(model, engine=False, certify=False)
     short: Model = parse_spec(spec.replace("t=140", "t=3").replace("t=40", "t=3").replace("t=20", "t=3"))
     fewer = dimension(short, engine=False, certify=False)
-    assert found.image_dim == fewer.image_dim
-    assert found.agreement is not False
+    assert answer.image_dim == fewer.image_dim
+    assert answer.agreement is not False
     if dim is not None:
-        assert found.image_dim == dim
+        assert answer.image_dim == dim
 
 
 def test_the_dimension_of_lightning_with_many_tokens_is_that_of_dual_numbers() -> None:
@@ -196,10 +196,10 @@ def test_the_dimension_of_lightning_with_many_tokens_is_that_of_dual_numbers() -
 
 @pytest.mark.parametrize("spec", ["map:s->s^900", "map:s,t->s^900*t^90;s*t^800", "map:s->s^1000;s^999"])
 def test_overflow_leaves_float64_undecided(spec: str) -> None:
-    found = dimension(spec, engine=False, certify=False)
-    assert found.agreement is not False
-    assert found.numeric_rank is None
-    assert found.image_dim == len(spec.split("->", maxsplit=1)[0].removeprefix("map:").split(","))
+    answer = dimension(spec, engine=False, certify=False)
+    assert answer.agreement is not False
+    assert answer.numeric_rank is None
+    assert answer.image_dim == len(spec.split("->", maxsplit=1)[0].removeprefix("map:").split(","))
 
 
 @pytest.mark.parametrize("scale", [1, 10**40, -(10**40)])
@@ -211,10 +211,10 @@ def test_deep_powers_leave_float64_undecided(scale: int) -> None:
         {"W": (2, 2), "v": (2,)},
         inputs={"x": (2,)},
     )
-    found = dimension(model, engine=False, certify=False)
-    assert found.agreement is not False
-    assert found.image_dim == 4
-    assert found.numeric_rank is None
+    answer = dimension(model, engine=False, certify=False)
+    assert answer.agreement is not False
+    assert answer.image_dim == 4
+    assert answer.numeric_rank is None
 
 
 def test_a_large_table_of_constants_needs_no_memory_in_the_reverse_pass() -> None:
@@ -248,11 +248,11 @@ def test_a_rank_stopped_by_a_limit_is_a_lower_bound(monkeypatch: pytest.MonkeyPa
         if len(looks) == 3:
             raise LimitReached("the time limit of 1 s was reached")
 
-    found = generic_rank(program, whole=True, check=check)
-    assert found.rank == 24
-    assert found.rank < complete.rank
-    assert not found.settled
-    assert found.stopped is not None
+    generic = generic_rank(program, whole=True, check=check)
+    assert generic.rank == 24
+    assert generic.rank < complete.rank
+    assert not generic.settled
+    assert generic.stopped is not None
     looks.clear()
     with pytest.raises(LimitReached):
         generic_rank(program, whole=True, report=lambda _: check())

@@ -279,8 +279,8 @@ def test_weights_in_batches_are_each_weights() -> None:
     rng = np.random.default_rng(5)
     W, b, x = rng.normal(size=(4, 2, 2)), rng.normal(size=2), rng.normal(size=(4, 2))
     given = {"W": Lettered("N", W), "b": Lettered("", b), "x": Lettered("N", x)}
-    found = evaluate(program, FloatArithmetic(), given)[program.outputs[0][1]].array
-    assert np.allclose(found, [(W[k] @ x[k] + b) ** 3 for k in range(4)])
+    output = evaluate(program, FloatArithmetic(), given)[program.outputs[0][1]].array
+    assert np.allclose(output, [(W[k] @ x[k] + b) ** 3 for k in range(4)])
 
 
 def test_exponentials_over_finite_fields_need_units() -> None:

@@ -198,9 +198,9 @@ def test_an_answer_refuted_by_its_evidence_is_damaged(answer: Dimension, tmp_pat
     assert "altered" in target.read_text()
     with pytest.raises(InputError, match="altered"):
         sentence(records.load(path))
-    told = explain(records.load(path))
-    assert "altered" in told
-    assert "proved." not in told
+    text = explain(records.load(path))
+    assert "altered" in text
+    assert "proved." not in text
 
 
 def test_a_source_that_does_not_exist_is_bad_input(tmp_path: Path) -> None:
@@ -217,8 +217,8 @@ def test_a_record_of_another_package_is_unknown_and_not_damaged(
     (tmp_path / "asked.json").write_text(json.dumps({**document, "analysis": "alchemy"}))
     target = tmp_path / "page.html"
     assert main(["report", str(tmp_path), "-o", str(target)]) == 2
-    said = " ".join(capsys.readouterr().err.split())
-    assert re.search(r"unknown: asked\.json: .*'alchemy'", said)
+    output = " ".join(capsys.readouterr().err.split())
+    assert re.search(r"unknown: asked\.json: .*'alchemy'", output)
     (tmp_path / "family.json").write_text(json.dumps({**document, "model": "gold(d=2)"}))
     assert main(["report", str(tmp_path), "-o", str(target)]) == 0
     seen = Tags(target.read_text()).text

@@ -47,8 +47,8 @@ def test_an_ideal_is_explained() -> None:
 def test_a_script_is_shown_when_its_text_is_known() -> None:
     ran = ScriptUse(name="ideal", sha256="ab" * 32)
     assert "--save DIRECTORY" in explain(replace(LINES, scripts=(ran,)))
-    known = explain(replace(LINES, scripts=(replace(ran, text="R = QQ[x,y];\n"),)))
-    assert "R = QQ[x,y];" in known.split("## In Macaulay2")[1]
+    text = explain(replace(LINES, scripts=(replace(ran, text="R = QQ[x,y];\n"),)))
+    assert "R = QQ[x,y];" in text.split("## In Macaulay2")[1]
 
 
 def test_an_ideal_without_a_second_witness() -> None:

@@ -152,11 +152,11 @@ def test_settled_names_only_witnesses_that_decided() -> None:
 
 def test_results_have_a_short_repr_and_a_table() -> None:
     """Nothing else changes: they are equal, pickled and recorded as before."""
-    found = dimension("lightning(d=2,dp=1)", engine=False)
-    assert repr(found) == (
-        f"Dimension('lightning(d=2,dp=1,a=2,t=2)': {found.view().answer}; proved, {AGREEMENT_WORDS[True]})"
+    answer = dimension("lightning(d=2,dp=1)", engine=False)
+    assert repr(answer) == (
+        f"Dimension('lightning(d=2,dp=1,a=2,t=2)': {answer.view().answer}; proved, {AGREEMENT_WORDS[True]})"
     )
-    table = found._repr_html_()
+    table = answer._repr_html_()
     assert "<span class='answer'>dimension 5, affine</span>" in table
     assert (
         table.index("dimension 5")
@@ -166,14 +166,14 @@ def test_results_have_a_short_repr_and_a_table() -> None:
     )
     assert AGREEMENT_WORDS[True] in table
     assert ">parameters</th><td>10</td>" in table
-    assert pickle.loads(pickle.dumps(found)) == found
-    assert replace(found, image_dim=4) != found
-    assert records.from_document(records.to_document(found)) == found
+    assert pickle.loads(pickle.dumps(answer)) == answer
+    assert replace(answer, image_dim=4) != answer
+    assert records.from_document(records.to_document(answer)) == answer
 
 
 def test_a_repr_is_one_bounded_line_that_names_a_limit() -> None:
-    found = dimension("lightning(d=2,dp=1)", engine=False)
-    stopped = replace(found, model="map:<x>" + "+x" * 500, limit="time", agreement=False)
+    answer = dimension("lightning(d=2,dp=1)", engine=False)
+    stopped = replace(answer, model="map:<x>" + "+x" * 500, limit="time", agreement=False)
     assert len(repr(stopped)) < 250
     assert "\n" not in repr(stopped)
     assert f"; proved, {AGREEMENT_WORDS[False]}, " in repr(stopped)
@@ -210,9 +210,9 @@ def test_witnesses_agree_only_where_every_quantity_of_the_first_line_has_two() -
     pair = [says(5, quantity="codim"), says(5, quantity="codim", witness="macaulay2")]
     helper = [says(1, quantity="helper"), says(1, quantity="helper", witness="macaulay2")]
     alone = says(7, quantity="degree")
-    found = weigh([*pair, *helper, alone], {"codim": 5, "degree": 7})
-    assert (found.verdict, found.twice, found.once) == (None, ("codim",), ("degree",))
-    assert found.words.index("codim") < found.words.index("degree")
+    comparison = weigh([*pair, *helper, alone], {"codim": 5, "degree": 7})
+    assert (comparison.verdict, comparison.twice, comparison.once) == (None, ("codim",), ("degree",))
+    assert comparison.words.index("codim") < comparison.words.index("degree")
     assert weigh([*helper, alone], {"degree": 7}).words == AGREEMENT_WORDS[None]
     assert weigh([*pair, *helper], {"codim": 5}).words == AGREEMENT_WORDS[True]
     assert weigh(pair, {"codim": 6}).verdict is None  # they agree on another value than the answer's
@@ -234,10 +234,10 @@ def test_printed_formulas_are_compared_but_never_evidence() -> None:
 def test_every_question_without_a_second_definition_reports_it(name: str) -> None:
     kind = records.result_types()[name]
     for quantity in kind.HEADLINE:
-        found = weigh(
+        comparison = weigh(
             [says(3, quantity=quantity), says(3, quantity=quantity, witness="numpy")], {quantity: 3}
         )
-        assert found.words == AGREEMENT_WORDS[None]  # two ranks of one program are one witness
+        assert comparison.words == AGREEMENT_WORDS[None]  # two ranks of one program are one witness
     if len(kind.HEADLINE) > 1:
         first, *rest = kind.HEADLINE
         both = [says(3, quantity=first), says(3, quantity=first, witness="macaulay2")]

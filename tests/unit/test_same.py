@@ -47,8 +47,8 @@ def test_weights_on_one_orbit_have_one_normal_form(spec):
     model = parse_spec(spec)
     weights = random_point(model, 3).weights
     other = moved(model, weights, 5)
-    found = same(model, at=weights, other=other, engine=False)
-    assert (found.verdict, found.carried) == ("same", True)
+    answer = same(model, at=weights, other=other, engine=False)
+    assert (answer.verdict, answer.carried) == ("same", True)
     first, second = (normal_form(model, w, 0) for w in (weights, other))
     assert all((first.weights[name] == second.weights[name]).all() for name in model.parameters)
     assert first.left == ()
@@ -58,27 +58,29 @@ def test_weights_on_one_orbit_have_one_normal_form(spec):
 @pytest.mark.parametrize("spec", SPECS)
 def test_other_weights_are_distinguished(spec):
     model = parse_spec(spec)
-    found = same(model, at=random_point(model, 3).weights, other=random_point(model, 4).weights, engine=False)
-    assert (found.verdict, found.carried, found.certificate) == ("different", None, None)
+    answer = same(
+        model, at=random_point(model, 3).weights, other=random_point(model, 4).weights, engine=False
+    )
+    assert (answer.verdict, answer.carried, answer.certificate) == ("different", None, None)
     if model.polynomial:
-        assert found.certainty.value == "computed"  # the input where they differ has no certificate
-        assert found.example["first"] != found.example["second"]
+        assert answer.certainty.value == "computed"  # the input where they differ has no certificate
+        assert answer.example["first"] != answer.example["second"]
 
 
 def test_neurons_that_changed_places_are_found():
     model = parse_spec("mlp(widths=[2,3,2],r=2)")
     weights = random_point(model, 1).weights
     turned = {"W1": weights["W1"][[2, 0, 1]], "W2": weights["W2"][:, [2, 0, 1]]}
-    found = same(model, at=weights, other=turned, engine=False)
-    assert (found.verdict, found.carried) == ("same", True)
-    assert any(move.group.startswith("permutation") for move in (*found.first_moves, *found.second_moves))
+    answer = same(model, at=weights, other=turned, engine=False)
+    assert (answer.verdict, answer.carried) == ("same", True)
+    assert any(move.group.startswith("permutation") for move in (*answer.first_moves, *answer.second_moves))
 
 
 def test_one_function_that_no_named_symmetry_explains():
     """9 x^2 + 4 x^2 = 12 x^2 + x^2."""
     a, b = {"W1": [[3], [2]], "W2": [[1, 1]]}, {"W1": [[1], [1]], "W2": [[12, 1]]}
-    found = same("mlp(widths=[1,2,1],r=2)", at=a, other=b, engine=False)
-    assert (found.verdict, found.carried, found.certainty.value) == ("same", False, "proved")
+    answer = same("mlp(widths=[1,2,1],r=2)", at=a, other=b, engine=False)
+    assert (answer.verdict, answer.carried, answer.certainty.value) == ("same", False, "proved")
 
 
 def test_special_weights_leave_groups_over():
@@ -94,8 +96,8 @@ def test_special_weights_leave_groups_over():
 def test_the_certificate_of_a_pair_is_checked(spec, tmp_path, capsys):
     model = parse_spec(spec)
     weights = random_point(model, 2).weights
-    found = same(model, at=weights, other=moved(model, weights, 5), engine=False)
-    path = save(found, tmp_path)
+    answer = same(model, at=weights, other=moved(model, weights, 5), engine=False)
+    path = save(answer, tmp_path)
     assert verify_file(str(path))[0] == 0
     document = json.loads(path.read_text(encoding="utf-8"))
     document["certificate"]["statement"]["weights"][0][0] = 12345
@@ -123,9 +125,9 @@ def test_missing_weights_are_an_error():
 
 def test_the_record_of_weights_that_a_symmetry_carries_over_is_read_again(tmp_path: Path) -> None:
     weights = {"Q": [[1, 0], [0, 1]], "K": [[1, 2], [0, 1]], "V": [[1, 1]]}
-    found = same("lightning(d=2,dp=1)", at=weights, other=weights)
-    assert found.agreement is True
-    assert load(save(found, tmp_path)) == found
+    answer = same("lightning(d=2,dp=1)", at=weights, other=weights)
+    assert answer.agreement is True
+    assert load(save(answer, tmp_path)) == answer
 
 
 def test_checkpoints_that_differ_by_rounding_are_the_same_up_to_a_tolerance() -> None:

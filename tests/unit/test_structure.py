@@ -188,16 +188,16 @@ def test_heads_and_channels_are_permuted_through_reshapes() -> None:
 
 
 def test_symmetries_of_softmax_attention_are_groups() -> None:
-    found = m2bridge.symmetries("softmax(d=[2,2],a=2,t=2)")
-    assert [(group.name, group.acts_on) for group in found.groups] == [("GL(2)", ("Q1", "K1"))]
-    assert (found.symmetry_dim, found.explains_fiber, found.certainty.value) == (4, True, "proved")
+    answer = m2bridge.symmetries("softmax(d=[2,2],a=2,t=2)")
+    assert [(group.name, group.acts_on) for group in answer.groups] == [("GL(2)", ("Q1", "K1"))]
+    assert (answer.symmetry_dim, answer.explains_fiber, answer.certainty.value) == (4, True, "proved")
 
 
 def test_symmetries_of_a_wide_network_are_few_groups() -> None:
-    found = m2bridge.symmetries("mlp(widths=[40,40,4],r=2,bias=true)")
-    assert [(group.name, group.dim) for group in found.groups] == [("GL(1)^40", 40)]
-    assert found.explains_fiber
-    assert len([key for key, _ in found.view().facts if key in ("group", "field", "new field")]) == 1
+    answer = m2bridge.symmetries("mlp(widths=[40,40,4],r=2,bias=true)")
+    assert [(group.name, group.dim) for group in answer.groups] == [("GL(1)^40", 40)]
+    assert answer.explains_fiber
+    assert len([key for key, _ in answer.view().facts if key in ("group", "field", "new field")]) == 1
 
 
 MISSED = {"learnable activation", "gaussian moments", "rope"}

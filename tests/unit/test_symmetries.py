@@ -26,40 +26,40 @@ def own(name: str) -> m2bridge.Model:
 
 
 def test_a_perceptron_with_one_output() -> None:
-    found = m2bridge.symmetries("mlp(widths=[2,2,1],r=2)")
-    assert (found.symmetry_dim, found.generic_fiber_dim, found.upper_bound, found.explains_fiber) == (
+    answer = m2bridge.symmetries("mlp(widths=[2,2,1],r=2)")
+    assert (answer.symmetry_dim, answer.generic_fiber_dim, answer.upper_bound, answer.explains_fiber) == (
         3,
         3,
         3,
         True,
     )
-    assert [field.name for field in found.fields] == [
+    assert [field.name for field in answer.fields] == [
         "scaling: W1[1,:] by s, W2[:,1] by s^-2",
         "scaling: W1[0,:] by s, W2[:,0] by s^-2",
         "rotation, O(n), of rows 0 and 1 of W1",
     ]
-    assert [field.new for field in found.fields] == [False, False, True]
-    assert [(item.verified, item.found) for item in found.known] == [(True, True)]
+    assert [field.new for field in answer.fields] == [False, False, True]
+    assert [(item.verified, item.found) for item in answer.known] == [(True, True)]
 
 
 def test_gl_between_linear_layers_is_found_whole() -> None:
     """GL(3) between widths 2, 3, 2 has dimension 9; a generic pair has a stabilizer of dimension 1."""
-    found = m2bridge.symmetries("linear(widths=[2,3,2])")
-    assert (len(found.fields), found.symmetry_dim) == (9, 8)
-    assert sum(str(field.name).startswith("GL between W1 and W2") for field in found.fields) == 6
+    answer = m2bridge.symmetries("linear(widths=[2,3,2])")
+    assert (len(answer.fields), answer.symmetry_dim) == (9, 8)
+    assert sum(str(field.name).startswith("GL between W1 and W2") for field in answer.fields) == 6
 
 
 def test_unused_weights() -> None:
-    found = m2bridge.symmetries(own("gaussian moments"))
-    assert sorted(str(field.name) for field in found.fields) == [
+    answer = m2bridge.symmetries(own("gaussian moments"))
+    assert sorted(str(field.name) for field in answer.fields) == [
         f"L[{i}] is not used" for i in ("0,1", "0,2", "1,2")
     ]
 
 
 def test_an_unexplained_fiber_is_reported() -> None:
-    found = m2bridge.symmetries("mlp(widths=[2,3,2],r=2)")
-    assert not found.explains_fiber
-    assert (found.symmetry_dim, found.generic_fiber_dim, found.upper_bound) == (3, 6, 6)
+    answer = m2bridge.symmetries("mlp(widths=[2,3,2],r=2)")
+    assert not answer.explains_fiber
+    assert (answer.symmetry_dim, answer.generic_fiber_dim, answer.upper_bound) == (3, 6, 6)
 
 
 @pytest.mark.parametrize(("most", "searched", "at_least"), [(5, 0, 3), (200, 1, 3), (10_000, 2, None)])
@@ -69,18 +69,18 @@ def test_the_headline_names_what_was_searched(
 ) -> None:
     """As for networks that have too many vector fields: what was not searched may be there."""
     monkeypatch.setattr("m2bridge.symmetry.search.MOST_CANDIDATES", most)
-    found = m2bridge.symmetries(spec)
-    if found.explains_fiber:
-        assert found.symmetry_dim == found.generic_fiber_dim
+    result = m2bridge.symmetries(spec)
+    if result.explains_fiber:
+        assert result.symmetry_dim == result.generic_fiber_dim
         return
-    assert (found.searched_degree, found.complete) == (searched, searched == 2)
-    assert found.symmetry_dim == (3 if at_least is None else None)
+    assert (result.searched_degree, result.complete) == (searched, searched == 2)
+    assert result.symmetry_dim == (3 if at_least is None else None)
     if at_least is None:
         return
-    assert found.symmetry_lower_bound == at_least
-    answer = found.view().answer
-    assert re.findall(r"\d+", answer)[:3] == [str(at_least), str(found.generic_fiber_dim), "12"]
-    assert "symmetry_dim" not in {*found.headline, *found.certified()}
+    assert result.symmetry_lower_bound == at_least
+    answer = result.view().answer
+    assert re.findall(r"\d+", answer)[:3] == [str(at_least), str(result.generic_fiber_dim), "12"]
+    assert "symmetry_dim" not in {*result.headline, *result.certified()}
 
 
 def test_dimension_and_symmetries_do_not_send_the_user_to_each_other() -> None:
@@ -107,8 +107,8 @@ def test_dimension_and_symmetries_do_not_send_the_user_to_each_other() -> None:
     ],
 )
 def test_permutations(name: str, groups: set[Any]) -> None:
-    found = permutations(own(name).program)
-    assert {(item.group, item.acts_on) for item in found} == groups
+    listed = permutations(own(name).program)
+    assert {(item.group, item.acts_on) for item in listed} == groups
 
 
 @pytest.mark.parametrize(
@@ -174,8 +174,8 @@ def test_declared_symmetries_are_verified() -> None:
     torus = {"name": "mine", "group": "torus", "size": 2, "axes": {"W1": [1, 0], "W2": [0, -2]}}
     wrong = {"name": "wrong", "group": "torus", "size": 2, "axes": {"W1": [1, 0], "W2": [0, -1]}}
     field = {"name": "field", "field": [[0, 1, [[0, 1]]], [1, 1, [[1, 1]]], [4, -2, [[4, 1]]]]}
-    found = m2bridge.symmetries(model, declared=[torus, wrong, field])
-    assert {item.name: item.verified for item in found.declared} == {
+    answer = m2bridge.symmetries(model, declared=[torus, wrong, field])
+    assert {item.name: item.verified for item in answer.declared} == {
         "mine": True,
         "wrong": False,
         "field": True,
@@ -198,9 +198,9 @@ def test_records_and_command(tmp_path: Any, capsys: pytest.CaptureFixture[str]) 
     assert (document["symmetry_dim"], document["upper_bound"], document["explains_fiber"]) == (3, 3, True)
     assert main(["symmetries", "linear(widths=[2,3,2])"]) == 0
     assert "GL(3) between W1 and W2" in " ".join(capsys.readouterr().out.split())
-    found = m2bridge.symmetries("mlp(widths=[2,2,1],r=2)")
-    path = save(found, tmp_path)
-    assert load(path) == found
+    answer = m2bridge.symmetries("mlp(widths=[2,2,1],r=2)")
+    path = save(answer, tmp_path)
+    assert load(path) == answer
 
 
 def test_a_field_without_a_name_is_written_as_polynomials() -> None:

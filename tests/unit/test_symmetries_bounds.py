@@ -33,17 +33,17 @@ def checked(certificate: Any) -> int:
     [((5, 5, 3, 1), 32), ((3, 5, 6, 4, 3, 1), 58), ((4, 5, 5, 3, 1), 47), ((5, 4, 3, 1), 25)],
 )
 def test_bounds_that_a_completeness_argument_needs(widths: tuple[int, ...], most: int) -> None:
-    found = dimension(MLP(widths=widths, r=2), engine=False, certify=False)
-    assert (found.upper_bound, found.certainty.value) == (most, "computed")
+    answer = dimension(MLP(widths=widths, r=2), engine=False, certify=False)
+    assert (answer.upper_bound, answer.certainty.value) == (most, "computed")
 
 
 @pytest.mark.parametrize("item", NETWORKS, ids=lambda item: item[0])
 def test_every_network_is_proved_from_both_sides(item: Any) -> None:
     _, function, shapes, inputs = item
-    found = dimension(from_callable(function, shapes, inputs=inputs or None), engine=False)
-    assert found.certainty.value == "proved"
-    assert found.defect == 0
-    assert checked(found.certificate) == 0
+    answer = dimension(from_callable(function, shapes, inputs=inputs or None), engine=False)
+    assert answer.certainty.value == "proved"
+    assert answer.defect == 0
+    assert checked(answer.certificate) == 0
 
 
 # by fields, compositions, the span of a last layer, a plane curve, and Strassen's flattening
@@ -60,8 +60,8 @@ def test_every_network_is_proved_from_both_sides(item: Any) -> None:
     ],
 )
 def test_the_checker_verifies_every_kind_of_bound(widths: tuple[int, ...]) -> None:
-    found = dimension(MLP(widths=widths, r=2), engine=False)
-    assert checked(found.certificate) == 0
+    answer = dimension(MLP(widths=widths, r=2), engine=False)
+    assert checked(answer.certificate) == 0
 
 
 @pytest.mark.parametrize(
@@ -131,14 +131,19 @@ def test_the_same_bound_comes_for_the_same_network_written_by_hand() -> None:
         return C @ (B @ (A @ x) ** 2) ** 2
 
     mine = from_callable(network, {"A": (5, 5), "B": (3, 5), "C": (1, 3)}, inputs={"x": (5,)})
-    found = dimension(mine, engine=False)
-    assert (found.image_dim, found.certainty.value, found.symmetry_dim, found.defect) == (32, "proved", 11, 0)
+    answer = dimension(mine, engine=False)
+    assert (answer.image_dim, answer.certainty.value, answer.symmetry_dim, answer.defect) == (
+        32,
+        "proved",
+        11,
+        0,
+    )
 
 
 def test_equations_prove_the_segre_surface() -> None:
     """Rank-one 2 x 2 matrices: one quadric, so dimension 3 of 4."""
-    found = dimension("map:a,b,c,d->a*c;a*d;b*c;b*d", engine=False)
-    assert (found.image_dim, found.certainty.value, found.defect) == (3, "proved", 0)
+    answer = dimension("map:a,b,c,d->a*c;a*d;b*c;b*d", engine=False)
+    assert (answer.image_dim, answer.certainty.value, answer.defect) == (3, "proved", 0)
     program = parse_spec("map:a,b,c,d->a*c;a*d;b*c;b*d").program
     assert equations(program, p=P, seed=0, degree=2) == [[(1, (0, 3)), (-1, (1, 2))]]
 
@@ -171,9 +176,9 @@ def test_residual_blocks() -> None:
         return h + D @ (C @ h) ** 2
 
     shapes = {"A": (3, 2), "B": (2, 3), "C": (3, 2), "D": (2, 3)}
-    found = dimension(from_callable(blocks, shapes, inputs={"x": (2,)}), engine=False)
-    assert (found.image_dim, found.certainty.value, found.defect) == (12, "proved", None)
-    assert checked(found.certificate) == 0
+    answer = dimension(from_callable(blocks, shapes, inputs={"x": (2,)}), engine=False)
+    assert (answer.image_dim, answer.certainty.value, answer.defect) == (12, "proved", None)
+    assert checked(answer.certificate) == 0
 
 
 def test_a_symmetry_of_the_whole_counts_though_its_weights_are_in_one_part() -> None:
@@ -182,9 +187,9 @@ def test_a_symmetry_of_the_whole_counts_though_its_weights_are_in_one_part() -> 
     def quadric(T: Any, V: Any, x: Any) -> Any:
         return ((V @ (T.T @ (T @ x))) ** 2).sum()
 
-    found = dimension(from_callable(quadric, {"T": (3, 3), "V": (2, 3)}, inputs={"x": (3,)}), engine=False)
-    assert (found.image_dim, found.certainty.value) == (5, "proved")
-    assert checked(found.certificate) == 0
+    answer = dimension(from_callable(quadric, {"T": (3, 3), "V": (2, 3)}, inputs={"x": (3,)}), engine=False)
+    assert (answer.image_dim, answer.certainty.value) == (5, "proved")
+    assert checked(answer.certificate) == 0
 
 
 def test_a_symmetry_of_the_first_part_counts_inside_it() -> None:
@@ -194,9 +199,9 @@ def test_a_symmetry_of_the_first_part_counts_inside_it() -> None:
         return T.T @ (T @ (w * ((V @ x) ** 2).sum()))
 
     shapes = {"V": (2, 2), "w": (2,), "T": (2, 2)}
-    found = dimension(from_callable(quadric, shapes, inputs={"x": (2,)}), engine=False)
-    assert (found.image_dim, found.certainty.value) == (4, "proved")
-    assert checked(found.certificate) == 0
+    answer = dimension(from_callable(quadric, shapes, inputs={"x": (2,)}), engine=False)
+    assert (answer.image_dim, answer.certainty.value) == (4, "proved")
+    assert checked(answer.certificate) == 0
 
 
 def test_forms_of_programs() -> None:
@@ -216,8 +221,8 @@ def test_a_wrong_declared_symmetry_is_rejected() -> None:
         {"x": (3,)},
     )  # quadrics of rank 2 in three variables: dimension 5
     for declared in ([scaling], [wrong], [wrong, scaling]):
-        found = dimension(from_callable(network, shapes, inputs=inputs, symmetries=declared), engine=False)
-        assert (found.image_dim, found.upper_bound) == (5, 5)
+        answer = dimension(from_callable(network, shapes, inputs=inputs, symmetries=declared), engine=False)
+        assert (answer.image_dim, answer.upper_bound) == (5, 5)
     broken = [{**scaling, "axes": {"W": [1, 0], "v": [0, -2]}}]
     with pytest.raises(InputError, match="shape"):
         dimension(from_callable(network, shapes, inputs=inputs, symmetries=broken), engine=False)
@@ -226,5 +231,5 @@ def test_a_wrong_declared_symmetry_is_rejected() -> None:
 def test_rotations_are_found_where_fields_of_degree_two_are_too_many_to_be_searched() -> None:
     """Quadrics in 16 variables of rank at most 12: 12 * 16 - 66; the weights are 12 * 16 + 12, more than a search takes."""
     model = from_callable(lambda W, v, x: v @ (W @ x) ** 2, {"W": (12, 16), "v": (12,)}, inputs={"x": (16,)})
-    found = dimension(model, engine=False)
-    assert (found.image_dim, found.certainty.value) == (126, "proved")
+    answer = dimension(model, engine=False)
+    assert (answer.image_dim, answer.certainty.value) == (126, "proved")

@@ -37,8 +37,8 @@ def test_no_exchange_where_the_parts_differ(last: int) -> None:
     def mixture(w, a):  # type: ignore[no-untyped-def]
         return np.array([w * a[0] + (1 - w) * a[1], w * a[0] ** 2 + (1 - w) * a[1] ** last])
 
-    found = exchanges(from_callable(mixture, {"w": (), "a": (2,)}).program)
-    assert [item.acts_on for item in found] == ([("a axis 0", "w -> 1 - w")] if last == 2 else [])
+    listed = exchanges(from_callable(mixture, {"w": (), "a": (2,)}).program)
+    assert [item.acts_on for item in listed] == ([("a axis 0", "w -> 1 - w")] if last == 2 else [])
 
 
 def acts_on(function, shapes, inputs=None):  # type: ignore[no-untyped-def]

@@ -26,9 +26,9 @@ SHAPES = {"Q": (2, 3), "K": (2, 3), "V": (3, 3), "W": (2, 3), "U": (3, 2)}
 
 def test_a_user_defined_block_has_equal_lower_and_upper_bounds() -> None:
     """33 weights, GL(2) on queries and keys, two scalings of squared neurons."""
-    found = dimension(from_callable(block, SHAPES, inputs={"X": (3, 3)}), engine=False)
-    assert (found.lower_bound, found.upper_bound, found.certainty.value) == (27, 27, "proved")
-    assert found.certificate is not None
+    answer = dimension(from_callable(block, SHAPES, inputs={"X": (3, 3)}), engine=False)
+    assert (answer.lower_bound, answer.upper_bound, answer.certainty.value) == (27, 27, "proved")
+    assert answer.certificate is not None
     relaxed = relaxed_bound(from_callable(block, SHAPES, inputs={"X": (3, 3)}).program, lower=27, p=P, seed=0)
     assert relaxed is not None
     assert relaxed.value == 27
@@ -39,11 +39,11 @@ def test_a_user_defined_block_has_equal_lower_and_upper_bounds() -> None:
 )
 def test_the_bound_is_never_below_the_dimension(spec: str) -> None:
     model = parse_spec(spec)
-    known = dimension(model, engine=False)
-    assert known.certainty.value == "proved"
-    found = relaxed_bound(model.program, lower=known.image_dim, p=P, seed=0)
-    assert found is not None
-    assert known.image_dim <= found.value <= model.parameter_count
+    answer = dimension(model, engine=False)
+    assert answer.certainty.value == "proved"
+    bound = relaxed_bound(model.program, lower=answer.image_dim, p=P, seed=0)
+    assert bound is not None
+    assert answer.image_dim <= bound.value <= model.parameter_count
 
 
 def test_new_inputs_and_outputs_at_every_place() -> None:
@@ -59,6 +59,6 @@ def test_new_inputs_and_outputs_at_every_place() -> None:
 
 def test_without_time_all_weights_count() -> None:
     program = from_callable(block, SHAPES, inputs={"X": (3, 3)}).program
-    found = relaxed_bound(program, lower=27, p=P, seed=0, work=WorkBudget(0.0))
-    assert found is not None
-    assert found.value == 33
+    bound = relaxed_bound(program, lower=27, p=P, seed=0, work=WorkBudget(0.0))
+    assert bound is not None
+    assert bound.value == 33

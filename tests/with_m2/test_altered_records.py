@@ -21,7 +21,7 @@ from tests.altering import (
     COUNT,
     Commands,
     alterations,
-    assert_not_vouched_for,
+    assert_not_confirmed,
     assert_only_certified,
     document_of,
 )
@@ -62,5 +62,5 @@ def test_an_altered_record_is_rejected(
     cases = list(alterations(document, result.HEADLINE))
     assert len(cases) == COUNT
     for what, altered in cases:
-        assert_not_vouched_for(commands, what, altered)
+        assert_not_confirmed(commands, what, altered)
         assert_only_certified(commands, what, altered, document)

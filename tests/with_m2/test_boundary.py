@@ -66,7 +66,7 @@ def test_every_supported_engine_gives_the_same_answer(each_engine: Engine) -> No
         ((2, 1, 2), [0, 0, 0, 0, 0, 0], "boundary"),
         # A of rank two where a = 1 allows one
         ((2, 1, 1), [1, 2, 0, 0, 1, 2], "outside"),
-        # a point of the image that no float tells from it
+        # a point of the image that is equal to it in floating point
         ((2, 1, 2), [1, 2, f"1/{10**30}", 0, 1, 2], "outside"),
     ],
 )

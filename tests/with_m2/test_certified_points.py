@@ -31,27 +31,27 @@ def checked(result: Any, expected: int = 0) -> str:
     ],
 )  # fmt: skip
 def test_a_proved_verdict_at_a_point_is_verified(engine: Engine, spec: str, at: Any, verdict: str) -> None:
-    found = singular_point(spec, at=at, engine=engine)
-    said = checked(found)
-    assert found.verdict == verdict
-    assert f"is {verdict} at the given point" in said
-    assert "Its dimension is" in said
-    assert " verdict" not in said.rpartition("Not covered by the certificate:")[2]
+    answer = singular_point(spec, at=at, engine=engine)
+    output = checked(answer)
+    assert answer.verdict == verdict
+    assert f"is {verdict} at the given point" in output
+    assert "Its dimension is" in output
+    assert " verdict" not in output.rpartition("Not covered by the certificate:")[2]
 
 
 def test_a_verdict_that_rests_on_complete_equations_is_named_as_not_covered(engine: Engine) -> None:
     """The cusp at the origin: no curves in it have two tangent directions; it is singular because there is no other equation."""
-    found = singular_point("map:t->t^2;t^3", at={"x": [0]}, engine=engine)
-    assert found.verdict == "singular"
-    assert ", verdict, " in checked(found, 9).rpartition("Not covered by the certificate:")[2]
+    answer = singular_point("map:t->t^2;t^3", at={"x": [0]}, engine=engine)
+    assert answer.verdict == "singular"
+    assert ", verdict, " in checked(answer, 9).rpartition("Not covered by the certificate:")[2]
 
 
 @pytest.mark.parametrize(("a", "strata"), [(2, [0, 2, 3]), (1, [0, 1, 2])])
 def test_a_singular_locus_is_verified_at_its_strata(engine: Engine, a: int, strata: list[int]) -> None:
     """With a = 2 stratum 1 is singular because it is in the closure of another: no curves through it show that."""
-    said = checked(singular_locus(f"lightning(d=2,dp=1,a={a},t=2)", engine=engine), 9)
+    output = checked(singular_locus(f"lightning(d=2,dp=1,a={a},t=2)", engine=engine), 9)
     for k in range(4):
-        assert (f"the verdict of number {k} at its representative" in said) == (k in strata)
+        assert (f"the verdict of number {k} at its representative" in output) == (k in strata)
 
 
 def covered(said: str) -> set[str]:
@@ -79,15 +79,15 @@ def covered(said: str) -> set[str]:
 )  # fmt: skip
 def test_the_equations_of_a_closure_are_verified(engine: Engine, spec: str, field: Any, degree: int) -> None:
     """By expansion over ZZ, and nothing else up to a degree. Of a record over F_p nothing follows."""
-    found = closure(spec, field=field, engine=engine)
-    said = checked(found, 9)
-    assert "vanishes on its image identically, by expansion over ZZ" in said
-    assert f"Every polynomial of degree at most {degree}" in said
+    answer = closure(spec, field=field, engine=engine)
+    output = checked(answer, 9)
+    assert "vanishes on its image identically, by expansion over ZZ" in output
+    assert f"Every polynomial of degree at most {degree}" in output
     follows = {"generators", "degree_bound", "span_dim"}
-    assert covered(said) & follows == (follows if field == "QQ" else set())
-    assert ("equations" in covered(said)) == (field == "QQ" and found.equations is not None)
-    document = records.to_document(found)
-    for key, value in (("generators", {"2": 7}), ("span_dim", found.span_dim + 1), ("model", "map:t->t;t")):
+    assert covered(output) & follows == (follows if field == "QQ" else set())
+    assert ("equations" in covered(output)) == (field == "QQ" and answer.equations is not None)
+    document = records.to_document(answer)
+    for key, value in (("generators", {"2": 7}), ("span_dim", answer.span_dim + 1), ("model", "map:t->t;t")):
         code = checker.verify(records.dumps({**document, key: value}))[0]
         assert code == (7 if field == "QQ" or key == "model" else 9), key
     if field == "QQ":
@@ -107,12 +107,12 @@ def test_the_equations_of_a_closure_are_verified(engine: Engine, spec: str, fiel
     ],
 )  # fmt: skip
 def test_points_inside_and_outside_are_verified(engine: Engine, spec: str, point: Any, inside: bool) -> None:
-    found = membership(spec, point=point, engine=engine)
-    said = checked(found)
-    assert ("is in its image, by the given weights" in said) == inside
-    assert ("is not in the closure of its image" in said) == (not inside)
-    assert covered(said) >= {"point", "closure", "complex_image", "real_image"}
-    document = records.to_document(found)
+    answer = membership(spec, point=point, engine=engine)
+    output = checked(answer)
+    assert ("is in its image, by the given weights" in output) == inside
+    assert ("is not in the closure of its image" in output) == (not inside)
+    assert covered(output) >= {"point", "closure", "complex_image", "real_image"}
+    document = records.to_document(answer)
     for key, value in (
         ("closure", not inside),
         ("real_image", None),

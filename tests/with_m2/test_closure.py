@@ -47,9 +47,9 @@ def test_interpolation_is_complete_and_agrees_with_the_kernel(
     each_engine: Engine, spec: str, generators: dict[int, int], codim: int, degree: int
 ) -> None:
     for method in ("interpolation", "kernel"):
-        found = closure(parse_spec(spec), method=method, engine=each_engine)
-        assert (dict(found.generator_counts), found.codim, found.degree) == (generators, codim, degree)
-        assert (found.completeness, found.agreement, found.certainty) == (
+        answer = closure(parse_spec(spec), method=method, engine=each_engine)
+        assert (dict(answer.generator_counts), answer.codim, answer.degree) == (generators, codim, degree)
+        assert (answer.completeness, answer.agreement, answer.certainty) == (
             "complete",
             True,
             Certainty.PROBABLE,
@@ -63,11 +63,11 @@ def test_interpolation_is_complete_and_agrees_with_the_kernel(
 def test_three_tokens_wide(
     each_engine: Engine, a: int, generators: dict[int, int], codim: int, degree: int
 ) -> None:
-    found = closure(
+    answer = closure(
         parse_spec(f"lightning(d=3,dp=1,a={a})"), engine=each_engine, method="interpolation", cross_check=True
     )
-    assert (dict(found.generator_counts), found.codim, found.degree) == (generators, codim, degree)
-    assert (found.completeness, found.agreement) == ("complete", True)
+    assert (dict(answer.generator_counts), answer.codim, answer.degree) == (generators, codim, degree)
+    assert (answer.completeness, answer.agreement) == ("complete", True)
 
 
 @pytest.mark.slow
@@ -88,8 +88,8 @@ def test_the_default_method_has_no_budget_but_the_timeout(capsys: pytest.Capture
     ],
 )
 def test_other_families(answered: Answers, spec: str, image_dim: int, degree: int) -> None:
-    found = answered(closure, parse_spec(spec))
-    assert (found.image_dim, found.degree, found.agreement) == (image_dim, degree, True)
+    answer = answered(closure, parse_spec(spec))
+    assert (answer.image_dim, answer.degree, answer.agreement) == (image_dim, degree, True)
 
 
 def test_over_qq_the_answer_is_proved_and_equals_macaulay2s(answered: Answers) -> None:
@@ -136,11 +136,11 @@ def test_too_few_points_of_a_section_prove_no_degree(engine: Engine, monkeypatch
 
 
 def test_a_map_with_large_coefficients_is_lifted(engine: Engine) -> None:
-    found = closure(
+    answer = closure(
         from_text("large", ["s", "t"], ["1000003*s^2", "s*t", "1/70001*t^2"]), field="QQ", engine=engine
     )
-    assert found.certainty is Certainty.COMPUTED
-    assert [f.text() for f in found.equations or ()] == ["70001*z0*z2 - 1000003*z1^2"]
+    assert answer.certainty is Certainty.COMPUTED
+    assert [f.text() for f in answer.equations or ()] == ["70001*z0*z2 - 1000003*z1^2"]
 
 
 def test_an_affine_curve_and_a_dense_image(answered: Answers) -> None:
@@ -189,17 +189,17 @@ MINORS = "map:a,b,c,d,e,f,g,h->a*f-b*e;a*g-c*e;a*h-d*e;b*g-c*f;b*h-d*f;c*h-d*g"
     ],
 )
 def test_known_varieties(answered: Answers, spec: str, dim: int, degree: int, counts: dict[int, int]) -> None:
-    found = answered(closure, spec, field="QQ")
-    assert (found.image_dim, found.degree, dict(found.generator_counts)) == (dim, degree, counts)
-    assert (found.completeness, found.agreement) == ("complete", True)
+    answer = answered(closure, spec, field="QQ")
+    assert (answer.image_dim, answer.degree, dict(answer.generator_counts)) == (dim, degree, counts)
+    assert (answer.completeness, answer.agreement) == ("complete", True)
 
 
 @pytest.mark.parametrize(("field", "distinct"), [(None, None), ("QQ", 3)])
 def test_points_of_a_section_are_separated_only_for_a_proof(
     answered: Answers, field: Any, distinct: Any
 ) -> None:
-    found = answered(closure, "map:s,t->s^3;s^2*t;s*t^2;t^3", field=field)
-    counted = [e.detail["distinct"] for e in found.evidence if e.witness == "parametrization"]
+    answer = answered(closure, "map:s,t->s^3;s^2*t;s*t^2;t^3", field=field)
+    counted = [e.detail["distinct"] for e in answer.evidence if e.witness == "parametrization"]
     assert counted == [distinct]
 
 
@@ -210,12 +210,12 @@ def judge(engine: Engine, spec: str, change: Any) -> bool | None:
     """The verdict of the account on interpolated equations after a change."""
     model = parse_spec(spec)
     image = image_of(model)
-    found = interpolate(image, 4)
+    interpolation = interpolate(image, 4)
     context = Context(engine=engine, prime=None, seed=0, limits=Limits(), keep=None, progress=None)
     setting = Setting(context=context, model=model, image=image, prime=32003, rational=False)
-    size = measure(setting, found.span)  # the other statement on the dimension of the image
-    polynomials = tuple(change([dict(f) for group in found.generators.values() for f in group]))
-    equations = replace(found.equations, polynomials=polynomials)
+    size = measure(setting, interpolation.span)  # the other statement on the dimension of the image
+    polynomials = tuple(change([dict(f) for group in interpolation.generators.values() for f in group]))
+    equations = replace(interpolation.equations, polynomials=polynomials)
     evidence = [
         *size.evidence,
         setting.statement("vanishing", True, "interpolation", "its own word"),
@@ -250,9 +250,9 @@ def test_a_transposed_matrix_in_the_template_is_caught(
         return replace(script, text=changed)
 
     monkeypatch.setattr(scripts, "render", transposed)
-    found = closure(parse_spec("lightning(d=2,dp=1,a=1)"), engine=engine)
-    assert found.agreement is False
-    assert {c.quantity for c in found.conflicts} >= {"image_points"}
+    answer = closure(parse_spec("lightning(d=2,dp=1,a=1)"), engine=engine)
+    assert answer.agreement is False
+    assert {c.quantity for c in answer.conflicts} >= {"image_points"}
     assert closure("lightning(d=2,dp=1,a=1)", field=97, engine=engine).agreement is False
     assert main(["closure", "--d", "2", "--dp", "1", "--a", "1"]) == 3
     assert AGREEMENT_WORDS[False] in capsys.readouterr().err
@@ -260,12 +260,12 @@ def test_a_transposed_matrix_in_the_template_is_caught(
 
 def test_no_equations_are_interpolated_that_points_do_not_determine(engine: Engine) -> None:
     """Over F_3 the cubics x^3 - x vanish at all points: degree 3 is not done there."""
-    found = closure(
+    answer = closure(
         parse_spec("lightning(d=2,dp=2,a=2)"), field=3, max_degree=4, method="interpolation", engine=engine
     )
-    assert (found.degree_bound, found.completeness) == (2, "up-to-degree")
-    assert found.agreement is not False
-    assert any(re.search(r"F_3 .*degree 3\b", sentence) for sentence in found.not_shown)
+    assert (answer.degree_bound, answer.completeness) == (2, "up-to-degree")
+    assert answer.agreement is not False
+    assert any(re.search(r"F_3 .*degree 3\b", sentence) for sentence in answer.not_shown)
 
 
 # -- the command line -------------------------------------------------------------------------------------------
@@ -309,12 +309,12 @@ def test_a_limit_at_any_step_keeps_what_was_found(
         raise LimitReached("the reason")
 
     monkeypatch.setattr(".".join(filter(None, ("m2bridge.questions.closure", place, name))), ring)
-    found = closure("map:s,t->s^3;s^2*t;s*t^2;t^3", field="QQ", engine=engine)
-    assert (found.image_dim, found.limit) == (2, "the reason")
-    assert any("limit" in line for line in found.not_shown)
-    assert dict(found.generator_counts) == ({} if name == "_advance" else {2: 3})
+    answer = closure("map:s,t->s^3;s^2*t;s*t^2;t^3", field="QQ", engine=engine)
+    assert (answer.image_dim, answer.limit) == (2, "the reason")
+    assert any("limit" in line for line in answer.not_shown)
+    assert dict(answer.generator_counts) == ({} if name == "_advance" else {2: 3})
     if name == "lift_equations":  # nothing that was not lifted and checked is said of QQ
-        assert (found.field, found.certainty) == ("F_32003", Certainty.PROBABLE)
+        assert (answer.field, answer.certainty) == ("F_32003", Certainty.PROBABLE)
 
 
 def test_formats_and_bad_input(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -343,11 +343,11 @@ def test_formats_and_bad_input(capsys: pytest.CaptureFixture[str], tmp_path: Pat
 def test_linear_forms_over_the_rationals_by_the_kernel(
     answered: Answers, spec: str, forms: list[str]
 ) -> None:
-    found = answered(closure, spec, method="kernel", field="QQ")
-    assert [f.text() for f in found.equations or ()] == forms
-    assert found.certainty is Certainty.COMPUTED
+    answer = answered(closure, spec, method="kernel", field="QQ")
+    assert [f.text() for f in answer.equations or ()] == forms
+    assert answer.certainty is Certainty.COMPUTED
     # nothing is counted on the parametrization of a linear space: its degree has one statement, the kernel's
-    assert (found.agreement, found.weighed.twice) == (None, ("image_dim", "codim"))
+    assert (answer.agreement, answer.weighed.twice) == (None, ("image_dim", "codim"))
 
 
 @pytest.mark.parametrize(
@@ -363,10 +363,10 @@ def test_both_methods_where_the_image_is_no_cone_or_a_point(
     answered: Answers, spec: str, counts: dict[int, int], image_dim: int
 ) -> None:
     for method in ("kernel", "interpolation"):
-        found = answered(closure, spec, method=method)
-        assert (dict(found.generator_counts), found.image_dim) == (counts, image_dim)
+        answer = answered(closure, spec, method=method)
+        assert (dict(answer.generator_counts), answer.image_dim) == (counts, image_dim)
         # nothing is counted on the parametrization of a point: its degree has one statement, Macaulay2's
-        assert (found.agreement, found.weighed.once) == ((True, ()) if image_dim else (None, ("degree",)))
+        assert (answer.agreement, answer.weighed.once) == ((True, ()) if image_dim else (None, ("degree",)))
 
 
 def test_a_prime_that_shrinks_the_span_is_refused_and_not_chosen(answered: Answers) -> None:
@@ -378,8 +378,8 @@ def test_a_prime_that_shrinks_the_span_is_refused_and_not_chosen(answered: Answe
     with pytest.raises(InputError, match="prime"):
         answered(closure, hidden, field=32003)
     assert answered(closure, hidden).span_dim == 2
-    found = answered(closure, spec, field="QQ")
-    assert [f.text() for f in found.equations or ()] == ["2*z0 - z1 - z2"]
+    answer = answered(closure, spec, field="QQ")
+    assert [f.text() for f in answer.equations or ()] == ["2*z0 - z1 - z2"]
 
 
 @pytest.mark.parametrize(
@@ -406,17 +406,17 @@ def test_maps_of_a_degree_above_the_prime_have_their_true_degree(
     spec: str, p: int, degree: int, answered: Answers
 ) -> None:
     """At the points of F_p t^p equals t: a curve of degree 8 satisfies equations of degree 2 at all points of F_7."""
-    found = answered(closure, spec, field=p)
-    assert (found.degree, found.completeness, found.field) == (degree, "complete", f"F_{p}")
+    answer = answered(closure, spec, field=p)
+    assert (answer.degree, answer.completeness, answer.field) == (degree, "complete", f"F_{p}")
 
 
 @pytest.mark.parametrize(("spec", "p"), [("map:t->t+1;t^8+t", 7), ("map:t->t;t^103", 101)])
 def test_interpolation_alone_names_the_degree_that_a_small_field_allows(
     spec: str, p: int, answered: Answers
 ) -> None:
-    found = answered(closure, spec, field=p, method="interpolation")
-    assert (found.completeness, found.generator_counts, found.degree_bound) == ("up-to-degree", {}, 1)
-    assert any("prime" in line for line in found.not_shown)
+    answer = answered(closure, spec, field=p, method="interpolation")
+    assert (answer.completeness, answer.generator_counts, answer.degree_bound) == ("up-to-degree", {}, 1)
+    assert any("prime" in line for line in answer.not_shown)
 
 
 def test_a_degree_above_the_default_prime(engine: Engine) -> None:
@@ -444,16 +444,16 @@ def test_over_fields_with_few_points_the_kernel_is_computed(
     p: int, spec: str, degree: int, counts: dict[int, int] | None, answered: Answers
 ) -> None:
     """Cubics such as x^2 y - x y^2 vanish at all points of F_2: values there do not determine polynomials."""
-    found = answered(closure, spec, field=p)
-    assert (found.degree, found.completeness, found.field) == (degree, "complete", f"F_{p}")
-    assert counts in (None, found.generator_counts)
-    assert found.agreement is not False
-    assert any("points" in line for line in found.not_shown)
+    answer = answered(closure, spec, field=p)
+    assert (answer.degree, answer.completeness, answer.field) == (degree, "complete", f"F_{p}")
+    assert counts in (None, answer.generator_counts)
+    assert answer.agreement is not False
+    assert any("points" in line for line in answer.not_shown)
 
 
 def test_the_kernel_gives_the_degree_where_no_other_method_does(answered: Answers) -> None:
-    found = answered(closure, "map:s->s;s^2;s^3;s^4", field=5, method="kernel")
-    assert (found.degree, found.completeness) == (4, "complete")
+    answer = answered(closure, "map:s->s;s^2;s^3;s^4", field=5, method="kernel")
+    assert (answer.degree, answer.completeness) == (4, "complete")
 
 
 def test_a_kernel_that_does_not_vanish_on_the_map_is_not_proved(
@@ -462,8 +462,8 @@ def test_a_kernel_that_does_not_vanish_on_the_map_is_not_proved(
     """The kernel of another map, as a mistake in the template would give."""
     wrong = from_text("another", ["s", "t"], ["s^3", "s^2*t", "s*t^2", "2*t^3"])
     monkeypatch.setattr("m2bridge.questions.closure.ring_kernel.best_source", lambda _: wrong)
-    found = closure("map:s,t->s^3;s^2*t;s*t^2;t^3", method="kernel", field="QQ", engine=engine)
-    assert (found.certainty, found.agreement) == (Certainty.PROBABLE, False)
+    answer = closure("map:s,t->s^3;s^2*t;s*t^2;t^3", method="kernel", field="QQ", engine=engine)
+    assert (answer.certainty, answer.agreement) == (Certainty.PROBABLE, False)
 
 
 def test_a_prime_at_which_the_image_drops_dimension_is_not_used(answered: Answers) -> None:
@@ -500,5 +500,5 @@ def test_a_damaged_formula_of_the_degree_is_a_conflict_and_never_taken(
 ) -> None:
     right = attention_knowledge.layer_degree
     monkeypatch.setattr(attention_knowledge, "layer_degree", lambda layer: replace(right(layer), value=32))
-    found = closure("lightning(d=2,dp=1)", field="QQ", engine=engine)
-    assert (found.degree, found.agreement) == (4, False)
+    answer = closure("lightning(d=2,dp=1)", field="QQ", engine=engine)
+    assert (answer.degree, answer.agreement) == (4, False)

@@ -39,14 +39,14 @@ KNOWN = [
 
 @pytest.mark.parametrize(("spec", "series"), KNOWN)
 def test_known_series(engine: Engine, spec: str, series: str) -> None:
-    found = closure(spec, field="QQ", engine=engine)
-    assert found.hilbert_series is not None
-    assert found.hilbert_series.text == series
+    answer = closure(spec, field="QQ", engine=engine)
+    assert answer.hilbert_series is not None
+    assert answer.hilbert_series.text == series
     # nothing is counted on the parametrization of a linear space or a point: the degree has one statement there
-    assert (found.agreement, found.weighed.once) == ((True, ()) if found.codim else (None, ("degree",)))
-    assert found.hilbert_series.certainty is found.certainty
-    assert from_document(to_document(found)) == found
-    assert ("Hilbert series", f"{series} ({found.certainty.value})") in found.view().facts
+    assert (answer.agreement, answer.weighed.once) == ((True, ()) if answer.codim else (None, ("degree",)))
+    assert answer.hilbert_series.certainty is answer.certainty
+    assert from_document(to_document(answer)) == answer
+    assert ("Hilbert series", f"{series} ({answer.certainty.value})") in answer.view().facts
 
 
 @pytest.mark.parametrize("method", ["interpolation", "kernel"])
@@ -60,17 +60,17 @@ def test_series_over_the_rationals_are_exact(engine: Engine, method: str) -> Non
 def test_attention_of_rank_one_is_a_segre_product(engine: Engine, parametrization: str) -> None:
     # (v x_2) (k x_2) (q x_1): quadrics of rank <= 2 in 3 variables, det = 0 in 6 coordinates, times a linear form in 3 variables;
     # functions of degree s on a Segre product are the products of functions of degree s
-    found = closure(f"lightning(d=3,dp=1,a=1,parametrization={parametrization})", engine=engine)
-    assert found.agreement is True
-    assert found.hilbert_series is not None
-    assert (found.hilbert_series.denominator_exponent, found.image_dim) == (7, 7)
+    answer = closure(f"lightning(d=3,dp=1,a=1,parametrization={parametrization})", engine=engine)
+    assert answer.agreement is True
+    assert answer.hilbert_series is not None
+    assert (answer.hilbert_series.denominator_exponent, answer.image_dim) == (7, 7)
     quadrics = [comb(s + 5, 5) - comb(s + 2, 5) for s in range(7)]
-    assert found.hilbert_series.coefficients(6) == tuple(q * comb(s + 2, 2) for s, q in enumerate(quadrics))
+    assert answer.hilbert_series.coefficients(6) == tuple(q * comb(s + 2, 2) for s, q in enumerate(quadrics))
 
 
 def test_equations_that_are_not_complete_have_no_series(engine: Engine) -> None:
-    found = closure("lightning(d=2,dp=2)", max_degree=2, engine=engine)
-    assert (found.completeness, found.hilbert_series) == ("up-to-degree", None)
+    answer = closure("lightning(d=2,dp=2)", max_degree=2, engine=engine)
+    assert (answer.completeness, answer.hilbert_series) == ("up-to-degree", None)
 
 
 @pytest.mark.parametrize("method", ["interpolation", "kernel"])

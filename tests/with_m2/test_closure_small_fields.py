@@ -51,9 +51,9 @@ def test_a_random_curve_has_its_degree_or_is_not_complete(number: int, engine: E
     spec = f"map:t->{text_of(f)};{text_of(g)}"
     degree = degree_of_curve(f, g, p)
     for method in ("auto", "interpolation"):
-        found = closure(spec, field=p, method=method, engine=engine)
-        assert found.degree in ((degree,) if method == "auto" else (degree, None)), spec
-        assert found.completeness == "complete" or method == "interpolation", spec
+        answer = closure(spec, field=p, method=method, engine=engine)
+        assert answer.degree in ((degree,) if method == "auto" else (degree, None)), spec
+        assert answer.completeness == "complete" or method == "interpolation", spec
 
 
 @pytest.mark.parametrize("number", range(6))
@@ -63,8 +63,8 @@ def test_a_random_graph_has_the_degree_of_its_polynomial(number: int, engine: En
     p = rng.choice([3, 5, 7])
     first, second = rng.randrange(1, p), rng.choice([*range(1, p), p + 1])
     spec = f"map:s,t->s+{rng.randint(1, 2)}*t;t;s^{first}*t^{second}+s"
-    found = closure(spec, field=p, engine=engine)
-    assert (found.degree, found.completeness) == (first + second, "complete"), spec
+    answer = closure(spec, field=p, engine=engine)
+    assert (answer.degree, answer.completeness) == (first + second, "complete"), spec
 
 
 def test_an_upper_bound_is_no_degree(engine: Engine) -> None:
@@ -73,6 +73,6 @@ def test_an_upper_bound_is_no_degree(engine: Engine) -> None:
     F_997 is too small for random sections, so nothing counts the degree.
     """
     spec = "lightning(d=2,dp=2,a=2)"
-    found = closure(spec, field=997, max_degree=2, method="interpolation", engine=engine)
-    assert (found.degree, found.completeness) == (None, "up-to-degree")
-    assert any(re.search(r"\b32\b", sentence) for sentence in found.not_shown)
+    answer = closure(spec, field=997, max_degree=2, method="interpolation", engine=engine)
+    assert (answer.degree, answer.completeness) == (None, "up-to-degree")
+    assert any(re.search(r"\b32\b", sentence) for sentence in answer.not_shown)

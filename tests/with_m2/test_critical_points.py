@@ -46,10 +46,10 @@ KNOWN = [
 
 @pytest.mark.parametrize(("spec", "regular", "strata"), KNOWN)
 def test_known_counts(answered: Answers, spec: str, regular: int, strata: list[int] | None) -> None:
-    found = answered(critical_points, spec)
-    assert (found.ed_degree, found.regular, found.agreement) == (regular, regular, True)
-    assert (None if found.singular is None else [s.count for s in found.singular]) == strata
-    assert from_document(to_document(found)) == found
+    answer = answered(critical_points, spec)
+    assert (answer.ed_degree, answer.regular, answer.agreement) == (regular, regular, True)
+    assert (None if answer.singular is None else [s.count for s in answer.singular]) == strata
+    assert from_document(to_document(answer)) == answer
 
 
 @pytest.mark.slow
@@ -63,9 +63,9 @@ def test_known_counts(answered: Answers, spec: str, regular: int, strata: list[i
     ],
 )
 def test_larger_counts_equal_chern_numbers(answered: Answers, spec: str, regular: int) -> None:
-    found = answered(critical_points, spec)
-    assert (found.regular, found.agreement, found.spurious) == (regular, True, 0)
-    assert any(item.witness == "formula" for item in found.evidence)
+    answer = answered(critical_points, spec)
+    assert (answer.regular, answer.agreement, answer.spurious) == (regular, True, 0)
+    assert any(item.witness == "formula" for item in answer.evidence)
 
 
 @pytest.mark.parametrize(
@@ -80,8 +80,8 @@ def test_larger_counts_equal_chern_numbers(answered: Answers, spec: str, regular
     ],
 )
 def test_bombieri_metric(answered: Answers, spec: str, regular: int, spurious: int) -> None:
-    found = answered(critical_points, spec, metric="bombieri")
-    assert (found.regular, found.spurious, found.agreement) == (regular, spurious, True)
+    answer = answered(critical_points, spec, metric="bombieri")
+    assert (answer.regular, answer.spurious, answer.agreement) == (regular, spurious, True)
 
 
 def test_spurious_functions_are_rank_one_forms_and_zero(answered: Answers) -> None:
@@ -97,14 +97,14 @@ def test_user_defined_network(answered: Answers) -> None:
 
     model = from_callable(network, {"u": (2,), "v": (2,)}, inputs={"x": (2,)})
     # every binary quadric is such a product over CC
-    found = answered(critical_points, model)
-    assert (found.regular, found.fiber_degree, found.agreement) == (1, 2, True)
+    answer = answered(critical_points, model)
+    assert (answer.regular, answer.fiber_degree, answer.agreement) == (1, 2, True)
 
 
 def test_real_points_are_enclosed(answered: Answers) -> None:
-    found = answered(critical_points, "map:s,t->s^2;s*t;t^2", metric="euclidean", real=True, digits=20)
-    assert found.real == len(found.real_points) == sum((found.index or {}).values())
-    for point in found.real_points:
+    answer = answered(critical_points, "map:s,t->s^2;s*t;t^2", metric="euclidean", real=True, digits=20)
+    assert answer.real == len(answer.real_points) == sum((answer.index or {}).values())
+    for point in answer.real_points:
         (x0, x1), (y0, y1), (z0, z1) = [(Fraction(a), Fraction(b)) for a, b in point.coordinates]
         assert all(0 <= b - a <= Fraction(3, 10**20) for a, b in ((x0, x1), (y0, y1), (z0, z1)))
         products = [x * z for x in (x0, x1) for z in (z0, z1)]
@@ -115,23 +115,23 @@ def test_real_points_are_enclosed(answered: Answers) -> None:
 
 def test_eckart_young_is_real_with_one_minimum(answered: Answers) -> None:
     # the critical points of the Frobenius loss on rank one 2 x 2 matrices are the two singular pairs: a minimum and a saddle
-    found = answered(critical_points, "linear(widths=[2,1,2])", metric="bombieri", real=True)
-    assert (found.real, found.index) == (2, {"minimum": 1, "saddle": 1})
+    answer = answered(critical_points, "linear(widths=[2,1,2])", metric="bombieri", real=True)
+    assert (answer.real, answer.index) == (2, {"minimum": 1, "saddle": 1})
 
 
 def test_histogram(answered: Answers) -> None:
-    found = answered(critical_points, "linear(widths=[2,1,2])", metric="bombieri", draws=3)
-    assert found.histogram == {"2": 3}
+    answer = answered(critical_points, "linear(widths=[2,1,2])", metric="bombieri", draws=3)
+    assert answer.histogram == {"2": 3}
 
 
 # -- degenerate losses and wrong inputs are answers --------------------------------------------------------
 
 
 def test_too_few_samples_give_families(answered: Answers) -> None:
-    found = answered(critical_points, "lightning(d=2,dp=1)", samples=1)
-    assert [(f.zero_loss, f.dim, f.degree) for f in found.positive_dimensional] == [(True, 3, 4)]
-    assert (found.regular, found.ed_degree, found.agreement) == (None, None, True)
-    assert any("samples" in remark for remark in found.remarks)
+    answer = answered(critical_points, "lightning(d=2,dp=1)", samples=1)
+    assert [(f.zero_loss, f.dim, f.degree) for f in answer.positive_dimensional] == [(True, 3, 4)]
+    assert (answer.regular, answer.ed_degree, answer.agreement) == (None, None, True)
+    assert any("samples" in remark for remark in answer.remarks)
 
 
 def test_data_on_the_singular_locus(answered: Answers) -> None:
@@ -140,11 +140,11 @@ def test_data_on_the_singular_locus(answered: Answers) -> None:
     inputs = np.random.default_rng(1).integers(-4, 5, size=(4, 2, 2))
     weights = {"Q": np.array([[1, 2], [0, 0]]), "K": np.array([[1, 1], [0, 0]]), "V": np.array([[1, 3]])}
     outputs = np.stack([model.forward(weights, x) for x in inputs])
-    found = answered(critical_points, model, data=(inputs, outputs))
-    assert found.agreement is not False
-    assert found.ed_degree is None
+    answer = answered(critical_points, model, data=(inputs, outputs))
+    assert answer.agreement is not False
+    assert answer.ed_degree is None
     # both branches pass through the target: (A, V) and its partner
-    assert found.zero_loss == 2
+    assert answer.zero_loss == 2
 
 
 def test_data_files(engine: Engine, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -241,8 +241,8 @@ def test_a_wrong_network_is_noticed(monkeypatch: pytest.MonkeyPatch, engine: Eng
 
 def test_a_wrong_count_of_real_roots_is_noticed(monkeypatch: pytest.MonkeyPatch, engine: Engine) -> None:
     monkeypatch.setattr("m2bridge.questions.critical_points.real.sturm_count", lambda polynomial: 1)
-    found = critical_points("linear(widths=[2,1,2])", metric="bombieri", real=True, engine=engine)
-    assert found.agreement is False
+    answer = critical_points("linear(widths=[2,1,2])", metric="bombieri", real=True, engine=engine)
+    assert answer.agreement is False
 
 
 def test_the_second_prime_divides_nothing_given() -> None:
@@ -252,9 +252,9 @@ def test_the_second_prime_divides_nothing_given() -> None:
 
 
 def test_an_undecided_answer_is_called_undecided(answered: Answers) -> None:
-    """Without a count the first words say so; a number of Chern classes, whose hypotheses were checked, is told as such."""
-    found = answered(critical_points, "linear(widths=[2,1,2])")
-    stopped = replace(found, regular=None, limit="stopped by its time limit")
+    """Without a count, the answer is the number from Chern classes, if their hypotheses were checked, or undecided."""
+    answer = answered(critical_points, "linear(widths=[2,1,2])")
+    stopped = replace(answer, regular=None, limit="stopped by its time limit")
     assert stopped.view().answer.startswith("6 ")
     assert "Chern classes" in stopped.view().answer
     nothing = replace(stopped, evidence=()).view()
@@ -271,7 +271,7 @@ def test_an_undecided_answer_is_called_undecided(answered: Answers) -> None:
     ],
 )
 def test_curves_of_large_codimension(spec: str, regular: int, on_singular: int, answered: Answers) -> None:
-    found = answered(critical_points, spec)
-    assert found.regular == regular
-    assert found.singular is not None
-    assert [stratum.count for stratum in found.singular] == [on_singular]
+    answer = answered(critical_points, spec)
+    assert answer.regular == regular
+    assert answer.singular is not None
+    assert [stratum.count for stratum in answer.singular] == [on_singular]

@@ -45,13 +45,13 @@ def asked(
     ],
 )
 def test_macaulay2_agrees(engine: Engine, spec: str, expected: int) -> None:
-    found = dimension(spec, engine=engine, certify=False)
-    said = [item for item in found.evidence if item.witness == "macaulay2" and item.quantity == "image_dim"]
+    answer = dimension(spec, engine=engine, certify=False)
+    said = [item for item in answer.evidence if item.witness == "macaulay2" and item.quantity == "image_dim"]
     assert [item.value for item in said] == [expected, expected]
-    assert {item.quantity for item in found.evidence} >= MEETINGS
-    assert found.agreement is True
-    assert found.engine is not None
-    assert found.scripts[0].name == "dimension"
+    assert {item.quantity for item in answer.evidence} >= MEETINGS
+    assert answer.agreement is True
+    assert answer.engine is not None
+    assert answer.scripts[0].name == "dimension"
 
 
 @pytest.mark.parametrize(
@@ -75,12 +75,12 @@ def test_macaulay2_agrees(engine: Engine, spec: str, expected: int) -> None:
 )
 def test_both_definitions_meet_at_every_size(each_engine: Engine, spec: str, rank: int | None) -> None:
     for seed in range(2):
-        found = asked(spec, each_engine, seed=seed)
-        by_quantity = {item.quantity: item for item in found if item.witness == "macaulay2"}
+        answer = asked(spec, each_engine, seed=seed)
+        by_quantity = {item.quantity: item for item in answer if item.witness == "macaulay2"}
         assert set(by_quantity) == {*MEETINGS, "image_dim"}
         assert by_quantity["image_dim"].value == rank
         assert by_quantity["network_values"].value != by_quantity["directional_derivative"].value
-        assert weigh(item for item in found if item.quantity in MEETINGS).verdict is True
+        assert weigh(item for item in answer if item.quantity in MEETINGS).verdict is True
 
 
 @pytest.mark.parametrize(("name", "function", "shapes", "inputs"), NETWORKS, ids=[n[0] for n in NETWORKS])
@@ -89,15 +89,15 @@ def test_user_defined_networks_are_interpreted_alike(
 ) -> None:
     """Equal numbers, yet no agreement: Macaulay2 was sent the same definition."""
     model = from_callable(function, shapes, inputs=inputs or None, name=name)
-    found = asked(model, each_engine)
-    assert {item.quantity for item in found} == {*MEETINGS, "image_dim"}
-    assert {item.stands_on for item in found} == {"program"}
+    answer = asked(model, each_engine)
+    assert {item.quantity for item in answer} == {*MEETINGS, "image_dim"}
+    assert {item.stands_on for item in answer} == {"program"}
     for quantity in MEETINGS:
-        first, second = (item.value for item in found if item.quantity == quantity)
+        first, second = (item.value for item in answer if item.quantity == quantity)
         assert first == second
         assert any(first)
-    assert weigh(found).verdict is None
-    rank = next(item.value for item in found if item.quantity == "image_dim")
+    assert weigh(answer).verdict is None
+    rank = next(item.value for item in answer if item.quantity == "image_dim")
     assert rank == dimension(model, engine=False, certify=False).image_dim
 
 
@@ -113,18 +113,18 @@ def test_several_outputs_and_all_instructions_of_a_user_defined_network(each_eng
         }
 
     model = from_callable(network, {"A": (3, 2), "b": (3,)}, inputs={"x": (2,), "Z": (3, 2)})
-    found = asked(model, each_engine)
-    assert weigh(found).verdict is None
-    assert len({item.quantity for item in found} & MEETINGS) == 2
+    answer = asked(model, each_engine)
+    assert weigh(answer).verdict is None
+    assert len({item.quantity for item in answer} & MEETINGS) == 2
 
 
 def test_a_large_prime_and_a_map_without_inputs_of_a_constant(each_engine: Engine) -> None:
     # Macaulay2's rank has no second statement here: the networks are what is compared
-    found = asked("lightning(d=3,dp=2)", each_engine, p=8388593)
-    assert weigh(item for item in found if item.quantity in MEETINGS).verdict is True
-    found = asked("map:s,t->7;s", each_engine)
-    assert next(item.value for item in found if item.quantity == "network_values")[0] == 7
-    assert weigh(item for item in found if item.quantity in MEETINGS).verdict is True
+    answer = asked("lightning(d=3,dp=2)", each_engine, p=8388593)
+    assert weigh(item for item in answer if item.quantity in MEETINGS).verdict is True
+    answer = asked("map:s,t->7;s", each_engine)
+    assert next(item.value for item in answer if item.quantity == "network_values")[0] == 7
+    assert weigh(item for item in answer if item.quantity in MEETINGS).verdict is True
 
 
 # -- mutations of the program ---------------------------------------------------------------------------
@@ -266,9 +266,9 @@ def test_skipped_computations_are_listed(monkeypatch: pytest.MonkeyPatch, engine
 
 def test_a_stopped_run_keeps_its_output(monkeypatch: pytest.MonkeyPatch, engine: Engine) -> None:
     monkeypatch.setattr("m2bridge.limits.MOST_OVERTIME", 0.01)
-    found = asked("lightning(d=64,dp=64,t=64)", engine, limits=Limits(wall_seconds=0.01))
-    assert found[0].value is None
-    assert "limit" in found[0].method
+    answer = asked("lightning(d=64,dp=64,t=64)", engine, limits=Limits(wall_seconds=0.01))
+    assert answer[0].value is None
+    assert "limit" in answer[0].method
 
 
 def test_no_engine_is_no_failure(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -278,6 +278,6 @@ def test_no_engine_is_no_failure(monkeypatch: pytest.MonkeyPatch) -> None:
         raise NoEngineError("none", candidates=())
 
     monkeypatch.setattr("m2bridge.questions.kernel.open_engine", nothing)
-    found = dimension("lightning(d=2,dp=1)", certify=False)
-    assert found.image_dim == 5
-    assert any("no Macaulay2" in item.method for item in found.evidence)
+    answer = dimension("lightning(d=2,dp=1)", certify=False)
+    assert answer.image_dim == 5
+    assert any("no Macaulay2" in item.method for item in answer.evidence)

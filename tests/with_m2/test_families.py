@@ -34,10 +34,10 @@ def test_every_supported_engine_agrees(each_engine: Engine) -> None:
 
 @pytest.mark.parametrize("spec", SPECS)
 def test_the_definitions_meet_in_the_question_of_dimension(spec: str, engine: Engine) -> None:
-    found = dimension(spec, engine=engine)
-    ranks = [item.value for item in found.evidence if item.witness == "macaulay2" and item.value is not None]
-    assert found.agreement is True
-    assert found.image_dim in ranks
+    answer = dimension(spec, engine=engine)
+    ranks = [item.value for item in answer.evidence if item.witness == "macaulay2" and item.value is not None]
+    assert answer.agreement is True
+    assert answer.image_dim in ranks
 
 
 def test_macaulay2_contradicts_a_network_that_forgets_its_mask(
@@ -52,5 +52,5 @@ def test_macaulay2_contradicts_a_network_that_forgets_its_mask(
 
 def test_tensors_of_rank_one_are_the_segre_variety(engine: Engine) -> None:
     """P^1 x P^1 x P^1 in P^7: nine quadrics, degree 3! = 6."""
-    found = closure("cp(sizes=[2,2,2],rank=1)", engine=engine)
-    assert (found.generator_counts, found.degree) == ({2: 9}, 6)
+    answer = closure("cp(sizes=[2,2,2],rank=1)", engine=engine)
+    assert (answer.generator_counts, answer.degree) == ({2: 9}, 6)

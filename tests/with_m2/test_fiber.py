@@ -111,10 +111,10 @@ def test_a_prime_that_divides_an_entry_is_replaced_with_a_note(command, capsys, 
 )
 def test_bad_input_is_one_line_and_exit_2(command, capsys, arguments, message):
     assert command(*arguments) == 2
-    said = capsys.readouterr()
-    assert message in said.err
-    assert said.out == ""
-    assert len(said.err.strip().splitlines()) == 1
+    output = capsys.readouterr()
+    assert message in output.err
+    assert output.out == ""
+    assert len(output.err.strip().splitlines()) == 1
 
 
 # -- wrong algebra is caught ---------------------------------------------------------------------------------
@@ -290,8 +290,8 @@ def test_generic_ranks_are_not_used_at_a_point_of_deep_softmax(engine):
 
 def test_a_fiber_of_21_weights_is_one_orbit(engine):
     """Three general combinations of three squares of linear forms: the squares are unique up to order and scale."""
-    found = ask(engine, "mlp(widths=[4,3,3],r=2)", timeout=60)
-    assert (found.verdict, found.limit, found.fiber_dim) == ("identifiable-up-to-symmetry", None, 3)
+    answer = ask(engine, "mlp(widths=[4,3,3],r=2)", timeout=60)
+    assert (answer.verdict, answer.limit, answer.fiber_dim) == ("identifiable-up-to-symmetry", None, 3)
 
 
 def test_a_large_model_has_only_dimensions_with_a_note(engine):
@@ -325,9 +325,9 @@ def test_reach_is_estimated(engine):
 
 
 def test_a_cone_that_splits_over_one_prime_only_is_no_contradiction(engine: Engine) -> None:
-    found = fiber("map:s,t->s^2+t^2", at={"s": 0, "t": 0}, engine=engine)
-    assert (found.fiber_dim, found.degree) == (1, 2)
-    assert found.agreement is not False
+    answer = fiber("map:s,t->s^2+t^2", at={"s": 0, "t": 0}, engine=engine)
+    assert (answer.fiber_dim, answer.degree) == (1, 2)
+    assert answer.agreement is not False
 
 
 def test_a_name_is_printed_as_it_was_written(
@@ -360,9 +360,9 @@ def test_constant_coordinates_have_fibers(each_engine: Engine, spec: str, dim: i
 def test_a_family_is_read_from_its_partial_and_a_wrong_one_is_noticed(
     spec: str, right: str, wrong: str, agreement: bool | None, engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found = fiber(spec, engine=engine)
-    assert found.agreement is agreement
-    assert found.weighed.once == (() if agreement else ("verdict",))
+    answer = fiber(spec, engine=engine)
+    assert answer.agreement is agreement
+    assert answer.weighed.once == (() if agreement else ("verdict",))
     original = scripts.render
 
     def damaged(template, *arguments, **more):

@@ -43,8 +43,12 @@ def test_a_user_defined_perceptron_has_the_verdict_of_the_family(engine: Engine)
 
 def test_a_user_defined_attention_head_is_identifiable(engine: Engine) -> None:
     """Q, K, V up to two scalings (Theorem 3.2: a = 1, so that GL_a is a scaling too)."""
-    own = m2bridge.fiber(attention(), engine=engine)
-    assert (own.verdict, own.known_symmetry_dim, own.dim_at_point) == ("identifiable-up-to-symmetry", 2, 2)
+    answer = m2bridge.fiber(attention(), engine=engine)
+    assert (answer.verdict, answer.known_symmetry_dim, answer.dim_at_point) == (
+        "identifiable-up-to-symmetry",
+        2,
+        2,
+    )
 
 
 @pytest.mark.parametrize(

@@ -29,11 +29,11 @@ emitEnd();
 
 def test_two_quadrics_are_a_twisted_cubic_and_a_line(engine: Engine) -> None:
     """Where x_0 is not 0 the two equations give the cubic (1, t, t^2, t^3); x_0 = 0 forces x_1 = 0: a line."""
-    found = ideal("QQ[x_0..x_3] ideal(x_0*x_3-x_1*x_2, x_0*x_2 - x_1^2)", engine=engine)
-    assert (found.dim, found.codim, found.degree, found.h_vector) == (2, 2, 4, (1, 2, 1))
-    assert found.components is not None
-    assert sorted(part.degree for part in found.components) == [1, 3]
-    assert (found.radical, found.agreement, found.certainty) == (True, None, Certainty.COMPUTED)
+    answer = ideal("QQ[x_0..x_3] ideal(x_0*x_3-x_1*x_2, x_0*x_2 - x_1^2)", engine=engine)
+    assert (answer.dim, answer.codim, answer.degree, answer.h_vector) == (2, 2, 4, (1, 2, 1))
+    assert answer.components is not None
+    assert sorted(part.degree for part in answer.components) == [1, 3]
+    assert (answer.radical, answer.agreement, answer.certainty) == (True, None, Certainty.COMPUTED)
 
 
 def test_a_node_a_double_point_and_the_unit_ideal(engine: Engine) -> None:
@@ -47,9 +47,9 @@ def test_a_node_a_double_point_and_the_unit_ideal(engine: Engine) -> None:
 
 def test_a_lost_generator_is_caught(engine: Engine, damage: Callable[[str, str], list[str]]) -> None:
     damaged = damage("I = idealIn(S, polynomials);", "I = idealIn(S, drop(polynomials, 1));")
-    found = ideal("QQ[x_0..x_3] ideal(x_0*x_3-x_1*x_2, x_0*x_2 - x_1^2)", engine=engine)
+    answer = ideal("QQ[x_0..x_3] ideal(x_0*x_3-x_1*x_2, x_0*x_2 - x_1^2)", engine=engine)
     assert damaged
-    assert found.agreement is False
+    assert answer.agreement is False
 
 
 def test_the_command_reads_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -155,11 +155,11 @@ def test_a_template_can_use_a_model(engine: Engine, tmp_path: Path) -> None:
 
 
 def test_singularities_of_smaller_components_are_not_overlooked(engine: Engine) -> None:
-    found = ideal("variables: x, y, z\nz*(x^2-y^3)\nz*(z-1)", field="QQ", engine=engine)
-    assert found.singular_dim is None  # there is a cusp on the curve in the plane z = 1
-    assert any("dimensions" in line for line in found.not_shown)
+    answer = ideal("variables: x, y, z\nz*(x^2-y^3)\nz*(z-1)", field="QQ", engine=engine)
+    assert answer.singular_dim is None  # there is a cusp on the curve in the plane z = 1
+    assert any("dimensions" in line for line in answer.not_shown)
 
 
 def test_a_leading_coefficient_that_vanishes_modulo_p(engine: Engine) -> None:
-    found = ideal("variables: x, y\n3*x^2+y", field=3, engine=engine)
-    assert (found.dim, found.degree, found.agreement) == (1, 1, None)
+    answer = ideal("variables: x, y\n3*x^2+y", field=3, engine=engine)
+    assert (answer.dim, answer.degree, answer.agreement) == (1, 1, None)

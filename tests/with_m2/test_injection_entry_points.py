@@ -104,12 +104,12 @@ def test_hostile_text_is_refused_on_the_command_line(
 ) -> None:
     for number, text in enumerate(CORPUS):
         code = main(COMMANDS[way](text, tmp_path))
-        said = capsys.readouterr()
+        output = capsys.readouterr()
         # a file of polynomials may have comments after //, so that the text before is an ideal like any other
         allowed = (0, 2, 4) if way == "ideal" and "//" in text else (2, 4)
-        assert code in allowed, (way, number, code, said.err[:200])
-        assert "Traceback" not in said.err
-        assert "unexpected error" not in said.err, (way, number)
+        assert code in allowed, (way, number, code, output.err[:200])
+        assert "Traceback" not in output.err
+        assert "unexpected error" not in output.err, (way, number)
     assert not any(MARK in path.name for path in tmp_path.iterdir())
     assert all(MARK not in text for text in seen)
 

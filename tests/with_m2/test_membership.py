@@ -165,8 +165,8 @@ def test_a_closed_image_needs_no_equation(answered: Answers) -> None:
     answer = answered(membership, veronese, point=[1, 0, 0, 0, 0, 1])
     assert (answer.closure, answer.complex_image) == (False, False)
     assert any("without base points" in reason for reason in answer.reasons)
-    cut = answered(membership, "map:s,t->s;s*t;s*t^2", point=[0, 0, 1])  # base points where s = 0
-    assert not any("without base points" in reason for reason in cut.reasons)
+    result = answered(membership, "map:s,t->s;s*t;s*t^2", point=[0, 0, 1])  # base points where s = 0
+    assert not any("without base points" in reason for reason in result.reasons)
 
 
 def test_input_output_pairs(answered: Answers) -> None:

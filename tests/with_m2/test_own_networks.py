@@ -39,35 +39,35 @@ def networks() -> dict[str, UserNetwork]:
 @pytest.mark.parametrize("name", [name for name, *_ in NETWORKS])
 def test_a_record_holds_the_network(name: str, engine: Engine, tmp_path: Path) -> None:
     model = networks()[name]
-    found = m2bridge.dimension(model, engine=engine)
-    assert found.agreement is not False, [str(conflict) for conflict in found.conflicts]
-    assert parse_spec(found.model) == model
-    again = records.load(records.save(found, tmp_path))
-    assert again.model == found.model
+    answer = m2bridge.dimension(model, engine=engine)
+    assert answer.agreement is not False, [str(conflict) for conflict in answer.conflicts]
+    assert parse_spec(answer.model) == model
+    again = records.load(records.save(answer, tmp_path))
+    assert again.model == answer.model
     text = explain(again)
-    assert str(found.image_dim) in text
+    assert str(answer.image_dim) in text
     assert model.recorded.sha256[:12] in text
 
 
 @pytest.mark.parametrize("name", slow_except({"biases", "gram matrix"}, sorted(SMALL)))
 def test_its_fibers_are_those_of_its_coordinates(name: str, engine: Engine) -> None:
     model = networks()[name]
-    found = m2bridge.fiber(model, engine=engine, limits=Limits(wall_seconds=20))
+    result = m2bridge.fiber(model, engine=engine, limits=Limits(wall_seconds=20))
     answer = m2bridge.dimension(model, engine=False)
-    assert found.model == model.spec
-    assert found.agreement is not False
-    assert found.generic_fiber_dim == answer.generic_fiber_dim
+    assert result.model == model.spec
+    assert result.agreement is not False
+    assert result.generic_fiber_dim == answer.generic_fiber_dim
 
 
 def test_a_proved_one_has_a_certificate_that_is_verified(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    found = m2bridge.dimension(networks()["hadamard products"], engine=False)
-    assert found.certificate is not None
-    assert found.certificate["spec"] is None
-    path = records.save(found, tmp_path)
+    answer = m2bridge.dimension(networks()["hadamard products"], engine=False)
+    assert answer.certificate is not None
+    assert answer.certificate["spec"] is None
+    path = records.save(answer, tmp_path)
     assert main(["check", str(path)]) == 0
-    assert found.certificate["program"].split("\n")[1] in networks()["hadamard products"].recorded.text
+    assert answer.certificate["program"].split("\n")[1] in networks()["hadamard products"].recorded.text
     document = json.loads(path.read_text())
     capsys.readouterr()
     document["image_dim"] = 99

@@ -314,8 +314,8 @@ def forgotten_target(patch: Patch) -> None:
     original = losses.Loss.modulo
 
     def mutated(self: losses.Loss, p: int, **more: Any) -> dict[str, object]:
-        found = original(self, p, **more)
-        return found | {"covector": [0] * len(self.covector)}
+        result = original(self, p, **more)
+        return result | {"covector": [0] * len(self.covector)}
 
     patch.setattr(losses.Loss, "modulo", mutated)
 
@@ -331,8 +331,8 @@ def repeated_output(patch: Patch) -> None:
     original = losses.linear_in_coordinates
 
     def mutated(model: Model, values: Any) -> np.ndarray:
-        found = original(model, values)
-        return np.stack([found[0]] * len(found))
+        result = original(model, values)
+        return np.stack([result[0]] * len(result))
 
     patch.setattr(losses, "linear_in_coordinates", mutated)
 

@@ -20,13 +20,13 @@ FILE = Path(__file__).parents[2] / "examples" / "pearson.py"
 def test_how_many_mixtures_have_the_same_moments(name, points, engine):
     model = model_from_code(f"python:{FILE}:{name}")
     assert (dimension(model, engine=False).image_dim, model.parameter_count) == (5, 5)
-    found = fiber(model, engine=engine)
-    assert (found.dim_at_point, found.degree) == (0, points)
+    answer = fiber(model, engine=engine)
+    assert (answer.dim_at_point, answer.degree) == (0, points)
 
 
 @pytest.mark.parametrize("name", ["five_moments", "six_moments"])
 def test_the_exchange_of_the_two_parts_is_found(name):
     """The symmetry that maps the weight w to 1 - w is not declared in the file."""
-    found = symmetries(model_from_code(f"python:{FILE}:{name}"), engine=False)
+    answer = symmetries(model_from_code(f"python:{FILE}:{name}"), engine=False)
     exchange = ("means axis 0", "variances axis 0", "weight -> 1 - weight")
-    assert [(item.group, item.acts_on, item.verified) for item in found.finite] == [("S_2", exchange, True)]
+    assert [(item.group, item.acts_on, item.verified) for item in answer.finite] == [("S_2", exchange, True)]

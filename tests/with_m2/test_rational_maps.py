@@ -43,18 +43,18 @@ KNOWN = [
 def test_known_closures(
     engine: Engine, spec: str, dim: int, degree: int, counts: dict[int, int], equation: str | None
 ) -> None:
-    found = closure(spec, field="QQ", engine=engine)
-    assert (found.image_dim, found.degree, dict(found.generator_counts)) == (dim, degree, counts)
+    answer = closure(spec, field="QQ", engine=engine)
+    assert (answer.image_dim, answer.degree, dict(answer.generator_counts)) == (dim, degree, counts)
     # no certificate shows a degree; that of the whole space, 1, has no second definition
     agreement = True if counts else None
-    assert (found.completeness, found.agreement, found.certainty) == (
+    assert (answer.completeness, answer.agreement, answer.certainty) == (
         "complete",
         agreement,
         Certainty.COMPUTED,
     )
     if equation is not None:
-        (own,) = found.known_equations
-        names = [f"z{i}" for i in range(found.coordinate_count)]
+        (own,) = answer.known_equations
+        names = [f"z{i}" for i in range(answer.coordinate_count)]
         assert parse_polynomial(own.text(), names) == parse_polynomial(equation, names)
 
 
@@ -67,8 +67,8 @@ def test_the_kernel_and_interpolation_agree(engine: Engine, spec: str) -> None:
 
 def test_a_cone_that_is_not_homogeneous_in_its_variables(engine: Engine) -> None:
     """s (1, t, t^2): the quadric cone, by monomials of different degrees."""
-    found = closure("map:s,t->s;s*t;s*t^2", method="kernel", engine=engine)
-    assert (dict(found.generator_counts), found.homogenized, found.agreement) == ({2: 1}, False, True)
+    answer = closure("map:s,t->s;s*t;s*t^2", method="kernel", engine=engine)
+    assert (dict(answer.generator_counts), answer.homogenized, answer.agreement) == ({2: 1}, False, True)
 
 
 FOLIUM, CISSOID = "map:t->3*t/(1+t^3);3*t^2/(1+t^3)", "map:t->t^2/(1+t^2);t^3/(1+t^2)"
@@ -76,11 +76,11 @@ FOLIUM, CISSOID = "map:t->3*t/(1+t^3);3*t^2/(1+t^3)", "map:t->t^2/(1+t^2);t^3/(1
 
 @pytest.mark.parametrize("spec", [FOLIUM, CISSOID])  # a node and a cusp at the origin
 def test_singular_loci(engine: Engine, spec: str) -> None:
-    found = singular_locus(spec, engine=engine)
-    assert [(c.dim, c.degree, set(c.equations or ())) for c in found.components or ()] == [
+    answer = singular_locus(spec, engine=engine)
+    assert [(c.dim, c.degree, set(c.equations or ())) for c in answer.components or ()] == [
         (0, 1, {"z0", "z1"})
     ]
-    assert found.agreement is not False
+    assert answer.agreement is not False
 
 
 def test_singular_points(engine: Engine) -> None:
@@ -92,8 +92,8 @@ def test_singular_points(engine: Engine) -> None:
 
 def test_the_dimension_of_a_fiber(engine: Engine) -> None:
     """x/y, y/z, z/x are constant on lines through the origin, and on nothing more."""
-    found = fiber("map:x,y,z->x/y;y/z;z/x", engine=engine)
-    assert (found.generic_fiber_dim, found.dim_at_point, found.image_dim) == (1, 1, 2)
+    answer = fiber("map:x,y,z->x/y;y/z;z/x", engine=engine)
+    assert (answer.generic_fiber_dim, answer.dim_at_point, answer.image_dim) == (1, 1, 2)
 
 
 def test_a_python_function_that_divides(engine: Engine) -> None:

@@ -316,9 +316,9 @@ def test_models_without_a_closure_are_refused_with_advice(answered: Answers) -> 
 @pytest.mark.parametrize("seed", [0, 2])
 def test_random_weights_are_not_special(spec: str, seed: int, answered: Answers) -> None:
     """Singular points of these curves have small integers as parameters; a random point is smooth."""
-    found = answered(singular_locus, spec, seed=seed)
-    assert found.strata[0].name == "random weights"
-    assert (found.strata[0].verdict, found.strata[0].critical) == ("smooth", False)
+    answer = answered(singular_locus, spec, seed=seed)
+    assert answer.strata[0].name == "random weights"
+    assert (answer.strata[0].verdict, answer.strata[0].critical) == ("smooth", False)
 
 
 def test_weights_that_are_single_numbers(engine):
@@ -347,5 +347,5 @@ def test_constant_coordinates_change_nothing(answered: Answers, spec, dim, degre
 )
 def test_cusps_of_a_degree_above_the_prime(spec: str, p: int, milnor: int, answered: Answers) -> None:
     """The curve (t^a, t^b), a and b coprime, has the Milnor number (a - 1)(b - 1); over F_p that holds if p divides neither."""
-    found = answered(singular_locus, spec, prime=p)
-    assert [c.milnor_number for c in found.components or ()] == [milnor]
+    answer = answered(singular_locus, spec, prime=p)
+    assert [c.milnor_number for c in answer.components or ()] == [milnor]

@@ -98,7 +98,7 @@ def test_a_wrong_representative_is_caught(
     command: Callable[..., int],
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """The point that stands for an orbit is taken from another one."""
+    """The representative of an orbit is taken from another orbit."""
     right = Orbit.representative
     wrong = Orbit(1, 1, 0) if orbit != Orbit(1, 1, 0) else Orbit(2, 1, 1)
     monkeypatch.setattr(Orbit, "representative", lambda o, d, dp: right(wrong if o == orbit else o, d, dp))

@@ -49,9 +49,9 @@ def test_a_transposed_attention_matrix_is_caught(
     engine: Engine, damage: Callable[[str, str], list[str]]
 ) -> None:
     damaged = damage("transpose W#1 * W#0", "transpose W#0 * W#1")
-    found = singular_point("lightning(d=2,dp=1,a=1)", engine=engine)
+    answer = singular_point("lightning(d=2,dp=1,a=1)", engine=engine)
     assert damaged
-    assert found.agreement is False
+    assert answer.agreement is False
 
 
 def test_the_bounds_differ_where_curves_do_not_span_the_tangent_space(answered: Answers) -> None:
@@ -70,8 +70,8 @@ def test_equations_up_to_a_degree_never_make_a_point_singular(engine: Engine) ->
 
 def test_a_point_that_is_not_on_the_variety_is_named(engine: Engine) -> None:
     cubic = parse_spec("map:s,t->s^3;s^2*t;s*t^2;t^3")
-    found = closure(cubic, field="QQ", equations=True, engine=engine)
-    equations = equations_of(found)
+    answer = closure(cubic, field="QQ", equations=True, engine=engine)
+    equations = equations_of(answer)
     assert equations is not None
     other = parse_spec("map:s,t->s^3;s^2*t;s*t^2;s*t^2")
     with pytest.raises(InputError, match="equation"):
@@ -112,12 +112,12 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
 def test_known_points_of_maps(
     answered: Answers, spec: str, at: dict[str, Any] | None, verdict: str, rank: int
 ) -> None:
-    found = answered(singular_point, spec, at=at)
+    answer = answered(singular_point, spec, at=at)
     # curves are a second witness only where they span more than the dimension: at the vertex; equations alone decide the others
     twice = True if (verdict, rank) == ("singular", 0) and len(at or ()) == 2 else None
-    assert (found.verdict, found.jacobian_rank, found.agreement) == (verdict, rank, twice)
-    assert found.tangent_upper is not None
-    assert found.tangent_lower <= found.tangent_upper
+    assert (answer.verdict, answer.jacobian_rank, answer.agreement) == (verdict, rank, twice)
+    assert answer.tangent_upper is not None
+    assert answer.tangent_lower <= answer.tangent_upper
 
 
 def test_a_limit_in_the_closure_leaves_what_curves_show(
