@@ -253,7 +253,7 @@ def test_without_options_attention_is_the_family_with_formulas() -> None:
         ("softmax(d=[2,2],causal=1)", "true"),
         ("lightning(d=2,dp=1,causal=true)", "'causal'"),
         ("transformer(d=2,heads=0)", "between 1"),
-        ("transformer(a=2)", "needs d="),
+        ("transformer(a=2)", "d="),
         ("cp(sizes=[2],rank=1)", "sizes"),
     ],
 )

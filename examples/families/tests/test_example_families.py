@@ -197,7 +197,7 @@ def test_the_checker_verifies_the_program_and_not_the_family() -> None:
 @pytest.mark.parametrize(
     ("spec", "said"),
     [
-        ("cross-attention(d=2)", "needs dp="),
+        ("cross-attention(d=2)", "dp="),
         ("graph-convolution(edges=[1,2,3],widths=[2,1])", "two of at most"),
         ("graph-convolution(edges=[1,1],widths=[2,1])", "two different"),
         ("group-convolution(group=E8,layers=2)", "C2, C3"),
