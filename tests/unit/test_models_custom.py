@@ -226,8 +226,11 @@ def test_a_function_without_inputs_gives_coordinates() -> None:
     ],
 )
 def test_programs_that_are_not_polynomial_are_refused(function: Any, message: str) -> None:
-    with pytest.raises((NotPolynomialError, InputError), match=message):
+    with pytest.raises((NotPolynomialError, InputError)) as caught:
         from_callable(function, {"A": (2, 2)}, inputs={"X": (2, 2)})
+    assert (
+        message in caught.value.message.rpartition("\n")[2]
+    )  # the line before quotes the source, and so `message`
 
 
 @pytest.mark.parametrize(

@@ -95,19 +95,22 @@ def test_a_network_by_einsum_has_the_dimension_of_the_same_network() -> None:
 @pytest.mark.parametrize(
     ("program", "says"),
     [
-        (lambda X, A, B, c, T: np.einsum("ij,jk", A, A), "'j' have lengths 3 and 2"),
-        (lambda X, A, B, c, T: np.einsum("ii", A), "'i' have lengths 2 and 3"),
+        (lambda X, A, B, c, T: np.einsum("ij,jk", A, A), "lengths 3 and 2"),
+        (lambda X, A, B, c, T: np.einsum("ii", A), "lengths 2 and 3"),
         (lambda X, A, B, c, T: np.einsum("ijk", A), "ijk"),
         (lambda X, A, B, c, T: np.einsum("ij,j->k", A, c), "ij,j"),
         (lambda X, A, B, c, T: np.einsum("ij", A, c), "2 arrays"),
-        (lambda X, A, B, c, T: np.einsum("i-j", A), "takes letters"),
-        (lambda X, A, B, c, T: np.dot(A, A), "have lengths"),
-        (lambda X, A, B, c, T: np.tensordot(B, B, axes=([0, 0], [0, 1])), "twice"),
+        (lambda X, A, B, c, T: np.einsum("i-j", A), "'i-j'"),
+        (lambda X, A, B, c, T: np.dot(A, A), "(2, 3) and (2, 3)"),
+        (lambda X, A, B, c, T: np.tensordot(B, B, axes=([0, 0], [0, 1])), "repetition"),
     ],
 )
 def test_inconsistent_arguments_are_bad_input(program: Program, says: str) -> None:
-    with pytest.raises(InputError, match=says):
+    with pytest.raises(InputError) as caught:
         model_of(program)
+    assert (
+        says in caught.value.message.rpartition("\n")[2]
+    )  # the line before quotes the source, and so `says`
 
 
 def test_an_unsupported_function_is_named_with_what_to_use_instead() -> None:

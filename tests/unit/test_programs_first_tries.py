@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
@@ -197,7 +198,7 @@ REFUSED: list[tuple[Callable[..., Any], str]] = [
     (lambda W, x: np.fft.fft(W @ x), "np.fft.fft .*complex"),
     (lambda W, x: np.polymul(W[0], x), "np.convolve"),
     (lambda W, x: np.sum(W, axis=0, where=[True, False]), "np.sum: .*'where'.* a, axis"),
-    (lambda W, x: np.ptp(W @ x), "order"),
+    (lambda W, x: np.ptp(W @ x), "comparison"),
     (lambda W, x: (W @ x).astype(int), "rounding"),
     (lambda W, x: abs(W @ x), "square"),
     (lambda W, x: math.exp(x[0]) * W, "NumPy"),
@@ -210,9 +211,13 @@ REFUSED: list[tuple[Callable[..., Any], str]] = [
 
 @pytest.mark.parametrize(("function", "advice"), REFUSED)
 def test_it_is_refused_at_its_line(function: Callable[..., Any], advice: str) -> None:
-    with pytest.raises(M2BridgeError, match=advice) as caught:
+    with pytest.raises(M2BridgeError) as caught:
         record(function, W, X)
-    assert f"{__file__}, line {function.__code__.co_firstlineno}:" in caught.value.message
+    line, _, message = caught.value.message.partition(
+        "\n"
+    )  # the first line quotes the source, and so `advice`
+    assert f"{__file__}, line {function.__code__.co_firstlineno}:" in line
+    assert re.search(advice, message)
 
 
 @pytest.mark.parametrize("function", [np.exp, np.tanh], ids=["exp", "tanh"])

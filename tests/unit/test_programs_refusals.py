@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import math
 import pickle
+import re
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
@@ -182,7 +183,7 @@ WRONG: list[tuple[Callable[..., Any], str]] = [
     (lambda W: W @ np.ones(3), "do not fit together"),
     (lambda W: W @ 2, r"write \*"),
     (lambda W: W[2], "index 2"),
-    (lambda W: W[0, 0, 0], "3 indices"),
+    (lambda W: W[0, 0, 0], "2-dimensional"),
     (lambda W: W[:0], "is empty"),
     (lambda W: W[[5]], "IndexError"),
     (lambda W: W.reshape(3), "cannot be reshaped"),
@@ -214,9 +215,13 @@ WRONG: list[tuple[Callable[..., Any], str]] = [
 @pytest.mark.parametrize("number", range(len(WRONG)))
 def test_wrong_shapes_and_values(number: int) -> None:
     function, message = WRONG[number]
-    with pytest.raises(M2BridgeError, match=message) as caught:
+    with pytest.raises(M2BridgeError) as caught:
         record(function, {"W": (2, 2)})
-    assert __file__ in caught.value.message
+    line, _, reason = caught.value.message.partition(
+        "\n"
+    )  # the first line quotes the source, and so `message`
+    assert __file__ in line
+    assert re.search(message, reason)
     assert caught.value.exit_code == 2
 
 
