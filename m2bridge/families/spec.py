@@ -177,8 +177,8 @@ def read(text: str) -> Arguments:
         hint = " (a polynomial map is written map:x,y->x^2;x*y)" if opening in "^*+-/;," else ""
         reader.fail(f"expected '(' or ':' after {family}{hint}, found {opening!r}")
     reader.at += len(opening)
-    more = opening != "" and reader.peek() not in ("", ")")
-    while more:
+    expects_argument = opening != "" and reader.peek() not in ("", ")")
+    while expects_argument:
         reader.peek()
         start = reader.at + 1
         key = reader.take(_KEY, "an argument's name")[0]
@@ -186,7 +186,7 @@ def read(text: str) -> Arguments:
             reader.fail(f"argument {key!r} is given twice")
         reader.take("=", "'='")
         arguments.values[key], arguments.positions[key] = reader.value(), start
-        more = reader.skip(",")
+        expects_argument = reader.skip(",")
     if opening == "(":
         reader.take(r"\)", "')'")
     if reader.peek():

@@ -115,15 +115,15 @@ class Symmetry:
         elementary matrices E_ij, row by row, copy by copy.
         """
         basis = np.eye(self.dim, dtype=np.int64)
-        parts = []
+        blocks = []
         for name, shape in self.shapes.items():
             weight = weights[name] if isinstance(weights[name], Mod) else np.asarray(weights[name])
             if name in self.axes:
                 moved = self._moved(weight, self.axes[name], basis)
             else:
                 moved = (weight.reshape(1, prod(shape)) * 0)[[0] * self.dim]
-            parts.append(moved.reshape(self.dim, prod(shape)))
-        return np.concatenate(parts, axis=-1)
+            blocks.append(moved.reshape(self.dim, prod(shape)))
+        return np.concatenate(blocks, axis=-1)
 
     def direction(
         self, weights: Mapping[str, np.ndarray], rng: np.random.Generator, p: int

@@ -95,7 +95,7 @@ def _curves_at(context: Context, strata: Strata, stratum: Any, size: Dimension, 
     # In many coordinates the search for curves ends when they show that the point is singular.
     enough = size.upper_bound if not strata.exhaustive or model.coordinate_count > _MOST_CERTIFIED else None
     if not strata.exhaustive:
-        fiber += [model.unflatten(other) for _, other in equivalent_weights(point)]
+        fiber += [model.unflatten(weights) for _, weights in equivalent_weights(point)]
         fiber += flat_neighbours(model, point.weights, first) if rank < size.image_dim else []
     rng = np.random.default_rng([context.seed, 4, index] if strata.exhaustive else [context.seed, 6])
     lines = spanning_lines(model, fiber, rng, enough=enough)
