@@ -186,47 +186,29 @@ def _say_verdict(
     """
     if verdict.word == "undecided":
         return
-    here: dict[str, Any] = {"scope": "at-point"}
     components, ranks = (judged(model, f, None, dims) for f in (found, ComputedFiber(method="jacobian")))
-    by_components: dict[str, Any] = {"ancestry": "program" if components == ranks else "template"}
+    of_components: dict[str, Any] = {"ancestry": "program" if components == ranks else "template"}
+    of_ranks: dict[str, Any] = {"ancestry": "program"}
+
+    def add(judgement: Judgement, witness: str, **stands_on: Any) -> None:
+        stands_on.setdefault("certainty", judgement.certainty)
+        evidence = Evidence(
+            "verdict", judgement.word, witness, judgement.reason, scope="at-point", **stands_on
+        )
+        context.add_evidence(evidence)
+
     if argument is not None:
-        context.add_evidence(
-            Evidence("verdict", verdict.word, "argument", verdict.reason, **_BY_ARGUMENT, **here)
-        )
-        other, witness, stands_on = components, "components", by_components
+        add(verdict, "argument", **_BY_ARGUMENT)
+        other, witness, stands_on = components, "components", of_components
     elif components == ranks:
-        context.add_evidence(
-            Evidence(
-                "verdict",
-                verdict.word,
-                "ranks",
-                verdict.reason,
-                ancestry="program",
-                certainty=verdict.certainty,
-                **here,
-            )
-        )
+        add(verdict, "ranks", **of_ranks)
         return
     else:
-        context.add_evidence(
-            Evidence(
-                "verdict",
-                verdict.word,
-                "components",
-                verdict.reason,
-                certainty=verdict.certainty,
-                **by_components,
-                **here,
-            )
-        )
-        other, witness, stands_on = ranks, "ranks", {"ancestry": "program"}
+        add(verdict, "components", **of_components)
+        other, witness, stands_on = ranks, "ranks", of_ranks
     opposite = "not-identifiable" in (other.word, verdict.word) and {other.word, verdict.word} & set(_FINITE)
     if other.word == verdict.word or opposite:
-        context.add_evidence(
-            Evidence(
-                "verdict", other.word, witness, other.reason, certainty=other.certainty, **stands_on, **here
-            )
-        )
+        add(other, witness, **stands_on)
 
 
 # -- which way to compute --------------------------------------------------------------------------------------------------------

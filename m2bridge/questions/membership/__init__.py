@@ -288,7 +288,7 @@ class _Search:
             limit=limit if None in (self.closure, self.complex, self.real) else None,
         )  # fmt: skip
 
-    def _proved(self, quantity: str, value: bool, witness: str, method: str) -> None:
+    def _proved(self, quantity: str, value: Value, witness: str, method: str) -> None:
         self.context.add_evidence(Evidence(quantity, value, witness, method, certainty=Certainty.PROVED))
 
     def _fiber(self, *, prove: bool) -> tuple[Values, str | None]:
@@ -315,22 +315,9 @@ class _Search:
                 self._proved("complex_image", True, "substitution", method)
                 self.reasons.append(f"complex weights exist: {method}")
             roots = place.real_roots()
-            self.context.add_evidence(
-                Evidence(
-                    f"real roots of {shorten(' '.join(place.modulus), 60)}",
-                    len(roots),
-                    "flint",
-                    "isolated roots",
-                    certainty=Certainty.PROVED,
-                ),
-                Evidence(
-                    f"real roots of {shorten(' '.join(place.modulus), 60)}",
-                    sturm_count(place.polynomial),
-                    "sturm",
-                    "Sturm's theorem",
-                    certainty=Certainty.PROVED,
-                ),
-            )
+            quantity = f"real roots of {shorten(' '.join(place.modulus), 60)}"
+            self._proved(quantity, len(roots), "flint", "isolated roots")
+            self._proved(quantity, sturm_count(place.polynomial), "sturm", "Sturm's theorem")
             found = (place, roots[0] if roots else None)
             if self.found is None or _worth(*found) > _worth(*self.found):
                 self.found = found
@@ -365,22 +352,9 @@ class _Search:
             terms = {m: fmpq(c) for m, c in h.items()}
             total += ring[0].context().from_dict(terms) * f
         holds, method = bool(total == 1), "cofactors, multiplied out with the program's coordinates"
-        self.context.add_evidence(
-            Evidence(
-                "1 is a combination of the fiber's equations",
-                True,
-                "macaulay2",
-                "cofactors over QQ",
-                certainty=Certainty.PROVED,
-            ),
-            Evidence(
-                "1 is a combination of the fiber's equations",
-                holds,
-                "substitution",
-                method,
-                certainty=Certainty.PROVED,
-            ),
-        )
+        quantity = "1 is a combination of the fiber's equations"
+        self._proved(quantity, True, "macaulay2", "cofactors over QQ")
+        self._proved(quantity, holds, "substitution", method)
         if holds:
             for name in ("complex_image", "real_image"):
                 self._proved(name, False, "substitution", method)
