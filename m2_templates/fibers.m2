@@ -2,7 +2,6 @@
 -- algebraic closure, orbits of symmetries, and real points.
 -- Every function is documented above its definition; fibers-tests.m2 contains tests.
 needs "./primes.m2";
-needsPackage "Saturation";
 
 -- independentPolynomials L: a basis of the linear span of the polynomials in the list L.
 independentPolynomials = method();

@@ -1,6 +1,7 @@
 -- Prime ideals: components of varieties and points on them.
 -- Every function is documented above its definition; primes-tests.m2 contains tests.
 needs "./rings.m2";
+needsPackage "Saturation"; -- minimalPrimes of 1.26 uses it and does not load it
 needsPackage "MinimalPrimes";
 
 -- primesOver J: the minimal primes; {} for the unit ideal, which has none.

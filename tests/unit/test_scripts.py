@@ -140,7 +140,12 @@ def test_only_a_user_written_template_gets_the_default_packages(own: Path) -> No
     assert render(own, {}).preload
     assert render(own, {}).packages == ()
     assert not render("fiber_length", {}).preload
-    assert render("singular_strata", {}).packages == ("MinimalPrimes", "PrimaryDecomposition", "TangentCone")
+    assert render("singular_strata", {}).packages == (
+        "Saturation",
+        "MinimalPrimes",
+        "PrimaryDecomposition",
+        "TangentCone",
+    )
 
 
 def test_sha256_is_of_the_text_and_stable() -> None:
