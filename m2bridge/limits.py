@@ -107,6 +107,7 @@ class LimitReached(BaseException):
         return f"{self.reason} at this step: {step}" + (f"; increase {self.option}" if self.option else "")
 
 
+_HOUR = 3600.0
 OVERTIME_SHARE, MOST_OVERTIME = 0.05, 1.0
 """Scripts that begin after the limit may together take this share of it, and at most this many seconds."""
 
@@ -138,6 +139,12 @@ class Clock:
     def is_part(self) -> bool:
         """Return whether it ends before the user's limit."""
         return self.allowed_seconds not in (None, self.seconds)
+
+    @property
+    def allows_an_hour(self) -> bool:
+        """Return whether the user stated a limit of an hour or more."""
+        allowed = self.allowed_seconds or self.seconds
+        return allowed is not None and allowed >= _HOUR
 
     @property
     def limit_text(self) -> str:

@@ -502,3 +502,16 @@ def test_a_damaged_formula_of_the_degree_is_a_conflict_and_never_taken(
     monkeypatch.setattr(attention_knowledge, "layer_degree", lambda layer: replace(right(layer), value=32))
     answer = closure("lightning(d=2,dp=1)", field="QQ", engine=engine)
     assert (answer.degree, answer.agreement) == (4, False)
+
+
+@pytest.mark.parametrize(("timeout", "completeness"), [("10m", "up-to-degree"), ("2h", "complete")])
+def test_steps_that_are_rarely_in_reach_run_if_the_user_allows_hours(
+    timeout: str, completeness: str, engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the bounds on the number of coordinates below the 12 of M(2,2,2), only the time decides."""
+    monkeypatch.setattr("m2bridge.questions.closure.completeness._SMALL_SPAN", 4)
+    monkeypatch.setattr("m2bridge.questions.closure._KERNEL_SPAN", 4)
+    answer = closure("lightning(d=2,dp=2)", engine=engine, timeout=timeout)
+    assert answer.completeness == completeness
+    attempted = not any("needs a --timeout of at least 1h" in sentence for sentence in answer.not_shown)
+    assert attempted == (completeness == "complete")

@@ -62,7 +62,7 @@ _DEGREE_CAP_UNKNOWN = 6  # the same, if the degree of the closure is not known
 _LARGE_SPACE = 250
 """Monomials in a weight space: beyond, the next degree costs more than an account."""
 _KERNEL_SPAN = 20
-"""Coordinates; with more the kernel is out of reach as a last resort."""
+"""Coordinates; with more the kernel is the last resort only if the user allows an hour."""
 _FEW_POINTS = 5
 """Over a smaller field polynomials such as x^p - x vanish at all points: nothing is interpolated unless a user chooses it."""
 
@@ -196,7 +196,8 @@ def _kernel_instead(interpolated: Findings, max_degree: int | None) -> Findings:
 def _kernel_may_settle(findings: Findings) -> bool:
     """Return whether completeness is still open and the kernel may be in reach."""
     undecided = not findings.complete and findings.limit is None
-    return undecided and findings.size.span.dim <= _KERNEL_SPAN and not findings.setting.image.padded
+    in_reach = findings.size.span.dim <= _KERNEL_SPAN or findings.setting.patient
+    return undecided and in_reach and not findings.setting.image.padded
 
 
 # -- interpolation, stage by stage -----------------------------------------------------------------------------------

@@ -40,7 +40,7 @@ from m2bridge.questions.closure.stages import (
 _SHARE_FOR_UNMIXEDNESS = 0.5
 """Share of the time left; what comes after needs time too."""
 MONOMIAL_RANKS = "ranks of all monomials at random image points"
-_SMALL_SPAN = 14  # coordinates up to which unmixedness is tested in general
+_SMALL_SPAN = 14  # coordinates up to which unmixedness is tested in general; with more, if the user allows an hour
 _POINTS = 2  # image points that both definitions of the network compute
 _FRESH_POINTS = 20  # an equation that is wrong vanishes at all of them with probability (degree/p)^20
 
@@ -304,8 +304,12 @@ def _settle_unmixedness(
 
 def _unmixed(setting: Setting, size: ImageSize, equations: Equations) -> tuple[bool, str]:
     """Run the general test of unmixedness; if it fails, also return the reason."""
-    verdict, reason = None, f"the general test was not attempted: {size.span.dim} coordinates > {_SMALL_SPAN}"
-    if size.span.dim <= _SMALL_SPAN:
+    verdict = None
+    reason = (
+        f"the general test was not attempted: {size.span.dim} coordinates > {_SMALL_SPAN}, "
+        "which needs a --timeout of at least 1h"
+    )
+    if size.span.dim <= _SMALL_SPAN or setting.patient:
         setting.context.report_progress("unmixedness")
         request = {
             "p": setting.prime,

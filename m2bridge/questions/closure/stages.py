@@ -117,6 +117,11 @@ class Setting:
     prime: int
     rational: bool
 
+    @property
+    def patient(self) -> bool:
+        """Return whether the user allows an hour or more: then steps run that end for few models within minutes."""
+        return self.context.clock.allows_an_hour
+
     def rng(self, *stream: int) -> np.random.Generator:
         """Return the random generator of a stream; the same one for the same seed and stream."""
         return np.random.default_rng([self.context.seed, *stream])
