@@ -40,7 +40,9 @@ from m2bridge.questions.closure.stages import (
 _SHARE_FOR_UNMIXEDNESS = 0.5
 """Share of the time left; what comes after needs time too."""
 MONOMIAL_RANKS = "ranks of all monomials at random image points"
-_SMALL_SPAN = 14  # coordinates up to which unmixedness is tested in general; with more, if the user allows an hour
+_SMALL_SPAN = (
+    14  # coordinates up to which unmixedness is tested in general; with more, if the user allows an hour
+)
 _POINTS = 2  # image points that both definitions of the network compute
 _FRESH_POINTS = 20  # an equation that is wrong vanishes at all of them with probability (degree/p)^20
 
