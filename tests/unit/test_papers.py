@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -357,6 +358,7 @@ def test_a_verdict_that_is_not_recorded_is_not_called_recorded(
     record(monkeypatch)
     assert verify_command("parameter-count", "--quick") == 0
     printed = capsys.readouterr().out
+    assert re.search(r"\b1 \w+ recorded", printed)
     assert "all verdicts" not in printed
 
 
