@@ -1,11 +1,13 @@
-"""Mutations of the checker itself: `python tests/checker/mutate.py [FUNCTION ...]` prints those that no test notices; with
-names of functions or classes only these are changed. SURVIVORS.md, beside this file, tells of the last whole run.
+"""Mutations of the checker: `python tests/checker/mutate.py [--seconds N] [FUNCTION ...]` prints those that no test notices.
 
-Comparisons, arithmetic, `and`, `or`, `not` and integers are changed one at a time, and calls of `need` are left out. A mutant is
-noticed when the outcome of a document of the tests changes (they are collected from a run of the tests), or when one of the tests
-fails. For each line it is known which documents and tests reach it; those are asked, the quickest
-first, until one notices or `MOST_SECONDS` of them passed. Of documents that reach the same lines a few are kept. The changed
-function or class is put into the module for as long as it is asked; only lines outside of functions need the whole module.
+With names of functions or classes only these are changed; after N seconds the run ends and counts what was not tried.
+SURVIVORS.md, beside this file, tells of the last whole run.
+
+Comparisons, arithmetic, `and`, `or`, `not` and integers of checker.py and checker_further.py are changed one at a time, and calls
+of `need` are left out. A mutant is noticed when the outcome of a document changes (the pool of the fuzzer and the published
+certificates), or when a test fails. For each function it is known which documents and tests call it; those are asked, the
+quickest first, until one notices or `MOST_SECONDS` of them passed. The changed function or class is put into the modules for as
+long as it is asked; only lines outside of functions need the whole module.
 """
 
 from __future__ import annotations
@@ -15,19 +17,18 @@ import copy
 import functools
 import inspect
 import itertools
-import os
+import multiprocessing
 import random
 import signal
 import sys
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import fuzz
-import pytest
 import test_certificates
 import test_exponentials
 import test_fields
@@ -35,13 +36,16 @@ import test_forgeries
 import test_lemmas
 import test_points
 
-from m2bridge import checker
+from m2bridge import checker, checker_families, checker_further
 
-MOST_SECONDS = 15.0  # of checks, as they take while lines are traced, for one mutant
+MOST_SECONDS = 4.0  # of checks for one mutant
+MOST_OF_ONE = 1.0  # seconds of one check
 LATE = 10.0  # seconds of computing after which a mutant that does not end is noticed
 WORKERS = 6
-MOST_ALIKE = 3  # documents with one outcome that reach the same lines
-SOURCE = Path(checker.__file__).read_text()
+MODULES = (checker, checker_further)
+TOPS = {module: ast.parse(Path(str(module.__file__)).read_text()).body for module in MODULES}
+LAST = ("printable", "report", "main", "limit_process", "verify", "bound_size", "Shown", "")
+"""Functions that decide nothing, and lines outside of functions: they are tried after the others."""
 SWAPS: dict[type, type] = {
     ast.Eq: ast.NotEq, ast.NotEq: ast.Eq, ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt,
     ast.In: ast.NotIn, ast.NotIn: ast.In, ast.Is: ast.IsNot, ast.IsNot: ast.Is, ast.Add: ast.Sub, ast.Sub: ast.Add,
@@ -89,32 +93,30 @@ def single_tests() -> Iterator[Callable[[], None]]:
                 yield functools.partial(test, **dict(zip(names, itertools.chain(*chosen), strict=True)))
 
 
-ALWAYS = {
-    node.lineno
-    for top in ast.parse(SOURCE).body
-    if not isinstance(top, (ast.FunctionDef, ast.ClassDef))
-    for node in ast.walk(top)
-    if hasattr(node, "lineno")
-}
-"""Lines outside of functions, which run when the module is loaded."""
+Place = tuple[int, int, int, int]
+"""The numbers of a module, of a top node in it, of a node in that, and of a way to change it."""
 
 
-TOPS = ast.parse(SOURCE).body
-
-
-def places() -> list[tuple[int, int, int]]:
-    """Where something can be changed: the number of a top node, that of a node in it, and that of a way to change it."""
+def places() -> list[Place]:
+    """List what can be changed."""
     return [
-        (t, i, k)
-        for t, top in enumerate(TOPS)
+        (m, t, i, k)
+        for m, module in enumerate(MODULES)
+        for t, top in enumerate(TOPS[module])
         for i, node in enumerate(ast.walk(top))
         for k in range(len(ways(node)))
     ]
 
 
-def mutant(top: int, index: int, way: int) -> tuple[int, str, ast.stmt]:
-    """Line, what was changed, and the changed top node."""
-    tree = copy.deepcopy(TOPS[top])
+def name_at(place: Place) -> str:
+    """Return the name of the function or class that is changed."""
+    return str(getattr(TOPS[MODULES[place[0]]][place[1]], "name", ""))
+
+
+def mutant(place: Place) -> tuple[int, str, ast.stmt]:
+    """Return the line, what was changed, and the changed top node."""
+    m, top, index, way = place
+    tree = copy.deepcopy(TOPS[MODULES[m]][top])
     target = next(n for i, n in enumerate(ast.walk(tree)) if i == index)
     before = ast.unparse(target)
     ways(target)[way](target)
@@ -146,193 +148,167 @@ def ways(node: ast.AST) -> list[Callable[[Any], None]]:
     return found
 
 
-def collected() -> dict[str, int]:
-    """Documents of the tests and their outcomes: those that take less than a tenth of a second."""
-    found: dict[str, int] = {}
-    reasons: Counter[str] = Counter()
-    own = checker.verify
-
-    def verify(text: str) -> tuple[int, list[str]]:
-        began = time.process_time()
-        code, said = own(text)
-        reasons[said[0]] += 1
-        if time.process_time() - began < 0.1 and len(text) < 10**5 and (code == 0 or reasons[said[0]] <= 6):
-            found[text] = code
-        return code, said
-
-    checker.verify = verify
-    chosen = " and ".join(f"not {word}" for word in LEFT_OUT)
-    try:
-        files = [
-            str(Path(__file__).with_name(name))
-            for name in ("test_certificates.py", "test_forgeries.py", "test_fields.py", "test_points.py")
-        ]
-        assert pytest.main(["-q", "-p", "no:cacheprovider", "-k", chosen, *files]) == 0
-    finally:
-        checker.verify = own
-    return found | {text: 0 for _, text in fuzz.pool()}
-
-
 class LateError(BaseException):
     """A mutant takes too long; the checker itself must not catch this."""
 
 
-Check = tuple[float, set[int], Callable[[Any], bool]]
-"""Seconds, the lines of the checker that are reached, and whether a module passes."""
+def document_check(text: str) -> Callable[[], None]:
+    """Make a check that a document is verified."""
 
-
-def measured(check: Callable[[Any], bool]) -> Check:
-    lines: set[int] = set()
-
-    def trace(frame: Any, event: str, _: Any) -> Any:
-        if frame.f_code.co_filename != checker.__file__:
-            return None
-        lines.add(frame.f_lineno)
-        return trace
-
-    began = time.process_time()
-    sys.settrace(trace)
-    try:
-        assert check(checker)
-    finally:
-        sys.settrace(None)
-    return time.process_time() - began, lines, check
-
-
-def document_check(text: str, code: int) -> Callable[[Any], bool]:
-    return lambda module: module.verify(text)[0] == code
-
-
-def test_check(test: Callable[[], None]) -> Callable[[Any], bool]:
-    def passes(_: Any) -> bool:
-        test()
-        return True
+    def passes() -> None:
+        assert checker.verify(text)[0] == 0
 
     return passes
 
 
-@contextmanager
-def changed(tree: ast.stmt) -> Iterator[None]:
-    """The checker with this top node in the place of its own."""
-    before, top = dict(vars(checker)), ast.fix_missing_locations(tree)
-    name = getattr(top, "name", "")
-    old = before.get(name)
+@functools.cache
+def checks() -> list[Callable[[], None]]:
+    """List documents and tests."""
+    documents = [document_check(text) for _, text in (*fuzz.pool(), *fuzz.published())]
+    return [*documents, *single_tests()]
+
+
+def measured(number: int) -> tuple[float, set[tuple[str, int]]]:
+    """Run a check; return its seconds, infinity if it is slow or fails, and files and lines of the functions that it calls."""
+    reached: set[tuple[str, int]] = set()
+
+    def profile(frame: Any, event: str, _: Any) -> None:
+        if event == "call" and "checker" in frame.f_code.co_filename:
+            reached.add((frame.f_code.co_filename, frame.f_code.co_firstlineno))
+
+    began = time.process_time()
+    signal.signal(signal.SIGVTALRM, late)
+    signal.setitimer(signal.ITIMER_VIRTUAL, 2 * MOST_OF_ONE)
+    sys.setprofile(profile)
     try:
-        if isinstance(top, ast.ClassDef) and name in ("Ring", "ModP"):  # others are made of them
-            exec(compile(ast.Module([top], []), "mutant", "exec"), vars(checker))
-            new, kept = vars(checker)[name], dict(vars(old))  # type: ignore[arg-type]
-            setattr(checker, name, old)
-            for key, value in vars(new).items():
-                if callable(value):
-                    setattr(old, key, value)
-            try:
-                yield
-            finally:
-                for key, value in kept.items():
-                    if callable(value):
-                        setattr(old, key, value)
-            return
-        nodes = [top]
-        if not name:  # what is computed from constants is computed again
-            nodes = [top if node.lineno == top.lineno else node for node in TOPS]
-        exec(compile(ast.Module(nodes, []), "mutant", "exec"), vars(checker))
-        for table in ("STATEMENTS", "UPPER", "TYPES") if name else ():  # which hold functions
-            new = vars(checker)[name]
-            rows = {
-                key: tuple(new if item is old else item for item in row)
-                if isinstance(row, tuple)
-                else (new if row is old else row)
-                for key, row in before[table].items()
-            }
-            setattr(checker, table, rows)
+        checks()[number]()
+    except BaseException:
+        return float("inf"), set()
+    finally:
+        sys.setprofile(None)
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+    return time.process_time() - began, reached
+
+
+def late(*_: Any) -> None:
+    """Stop a mutant that does not end."""
+    raise LateError
+
+
+@contextmanager
+def changed(module: ModuleType, tree: ast.stmt) -> Iterator[None]:
+    """Put this top node in the place of its own; modules that import it get it too."""
+    every = (checker, checker_further, checker_families)
+    before, top = {m: dict(vars(m)) for m in every}, ast.fix_missing_locations(tree)
+    name = getattr(top, "name", "")
+    old = vars(module).get(name)
+    kept = dict(vars(old)) if isinstance(old, type) else {}
+    try:
+        nodes = [top] if name else [top if n.lineno == top.lineno else n for n in TOPS[module]]
+        exec(compile(ast.Module(nodes, []), "mutant", "exec"), vars(module))
+        new = vars(module).get(name)
+        for m in (
+            every if isinstance(old, type) else ()
+        ):  # other classes are made of it, and objects may be of it
+            vars(m).update({key: old for key in vars(m) if key == name})
+        for key, value in vars(new).items() if isinstance(old, type) else ():
+            if callable(value) or isinstance(value, (property, functools.cached_property)):
+                setattr(old, key, value)
+        for m in every if name and not isinstance(old, type) else ():
+            vars(m).update({key: new for key, value in before[m].items() if value is old})
+            for table in ("STATEMENTS", "UPPER", "TYPES"):  # which hold functions
+                rows = before[m].get(table, {})
+                vars(m)[table] = {key: swapped(row, old, new) for key, row in rows.items()}
         yield
     finally:
-        vars(checker).clear()
-        vars(checker).update(before)
+        for m in every:
+            vars(m).clear()
+            vars(m).update(before[m])
+        for key, value in kept.items():
+            if callable(value) or isinstance(value, (property, functools.cached_property)):
+                setattr(old, key, value)
 
 
-def noticed(tree: ast.stmt, checks: list[Check]) -> bool:
-    def late(*_: Any) -> None:
-        raise LateError
+def swapped(row: Any, old: Any, new: Any) -> Any:
+    """Replace a function in the row of a table."""
+    if isinstance(row, tuple):
+        return tuple(new if item is old else item for item in row)
+    return new if row is old else row
 
+
+def noticed(module: ModuleType, tree: ast.stmt, numbers: list[int]) -> bool:
+    """Tell whether one of these checks fails with the changed node."""
     signal.signal(signal.SIGVTALRM, late)
     signal.setitimer(signal.ITIMER_VIRTUAL, LATE)
     try:
-        with changed(tree):
-            return not all(check(checker) for _, _, check in checks)
+        with changed(module, tree):
+            for number in numbers:
+                checks()[number]()
     except BaseException:
         return True
     finally:
         signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+    return False
 
 
-def kept(corpus: dict[str, int]) -> list[Check]:
-    """The documents as checks; of those that reach the same lines with the same outcome only a few.
-
-    An outcome that a test had by changing the checker is left out.
-    """
-    alike: Counter[Any] = Counter()
-    found = []
-    for text, code in sorted(corpus.items(), key=lambda item: len(item[0])):
-        if checker.verify(text)[0] != code:
-            continue
-        check = measured(document_check(text, code))
-        alike[code, frozenset(check[1])] += 1
-        if alike[code, frozenset(check[1])] <= MOST_ALIKE:
-            found.append(check)
-    return found
+Selected = dict[tuple[str, str], list[int]]
+"""For each file and function or class: the checks that reach it, the quickest first, as many as the time allows."""
 
 
-def reaching(checks: list[Check], line: int) -> list[Check]:
-    """The quickest checks that reach a line, as many as the time allows."""
-    found, seconds = [], 0.0
-    for check in checks:
-        if line in check[1] or line in ALWAYS:
-            seconds += check[0]
-            if seconds > MOST_SECONDS and found:
-                break
-            found.append(check)
-    return found
+def select(results: list[tuple[float, set[tuple[str, int]]]]) -> Selected:
+    """Select the checks of each function."""
+    selected: Selected = {}
+    order = sorted((seconds, n) for n, (seconds, _) in enumerate(results) if seconds < MOST_OF_ONE)
+    for module in MODULES:
+        for top in TOPS[module]:
+            lines = range(top.lineno - 5, (top.end_lineno or 0) + 1)  # decorators come before
+            total, key = 0.0, (str(module.__file__), getattr(top, "name", ""))
+            for seconds, n in order:
+                hit = not key[1] or any(f == key[0] and line in lines for f, line in results[n][1])
+                if hit and total < MOST_SECONDS:
+                    selected.setdefault(key, []).append(n)
+                    total += seconds
+    return selected
 
 
-def homes() -> dict[int, str]:
-    """The function or class at the top of the file that each line belongs to."""
-    tops = [n for n in ast.parse(SOURCE).body if isinstance(n, (ast.FunctionDef, ast.ClassDef))]
-    return {line: n.name for n in tops for line in range(n.lineno, (n.end_lineno or 0) + 1)}
+SELECTED: Selected = {}
+ENDS = [float("inf")]
 
 
-def main(names: list[str]) -> None:
-    checks = kept(collected()) + [
-        check for test in single_tests() if (check := measured(test_check(test)))[0] < MOST_SECONDS
-    ]
-    checks.sort(key=lambda check: check[0])
-    print(f"{len(checks)} checks; one round takes {sum(c[0] for c in checks):.0f} s while traced", flush=True)
-    home, began = homes(), time.process_time()
-    everything = [p for p in places() if not names or getattr(TOPS[p[0]], "name", "the top") in names]
-    random.Random(0).shuffle(
-        everything
-    )  # so that a run that is ended early has seen something of every function
-    children = [pid for part in range(WORKERS) if (pid := try_part(everything[part::WORKERS], checks, home))]
-    for pid in children:
-        os.waitpid(pid, 0)
-    print(f"# {len(everything)} mutants tried, {time.process_time() - began:.0f} s")
+def tried(place: Place) -> str:
+    """Try one mutant: return what was changed if nothing notices it, "late" if there is no time left, else an empty text."""
+    if time.monotonic() > ENDS[0]:
+        return "late"
+    module, name = MODULES[place[0]], name_at(place)
+    line, change, tree = mutant(place)
+    if noticed(module, tree, SELECTED.get((str(module.__file__), name), [])):
+        return ""
+    return f"{Path(str(module.__file__)).name}, {name or 'the top'}, line {line}: {change}"
 
 
-def try_part(part: list[tuple[int, int, int]], checks: list[Check], home: dict[int, str]) -> int:
-    """Try some mutants in a process of its own; its number."""
-    sys.stdout.flush()
-    if pid := os.fork():
-        return pid
-    survivors, began = 0, time.process_time()
-    for tried, place in enumerate(part, start=1):
-        line, change, tree = mutant(*place)
-        if not noticed(tree, reaching(checks, line)):
-            survivors += 1
-            print(f"{home.get(line, 'the top')}, line {line}: {change}", flush=True)
-        if tried % 50 == 0 or tried == len(part):
-            seconds = time.process_time() - began
-            print(f"# {tried} of {len(part)}, {survivors} not noticed, {seconds:.0f} s", flush=True)
-    os._exit(0)
+def main(arguments: list[str]) -> None:
+    """Measure all checks, and try all mutants."""
+    seconds = float(arguments.pop(1)) if arguments[:1] == ["--seconds"] else float("inf")
+    names = [name for name in arguments if name != "--seconds"]
+    ENDS[0], context = time.monotonic() + seconds, multiprocessing.get_context("fork")
+    checks()
+    with context.Pool(WORKERS) as pool:
+        results = pool.map(measured, range(len(checks())), chunksize=4)
+    SELECTED.update(select(results))
+    quick = [seconds for seconds, _ in results if seconds < MOST_OF_ONE]
+    print(f"{len(quick)} of {len(results)} checks are quick: {sum(quick):.0f} s in all", flush=True)
+    wanted = [place for place in places() if not names or name_at(place) in names]
+    random.Random(0).shuffle(wanted)
+    wanted.sort(key=lambda place: name_at(place) in LAST)
+    counts = {"noticed": 0, "not noticed": 0, "not tried": 0}
+    with context.Pool(WORKERS) as pool:
+        for outcome in pool.imap(tried, wanted, chunksize=1):
+            counts["not tried" if outcome == "late" else "not noticed" if outcome else "noticed"] += 1
+            if outcome not in ("", "late"):
+                print(outcome, flush=True)
+            if sum(counts.values()) % 100 == 0:
+                print(f"# {counts}", flush=True)
+    print(f"# of {len(wanted)} mutants: {counts}")
 
 
 if __name__ == "__main__":
