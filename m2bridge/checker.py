@@ -1089,10 +1089,8 @@ class Samples:
                 slopes = self.run.slopes(values, direction)
                 places = [entries[rows[i][1]] for i in numbers]
                 moved = [slope[index] if (slope := slopes[k]) else 0 for k, index in places]
-                need(
-                    moved == [side[i] for i in numbers],
-                    "a solution does not solve the equations of the minor",
-                )
+                solves = moved == [side[i] for i in numbers]
+                need(solves, "a solution does not solve the equations of the minor")
 
 
 def draw_sides(circuit: Circuit, argument: Any, p: int, count: int) -> list[list[int]]:

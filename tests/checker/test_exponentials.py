@@ -79,6 +79,23 @@ def test_the_minor_is_verified_and_has_the_real_rank(name: str) -> None:
     assert checker.check_lower(checker.read_program(text), lower) == n
 
 
+def test_a_relation_names_a_function_once() -> None:
+    text, _, relations = CASES["doubled"]
+    lower, _ = M.unit_minor(text, relations=relations)
+    lower["exponentials"]["relations"][0][1] *= 2
+    with pytest.raises(checker.Rejected, match="listed twice in one relation"):
+        checker.check_lower(checker.read_program(text), lower)
+
+
+def test_the_size_of_relations() -> None:
+    """Arguments w x have degree 2 and height 1 (a sum of one product), doubles 2 and 3. The sum of four terms: 2 + (3 + 3);
+    units: 1 + 2 (2 + 2); 4 * 9 * 8 < 2^9.
+    """
+    plain = checker_further.number_functions(checker.read_program(CASES["doubled"][0]))
+    exponentials = checker_further.read_relations(plain, [[9, [[7, 2]]], [10, [[8, 2]]]])
+    assert checker_further.relations_error(exponentials) == 4 * (61 - 9)
+
+
 def test_what_relations_rest_on_is_printed() -> None:
     text, n, relations = CASES["doubled"]
     lower, _ = M.unit_minor(text, relations=relations)

@@ -391,6 +391,38 @@ def test_parts_are_programs_of_their_own() -> None:
     assert all(a < b for a, b in pairwise(one))
 
 
+def test_products_of_reciprocals_and_denominators_are_rewritten() -> None:
+    """With r (2 a + 3 b) = 1, variables 0, 1 and 2: r b is 1/3 - 2/3 r a; terms without r b stay."""
+    ring = checker.Polynomials()
+    rules = checker.rules_of_reciprocals(ring, [{(0,): 2, (1,): 3}], [{(2,): 1}])
+    assert rules == {2: ((1,), {(): Fraction(1, 3), (0, 2): Fraction(-2, 3)})}
+    assert checker.rewritten(ring, {(1, 2): 3, (0, 2): 2}, rules) == {(): 1}
+    assert checker.rewritten(ring, {(1, 1, 2): 3}, rules) == {
+        (1,): 1,
+        (0,): Fraction(-2, 3),
+        (0, 0, 2): Fraction(4, 3),
+    }
+    for other in ({(0, 2): 1}, {(1,): 5}, {(2, 2): 1}, {}):
+        assert checker.rewritten(ring, other, rules) == other
+    assert checker.divided((0, 1, 1, 2), (1, 2)) == (0, 1)
+    assert checker.divided((0, 1, 2), (1, 1)) is None
+    assert checker.rules_of_reciprocals(ring, [{}], [{(2,): 1}]) == {}
+
+
+@pytest.mark.parametrize("tail", [[], ["multiply %4 %2"], ["add %4 %2"], ["add %4 %3"], ["multiply %3 %3"]])
+def test_a_quotient_of_equal_values_is_constant(tail: list[str]) -> None:
+    """s/s does not change with the weights; s/s times s, s/s + s, s/s + 1/s and 1/s^2 do."""
+    lines = ["weight w [2]", "input x [2]", "einsum a,a-> %0 %1", "reciprocal %2", "multiply %2 %3", *tail]
+    body = "".join(f"%{k} = {line}\n" for k, line in enumerate(lines))
+    circuit = checker.read_program(f"m2bridge program 1\n{body}output y %{len(lines) - 1}\n")
+    field = checker.read_field(circuit, [[0, 1, []]])
+    if not tail:
+        checker.check_field(circuit, field)
+    else:
+        with pytest.raises(checker.Rejected, match="changes the function"):
+            checker.check_field(circuit, field)
+
+
 def test_entries_that_move_by_multiples_of_entries() -> None:
     """2 a + 3 b moves by 4 a + 6 b: twice itself; 4 a + 5 b is no multiple, and nothing is zero times anything."""
     first, second = {(0,): 2, (1,): 3}, {(0, 1): 2}

@@ -797,6 +797,9 @@ def test_sizes_of_numerators() -> None:
     assert size_of(w, "power 3 %0") == 3
     assert size_of(w, "scale 3 %0") == 1 + 2
     assert size_of(w, "scale 1/5 %0") == (1 + 1) + (1 + 2 * 4)
+    assert size_of(w, "scale 1/2 %0") == (1 + 1) + (1 + 2 * 3)
+    # 1/w + 1/(2 w): degree and height 1; both denominators together have degree 2 and height 2
+    assert size_of(w, "reciprocal %0", "scale 2 %0", "reciprocal %2", "add %1 %3") == 3 + (1 + 2)
     assert size_of(w, "reciprocal %0", "add %0 %1") == 2 + 1
     # 1 + 1/w has degree 1 and height 2 in w and r = 1/w, its reciprocal s degree 1: 1 + 1 and 0 + 2; then r: 2 + 2 and 2
     assert size_of(w, "reciprocal %0", "constant [] 1", "add %1 %2", "reciprocal %3") == (2 + 2) + 2
@@ -834,6 +837,26 @@ def test_symmetries_of_a_program_that_is_defined_nowhere(zero: list[str]) -> Non
     assert outcome(own)[0] == 0
     lines = ["weight w [2]", "input x [2]", *zero]
     rejected({**own, "program": lines_of(*lines, f"gather [] 0 %{len(lines) - 1}")}, "a denominator is zero")
+
+
+@pytest.mark.parametrize("s", [0, 4, 5])
+def test_catalecticants_have_a_degree_inside(s: int) -> None:
+    with pytest.raises(checker.Rejected, match="the degree of a catalecticant"):
+        checker_further.flattening(["catalecticant", s], 2, 1, 4)
+
+
+def test_forms_of_degree_zero_satisfy_no_equation_of_degree_zero() -> None:
+    first = checker.read_program(lines_of("weight a [3]", "input x [2]", "scale 1 %0"))
+    second = checker.read_program(lines_of("weight b [3]", "input c [3]", "einsum a,a-> %0 %1"))
+    with pytest.raises(checker.Rejected, match="not homogeneous of one degree"):
+        checker_further.hypersurface_bound(first, second, "c")
+
+
+def test_a_statement_without_argument_and_entries_below_the_prime() -> None:
+    rejected({**certificate("symmetry"), "argument": {}}, "it has no argument")
+    assert checker.read_point({"entries": [100]}, 1, 101) == [100]
+    with pytest.raises(checker.Rejected):
+        checker.read_point({"entries": [101]}, 1, 101)
 
 
 def test_very_large_flattenings_are_not_counted() -> None:
