@@ -736,67 +736,6 @@ def bit_size(q: Fraction | int) -> int:
     return q.numerator.bit_length() + q.denominator.bit_length()
 
 
-Size = tuple[int, int, int]
-"""Bounds for a polynomial: its degree, the logarithm of the sum of its absolute coefficients, and its level in `Sizes`."""
-
-
-class Sizes(Ring):
-    """Bounds for degree and height of values, in place of the values [7].
-
-    Reciprocals, exponentials and roots are further variables. A reciprocal has a level, above that of its denominator.
-    """
-
-    def __init__(self) -> None:
-        """Begin without denominators and without exponentials."""
-        self.denominators: dict[int, tuple[int, int]] = {}  # the sums of degrees and of logarithms, by level
-        self.arguments: list[Size] = []  # of exponentials and roots
-
-    def number(self, q: Fraction | int) -> Size:
-        """Bound a constant."""
-        size = (0, q.numerator.bit_length(), 0)
-        return size if q.denominator == 1 else self.multiply(size, self.reciprocal((0, bit_size(q), 0)))
-
-    def add(self, x: Size, y: Size) -> Size:
-        """Bound a sum."""
-        return max(x[0], y[0]), max(x[1], y[1]) + 1, max(x[2], y[2])
-
-    def multiply(self, x: Size, y: Size) -> Size:
-        """Bound a product."""
-        return x[0] + y[0], x[1] + y[1], max(x[2], y[2])
-
-    def power(self, x: Size, n: int) -> Size:
-        """Bound a power."""
-        return x[0] * n, x[1] * n, x[2]
-
-    def exp(self, x: Size) -> Size:
-        """Make a variable."""
-        self.arguments.append(x)
-        return 1, 0, 0
-
-    sqrt = exp
-
-    def reciprocal(self, x: Size) -> Size:
-        """Make a variable of the next level."""
-        degree, height = self.denominators.get(x[2] + 1, (0, 0))
-        self.denominators[x[2] + 1] = (degree + x[0], height + x[1])
-        return 1, 0, x[2] + 1
-
-    def of_identity(self, values: Iterable[Size]) -> int:
-        """Bound degree plus height of the numerator of a difference of two values: denominators are multiplied out."""
-        degree, height, level = reduce(self.add, values)
-        for degrees, heights in (self.denominators[k] for k in range(level, 0, -1)):
-            degree, height = degree * (1 + degrees), height + degree * heights
-        return degree + height
-
-
-def error_exponent(size: int) -> int:
-    """Return k if all of REPEATS random points miss a false identity of this size with probability at most 2^-k [7]."""
-    k = REPEATS * (61 - size.bit_length())
-    if k < LEAST_EXPONENT:
-        raise Unknown("an identity is too large for random points")
-    return k
-
-
 class DegreeSets(Ring):
     """Sets of degrees that can occur, as bits of an integer; zero is the empty set [3]."""
 

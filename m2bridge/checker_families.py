@@ -36,13 +36,12 @@ from m2bridge.checker import (
     Polynomials,
     Rejected,
     Shape,
-    Sizes,
     Symbols,
     bound_size,
-    error_exponent,
     field_at,
     group_fields,
     integers_in,
+    load,
     need,
     printable,
     read_integer,
@@ -507,11 +506,12 @@ def comparison_error(circuit: Circuit, values: Callable[[Any, Numbers, Numbers],
 
     Either two outputs differ, or two arguments of exponentials, and these are equal at a random point.
     """
-    ring = Sizes()
+    further = load("further", "the comparison of a program with its spec")
+    ring = further.Sizes()
     weights, inputs = [(1, 0, 0)] * circuit.parameters, [(1, 0, 0)] * circuit.input_size
     sizes = Evaluation(circuit, ring).outputs(weights, inputs) + values(ring, weights, inputs)
     pairs = 1 + len(ring.arguments) ** 2
-    return error_exponent(pairs * ring.of_identity([*sizes, *ring.arguments]))
+    return int(further.error_exponent(pairs * ring.of_identity([*sizes, *ring.arguments])))
 
 
 # == 4. Upper bounds that rest on a spec =================================================================

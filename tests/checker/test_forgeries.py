@@ -786,7 +786,7 @@ def test_degrees_behind_reciprocals_are_added() -> None:
 
 def size_of(*lines: str) -> int:
     """The bound for degree plus height of the difference of two outputs."""
-    circuit, ring = checker.read_program(lines_of(*lines)), checker.Sizes()
+    circuit, ring = checker.read_program(lines_of(*lines)), checker_further.Sizes()
     variables = [[(1, 0, 0)] * n for n in (circuit.parameters, circuit.input_size)]
     return ring.of_identity(checker.Evaluation(circuit, ring).outputs(*variables))
 
@@ -807,10 +807,10 @@ def test_sizes_of_numerators() -> None:
 
 def test_probabilities_of_random_points() -> None:
     """(size / 2^61)^4, rounded up to a power of two; an error above 2^-40 is not accepted."""
-    assert checker.error_exponent(1) == 240
-    assert checker.error_exponent(2**51 - 1) == 40
+    assert checker_further.error_exponent(1) == 240
+    assert checker_further.error_exponent(2**51 - 1) == 40
     with pytest.raises(checker.Unknown, match="too large for random points"):
-        checker.error_exponent(2**51)
+        checker_further.error_exponent(2**51)
 
 
 def test_the_probability_is_printed() -> None:
