@@ -31,7 +31,7 @@ _NEEDED = re.compile(r'^(?:needs|load) "\./([a-z_-]+\.m2(?:\.j2)?)";$\n?', re.MU
 _LOADED = re.compile(r'\b(?:needs|load)\s*"\./(_\w+)\.m2\.j2"')
 _DEFAULT = re.compile(r"^([a-zA-Z][a-zA-Z0-9]*)\s*=", re.MULTILINE)
 _PACKAGE = re.compile(r'^needsPackage "([A-Za-z0-9]+)";', re.MULTILINE)
-_FORWARD_PASS = '--% include "_coefficients.m2.j2"'
+_FORWARD_PASS = '"./_coefficients.m2.j2"'
 _NEEDED_BY_FORWARD_PASS = {
     "weightSizes": "the sizes of the weights, such as {{2, 3}, {1, 2}}",
     "inputSize": "the size of an input, such as {3, 1}",
