@@ -186,7 +186,7 @@ def test_a_partial_without_a_name_that_every_network_defines_is_rejected(tmp_pat
     lines = [
         "-- parameters: d, p",
         *(f"{name} = {{d, 1}};" for name in names),
-        '--% include "_coefficients.m2.j2"',
+        'needs "./_coefficients.m2.j2";',
     ]
     for index, name in enumerate(names):
         path = tmp_path / f"_gated{index}.m2.j2"
