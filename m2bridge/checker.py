@@ -1442,14 +1442,20 @@ def check_dimension(circuit: Circuit, network: Any, dimension: Any, lower: Any, 
     need(high == n, f"the upper bound shows a dimension of at most {printable(high)}, the statement is {n}")
     rests = " (this rests on the spec)" if BESIDE.get(upper["kind"]) == "families" else ""
     both = f"at least {n} by {lower['kind']}, at most {n} by {upper['kind']}{rests}"
-    sentences = [f"Its dimension is {n}: {both}."]
+    sentences = [f"Its dimension is {n}: {both}.", *lower_bound_sentences(circuit, lower)]
+    return Shown(f"the dimension is {n}", sentences, {"dimension": n})
+
+
+def lower_bound_sentences(circuit: Circuit, lower: Any) -> list[str]:
+    """Return what is printed about a verified lower bound whose verification is random or uses relations."""
+    sentences = []
     if relations := lower.get("exponentials", {}).get("relations"):
         sentences.append(beside("further").relations_sentence(circuit, relations))
     if "solutions" in lower:
         sentences.append(
             "The minor has solutions for drawn right-hand sides (if it were zero: a probability below 2^-100)."
         )
-    return Shown(f"the dimension is {n}", sentences, {"dimension": n})
+    return sentences
 
 
 def check_symmetry(circuit: Circuit, _: Any, groups: Any, vector_fields: Any) -> Shown:

@@ -92,6 +92,7 @@ from m2bridge.checker import (
     evaluate,
     jacobian,
     kernel,
+    lower_bound_sentences,
     need,
     rank,
     read_integer,
@@ -762,7 +763,7 @@ def check_smooth(circuit: Circuit, _: Any, values: Any, argument: Any) -> Shown:
     tangent, low = equations_bound(circuit, p, weights, equations), check_lower(circuit, lower)
     need(low == tangent, f"the tangent space has dimension {tangent} at most, the image {low} at least")
     sentence = f"The closure of its image is smooth at the given point, of dimension {low}."
-    return Shown("the point is smooth", [sentence])
+    return Shown("the point is smooth", [sentence, *lower_bound_sentences(circuit, lower)])
 
 
 def check_same_function(circuit: Circuit, _: Any, pair: Any) -> Shown:

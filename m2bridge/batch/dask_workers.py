@@ -186,7 +186,7 @@ class DaskHandle(WorkerHandle):
 
 @contextlib.contextmanager
 def opened(
-    address: str | None, slurm: Path | None, certificates: Path | None, engine: str | None, workers: int | None,
+    address: str | None, slurm: Path | None, tls_directory: Path | None, engine: str | None, workers: int | None,
     show: Callable[[str], None],
 ) -> Iterator[DaskLauncher]:  # fmt: skip
     """Open a launcher on ``local`` processes, on the scheduler at an address, or on Slurm; close it at the end."""
@@ -204,14 +204,14 @@ def opened(
             )  # fmt: skip
             stack.enter_context(cluster)
         else:
-            cluster, security = None, security_of(str(address), certificates)
+            cluster, security = None, security_of(str(address), tls_directory)
         if cluster is not None:
             address, security = cluster.scheduler_address, cluster.security
         launcher = DaskLauncher(str(address), security, engine, workers)
         yield stack.enter_context(contextlib.closing(launcher))
 
 
-def security_of(address: str, certificates: Path | None) -> Security | None:
+def security_of(address: str, tls_directory: Path | None) -> Security | None:
     """Return the certificates for the scheduler at an address: None for this machine; an InputError if they cannot be used."""
     parts = urlsplit(address)
     if parts.scheme not in ("tcp", "tls") or parts.hostname is None or parts.port is None:
@@ -223,12 +223,12 @@ def security_of(address: str, certificates: Path | None) -> Security | None:
         raise InputError(
             f"--dask {address}: a scheduler on another machine requires TLS; write tls://, and --dask-tls DIR"
         )
-    if certificates is None:
+    if tls_directory is None:
         raise InputError(f"--dask {address} requires ca.pem, cert.pem and key.pem: --dask-tls DIR")
-    ca, cert, key = (certificates / name for name in ("ca.pem", "cert.pem", "key.pem"))
+    ca, cert, key = (tls_directory / name for name in ("ca.pem", "cert.pem", "key.pem"))
     try:
-        for file in (ca, cert, key, certificates):
-            if file in (key, certificates) and file.stat().st_mode & 0o077:
+        for file in (ca, cert, key, tls_directory):
+            if file in (key, tls_directory) and file.stat().st_mode & 0o077:
                 raise InputError(f"--dask-tls: {file} is accessible to other users; chmod go= {file}")
             file.stat()
     except OSError as error:

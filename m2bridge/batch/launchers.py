@@ -76,25 +76,29 @@ def open_launcher(
     command: str | None = None,
     dask: str | None = None,
     dask_slurm: Path | None = None,
-    certificates: Path | None = None,
+    tls_directory: Path | None = None,
     workers: int | None = None,
     show: Callable[[str], None] = print,
 ) -> Iterator[tuple[Launcher | None, int | None]]:
     """Open the launcher that the options select; yield it (None for this machine) and the number of workers (None: default).
 
     `engine` is the path of Macaulay2 for the workers; None means the first working one on their machine. `command`, `dask`,
-    `dask_slurm` and `certificates` are the values of ``--launcher``, ``--dask``, ``--dask-slurm`` and ``--dask-tls``. `workers`
-    is the requested number of workers, None for as many as the cluster has. `show` is called with the job script before
-    submission.
+    `dask_slurm` and `tls_directory` are the values of ``--launcher``, ``--dask``, ``--dask-slurm`` and ``--dask-tls``.
+    `workers` is the requested number of workers. None means one per core on this machine and with ``--launcher`` or ``--dask
+    local``, all workers of a scheduler, and one Slurm job. `show` is called with the job script before submission.
     """
     if sum(option is not None for option in (command, dask, dask_slurm)) > 1:
-        raise InputError("--launcher, --dask and --dask-slurm exclude each other")
+        raise InputError("--launcher, --dask and --dask-slurm exclude each other; give one of them")
+    if tls_directory is not None and dask is None:
+        raise InputError(
+            "--dask-tls requires --dask tls://HOST:PORT, the scheduler for which it has the certificates"
+        )
     if dask is not None or dask_slurm is not None:
         try:
             from m2bridge.batch import dask_workers
         except ImportError as error:
             raise InputError(f"Dask is not installed ({error}): pip install 'm2bridge[dask]'") from None
-        with dask_workers.opened(dask, dask_slurm, certificates, engine, workers, show) as launcher:
+        with dask_workers.opened(dask, dask_slurm, tls_directory, engine, workers, show) as launcher:
             yield launcher, launcher.slots
     elif command is not None:
         yield CommandLauncher(engine, prefix=_split_command(command)), workers

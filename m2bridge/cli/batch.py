@@ -138,7 +138,7 @@ def register(app: typer.Typer) -> None:
         if (store / "store.json").is_file():
             common.report_unknown_files(Store.open(store).contents().strays)
         with open_launcher(
-            engine, command=launcher, dask=dask, dask_slurm=dask_slurm, certificates=dask_tls, workers=workers,
+            engine, command=launcher, dask=dask, dask_slurm=dask_slurm, tls_directory=dask_tls, workers=workers,
             show=_print_lines,
         ) as (chosen_launcher, slots):  # fmt: skip
             done = run_batch(

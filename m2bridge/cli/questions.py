@@ -16,7 +16,8 @@ import typer
 from m2bridge.cli import common
 from m2bridge.errors import InputError, visible
 from m2bridge.limits import Clock, Limits
-from m2bridge.questions import SPEC, DeclaredOption, find
+from m2bridge.questions import DeclaredOption, find
+from m2bridge.questions.kernel import MODEL
 from m2bridge.results import Result
 from m2bridge.views import shorten
 
@@ -51,7 +52,7 @@ def register(app: typer.Typer, name: str) -> None:
 def _parameters(question: Question[Any, Any]) -> dict[str, tuple[Any, Any]]:
     """Return the annotation and the default of each parameter of the command."""
     subject = question.subject
-    is_model = subject.help == SPEC.help
+    is_model = subject is MODEL
     kind: Any = str | None if is_model else str
     argument: Any = Annotated[kind, typer.Argument(metavar=subject.metavar, help=subject.help)]
     parameters = {"subject": (argument, None if is_model else inspect.Parameter.empty)}
@@ -117,14 +118,11 @@ def _run(question: Question[Any, Any], arguments: dict[str, Any], *, started: fl
         }
     quiet = arguments["as_json"] or arguments["script"] or form is not None
     result = _answer(question, subject, arguments, options, quiet=quiet)
-    if file is not None:
-        _write_supplement(result, file, limits)
-    if arguments["script"]:
-        typer.echo(script_text(result), nl=False)
-        return
 
     def show(console: Any) -> None:
-        if form is not None:
+        if arguments["script"]:
+            typer.echo(script_text(result), nl=False)
+        elif form is not None:
             print(result.written(form), end="")
         else:
             title = subject.title if isinstance(subject, Model) else result.title
@@ -132,7 +130,12 @@ def _run(question: Question[Any, Any], arguments: dict[str, Any], *, started: fl
                 result, console, title=title, quantities=question.quantities, evidence=arguments["evidence"]
             )
 
-    common.finish(result, as_json=arguments["as_json"], save=arguments["save"], show=show)
+    as_json = arguments["as_json"] and not arguments["script"]
+    try:
+        common.finish(result, as_json=as_json, save=arguments["save"], show=show)
+    finally:  # last, because an error must not discard the answer
+        if file is not None:
+            _write_supplement(result, file, limits)
 
 
 def _write_supplement(result: Result, file: Path, limits: Limits) -> None:
@@ -185,7 +188,7 @@ def _answer(
 
 
 def _subject(question: Question[Any, Any], arguments: dict[str, Any]) -> Any:
-    if question.subject.help == SPEC.help:
+    if question.subject is MODEL:
         return common.model_from(arguments["subject"], *(arguments[name] for name in _LAYER))
     return question.subject.read(arguments["subject"])
 

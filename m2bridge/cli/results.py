@@ -62,13 +62,16 @@ def register(app: typer.Typer) -> None:
         store = Store.open(directory)
         contents = read_rows(store)
         common.report_unknown_files(contents.strays)
-        for message in contents.damaged if verify else contents.damaged[:_MOST_DAMAGED]:
-            common.console(stderr=True).print(
-                f"{message}; the next batch will compute it again", markup=False
-            )
+        err = common.console(stderr=True)
+        listed = contents.damaged if verify else contents.damaged[:_MOST_DAMAGED]
+        for message in listed:
+            err.print(f"{message}; a batch that contains this job computes it again", markup=False)
+        if more := len(contents.damaged) - len(listed):
+            err.print(f"and {more} more damaged records; --verify lists all", markup=False)
         if verify and contents.damaged:
             raise RecordError(
-                f"{len(contents.damaged)} records are damaged; the next batch will move them aside and compute them again"
+                f"{len(contents.damaged)} records are damaged; a batch that contains their jobs moves them aside and computes "
+                "them again"
             )
         rows = contents.where(condition)[:limit]
         if full:

@@ -22,7 +22,7 @@ from m2bridge.frontends.polynomials import for_macaulay2, polynomial_text
 from m2bridge.limits import LimitReached
 from m2bridge.linear.primes import LARGE_PRIME, MACAULAY2_PRIME, check_prime, numbers_in, prime_for
 from m2bridge.linear.residues import reduce_polynomial
-from m2bridge.questions.closure import Closure, read_field
+from m2bridge.questions.closure import Closure, chosen_field, read_field
 from m2bridge.questions.hilbert import expanded, generated_rank
 from m2bridge.questions.kernel import Context, Option, Subject, question
 from m2bridge.results import Result, register_result
@@ -173,7 +173,7 @@ def ideal(
     :func:`~m2bridge.frontends.ideals.read_ideal` describes the format of the text. The default field is the one that the file
     states, otherwise F_32003, or that of the next smaller prime that divides no coefficient.
     """
-    p = _characteristic(context.prime if field is None else field, user_ideal)
+    p = _characteristic(chosen_field(field, context.prime), user_ideal)
     request = {
         "p": p, "variableCount": len(user_ideal.variables),
         "polynomials": [for_macaulay2(f) for f in user_ideal.polynomials if f],

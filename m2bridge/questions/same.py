@@ -92,6 +92,17 @@ class Same(Result):
         return View(answer=answer, facts=tuple(facts), notes=notes, to_prove=to_prove)
 
 
+def _read_tolerance(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise _bad_tolerance(text) from None
+
+
+def _bad_tolerance(value: object) -> InputError:
+    return InputError(f"the tolerance must be at least 0 and less than 1, not {value}", argument="tolerance")
+
+
 @question(
     asks="Whether two sets of weights define the same function, and whether symmetries relate them.",
     quantities={"same_function": "whether both sets of weights define the same function"},
@@ -108,7 +119,10 @@ def same(
     rationalize: RationalizeOption = None,
     tolerance: Annotated[
         float | None,
-        Option("Relative difference of outputs up to which two functions count as the same.", read=float),
+        Option(
+            "Relative difference of outputs up to which two functions count as the same (at least 0, less than 1).",
+            read=_read_tolerance,
+        ),
     ] = None,
 ) -> Same:
     """Decide whether two sets of weights define the same function, by comparing all coefficients over QQ if possible.
@@ -129,7 +143,7 @@ def same(
     if at is None or other is None:
         raise InputError("same requires two sets of weights: --at and --and")
     if tolerance is not None and not 0 <= tolerance < 1:
-        raise InputError(f"the tolerance is a number from 0 to 1, not {tolerance}", argument="tolerance")
+        raise _bad_tolerance(tolerance)
     first, second = (
         resolve(model, one_of(weights_option, None, rationalize), context.seed)
         for weights_option in (at, other)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from makers import smooth_certificate
 
 import m2bridge
 from m2bridge import checker, from_callable
@@ -35,6 +36,21 @@ def test_solutions_of_a_minor_are_verified(document: dict[str, Any]) -> None:
     assert len(lower["solutions"]) == 5
     assert lower["prime"] ** 5 >= 2**100 > lower["prime"] ** 4
     assert outcome(document) == 0
+
+
+@pytest.mark.parametrize(("most_eliminated", "printed"), [(0, True), (600, False)])
+def test_the_probability_is_printed_for_a_smooth_point(
+    most_eliminated: int, printed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(produce, "MOST_ELIMINATED", most_eliminated)
+    cone = m2bridge.dimension("map:s,t->s^2;s*t;t^2", engine=False).certificate or {}
+    equation = {(1, 0, 1): 1, (0, 2, 0): -1}
+    smooth = smooth_certificate(str(cone["program"]), [1, 2], [equation], dict(cone["lower"]), prime=32003)
+    code, lines = checker.verify(json.dumps(smooth))
+    text = "\n".join(lines)
+    assert code == 0
+    assert "smooth" in text
+    assert ("2^-100" in text) is printed
 
 
 def test_without_solutions_the_minor_is_eliminated(document: dict[str, Any]) -> None:

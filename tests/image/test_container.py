@@ -85,7 +85,9 @@ def test_a_mounted_directory_that_cannot_be_written_to(
     begun = time.monotonic()
     done = image(*arguments, code=2, options=mount(shared, "ro"))
     assert done.stdout == ""
-    assert re.fullmatch(r"m2bridge: .*(writable|written|made|read-only|Read-only).*\n", done.stderr), done.stderr
+    assert re.fullmatch(r"m2bridge: .*(writable|written|made|read-only|Read-only).*\n", done.stderr), (
+        done.stderr
+    )
     assert time.monotonic() - begun < 20, "said before any work is done"
 
 

@@ -34,7 +34,7 @@ def test_invalid_shards(text: str) -> None:
         parse_shard(text)
 
 
-def test_the_launcher_that_the_options_select() -> None:
+def test_the_launcher_that_the_options_select(tmp_path: Path) -> None:
     with open_launcher(None) as (launcher, workers):
         assert (launcher, workers) == (None, None)
     with open_launcher(None, command="env A=1", workers=3) as (launcher, workers):
@@ -45,6 +45,12 @@ def test_the_launcher_that_the_options_select() -> None:
         open_launcher(None, command="env", dask="local"),
     ):
         pass
+    for options in ({}, {"command": "env"}, {"dask_slurm": tmp_path / "slurm.toml"}):
+        with (
+            pytest.raises(InputError, match="--dask-tls requires --dask"),
+            open_launcher(None, tls_directory=tmp_path, **options),
+        ):
+            pass
 
 
 def test_hosts_are_displayed() -> None:

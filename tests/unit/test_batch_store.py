@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -173,6 +174,23 @@ def test_a_damaged_record_has_no_row(store: Store) -> None:
     contents = read_rows(store)
     assert contents.outcomes == {"complete": 19}
     assert len(contents.damaged) == 1
+
+
+def test_results_counts_the_damaged_records_that_it_does_not_list(
+    store: Store, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "1000")
+    keys = [record(number)["key"] for number in range(12)]
+    for key in keys:
+        store.path_of(key).write_text("{}")
+    assert main(["results", str(store.directory), "--format", "csv"]) == 0
+    brief = capsys.readouterr().err
+    assert sum(key[:12] in brief for key in keys) == 10
+    assert re.search(r"\b2 more .*--verify", brief)
+    assert main(["results", str(store.directory), "--format", "csv", "--verify"]) != 0
+    full = capsys.readouterr().err
+    assert all(key[:12] in full for key in keys)
+    assert "more" not in full
 
 
 def scatter(store: Store) -> list[str]:

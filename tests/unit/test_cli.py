@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import jsonschema
@@ -19,7 +20,7 @@ import typer
 from m2bridge import cli
 from m2bridge._version import __version__
 from m2bridge.certainty import Certainty
-from m2bridge.cli import common, main
+from m2bridge.cli import common, main, questions
 from m2bridge.cli.common import model_from
 from m2bridge.errors import (
     CertificateError,
@@ -179,6 +180,8 @@ def test_an_engine_that_is_not_macaulay2(tmp_path: Path, capsys: pytest.CaptureF
         (("singular-locus", *LAYER, "--prime", "4", "--script"), "--prime 4"),
         (("singular-locus", "--d", "40", "--dp", "40", "--script"), "coordinates"),
         (("schema", "nothing"), "'nothing'"),
+        (("closure", *LAYER, "--field", "QQ", "--prime", "101"), "--field QQ and --prime 101"),
+        (("same", *LAYER, "--tolerance", "abc"), "at least 0 and less than 1, not abc"),
     ],
 )  # fmt: skip
 def test_bad_input_of_other_commands(
@@ -186,6 +189,13 @@ def test_bad_input_of_other_commands(
 ) -> None:
     assert main(list(arguments)) == 2
     assert expected in error_line(capsys)
+
+
+def test_an_ideal_has_one_field(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "ideal.txt"
+    file.write_text("x^2 - y\n")
+    assert main(["ideal", str(file), "--field", "QQ", "--prime", "101"]) == 2
+    assert "--field QQ and --prime 101" in error_line(capsys)
 
 
 def test_the_error_for_a_removed_command_names_its_replacement(
@@ -323,6 +333,34 @@ def test_the_option_script_prints_the_script_and_nothing_else(capsys: pytest.Cap
     assert capsys.readouterr().out == first.out
     assert main(["singular-locus", *LAYER, "--script", "--seed", "1"]) == 0
     assert capsys.readouterr().out != first.out
+
+
+def test_the_option_script_saves_the_record_and_keeps_the_exit_code(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    command = ["singular-locus", *LAYER, "--script", "--save", str(tmp_path)]
+    assert main(command) == 0
+    assert len(list(tmp_path.glob("*.json"))) == 1
+    answer = questions._answer
+    monkeypatch.setattr(
+        questions, "_answer", lambda *args, **options: replace(answer(*args, **options), limit="time")
+    )
+    capsys.readouterr()
+    assert main(command) == 5
+    assert capsys.readouterr().out.rstrip().endswith("emitEnd();")
+
+
+def test_a_supplement_that_cannot_be_written_leaves_the_answer(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "missing" / "supplement.m2"
+    save = tmp_path / "records"
+    command = ["dimension", *LAYER, "--no-engine", "--json", "--supplement", str(file), "--save", str(save)]
+    assert main(command) == 2
+    printed = capsys.readouterr()
+    assert json.loads(printed.out)["image_dim"] == 5
+    assert str(file) in printed.err
+    assert len(list(save.glob("*.json"))) == 1
 
 
 @pytest.mark.parametrize(

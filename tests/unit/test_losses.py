@@ -18,7 +18,9 @@ def test_samples_are_read_from_one_file_or_two(tmp_path: Path) -> None:
     np.savez(tmp_path / "both.npz", X=X, Y=Y)
     np.save(tmp_path / "x.npy", X)
     np.savez(tmp_path / "y.npz", outputs=Y)
-    for text in (f"{tmp_path}/both.npz", f"{tmp_path}/x.npy,{tmp_path}/y.npz"):
+    np.savez(tmp_path / "my data.npz", X=X, Y=Y)
+    files = ("both.npz", "x.npy,{tmp_path}/y.npz", "x.npy, {tmp_path}/y.npz", "my data.npz")
+    for text in (f"{tmp_path}/{names.format(tmp_path=tmp_path)}" for names in files):
         inputs, outputs = read_samples(text)
         assert inputs.tolist() == X.tolist()
         assert outputs.tolist() == Y.tolist()

@@ -147,5 +147,6 @@ def test_checkpoints_that_differ_by_rounding_are_the_same_up_to_a_tolerance() ->
     assert [text.split(":")[0] for text in near.relation] == ["3 scalings"]
     far = same("mlp(widths=[2,3,2],r=2)", first, {**second, "W2": second["W2"] * 1.01}, tolerance=1e-9)
     assert far.verdict == "different"
-    with pytest.raises(InputError):
-        same("mlp(widths=[2,3,2],r=2)", first, second, tolerance=-1.0)
+    for tolerance in (-1.0, 1.0):
+        with pytest.raises(InputError, match=f"less than 1, not {tolerance}"):
+            same("mlp(widths=[2,3,2],r=2)", first, second, tolerance=tolerance)

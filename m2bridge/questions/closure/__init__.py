@@ -54,7 +54,17 @@ from m2bridge.questions.closure.stages import (
 )
 from m2bridge.questions.kernel import Context, Option, question
 
-__all__ = ["FORMATS", "Closure", "Equation", "closure", "equation", "image_of", "interpolate", "read_field"]
+__all__ = [
+    "FORMATS",
+    "Closure",
+    "Equation",
+    "chosen_field",
+    "closure",
+    "equation",
+    "image_of",
+    "interpolate",
+    "read_field",
+]
 
 Method = Literal["auto", "interpolation", "kernel"]
 _DEGREE_CAP = 12  # degree up to which equations are searched
@@ -76,6 +86,13 @@ def read_field(text: str) -> int | Literal["QQ"]:
     except ValueError:
         raise InputError(f"--field {text!r} is neither QQ nor a prime") from None
     return check_prime(p, "--field")
+
+
+def chosen_field(field: int | str | None, prime: int | None) -> int | str | None:
+    """Return the field of the options ``--field`` and ``--prime``, None if neither is set; both are an InputError."""
+    if field is not None and prime is not None:
+        raise InputError(f"--field {field} and --prime {prime} both choose the field; give one of them")
+    return prime if field is None else field
 
 
 @question(
@@ -127,15 +144,15 @@ def closure(
         raise InputError(f"--method {method!r} is not one of {', '.join(get_args(Method))}")
     if max_degree is not None and max_degree < 1:
         raise InputError(f"--max-degree {max_degree}: a positive degree is needed")
-    field = context.prime if field is None else field
-    chosen = None if field is None or field == "QQ" else int(read_field(str(field)))
-    setting = _setting(context, model, chosen, rational=field == "QQ")
+    stated = chosen_field(field, context.prime)
+    chosen = None if stated is None or stated == "QQ" else int(read_field(str(stated)))
+    setting = _setting(context, model, chosen, rational=stated == "QQ")
     context.require_engine()
     findings = _find(setting, method, max_degree, chosen)
     kernel_may_settle = method == "auto" and _kernel_may_settle(findings)
     if "kernel" not in findings.methods and (cross_check or kernel_may_settle):
         findings = compare_with_kernel(findings)
-    over = "QQ" if field == "QQ" else f"F_{findings.setting.prime}"
+    over = "QQ" if stated == "QQ" else f"F_{findings.setting.prime}"
     options = {"method": method, "max_degree": max_degree, "field": over, "cross_check": cross_check}
     used = "+".join(findings.methods) if method == "auto" else method
     with suspended_alarm():  # the answer is written also when the time is over

@@ -75,11 +75,18 @@ def critical_points(  # noqa: PLR0913 -- the options of the question
     ] = 0,
     data: Annotated[
         Any,
-        Option("Samples: two files X.npz,Y.npz, or one .npz file with arrays X and Y.", read=read_samples),
+        Option(
+            "Samples: two files X.npz,Y.npz (or .npy), separated by a comma, or one .npz file with arrays X and Y.",
+            read=read_samples,
+        ),
     ] = None,
     samples: Annotated[int | None, Option("Use the loss of this number of random samples.", least=1)] = None,
     noise: Annotated[
-        float, Option("Noise of the targets of --samples; with 0 they are outputs of a network of the model.")
+        float,
+        Option(
+            "Largest error that is added to the targets of --samples (uniform); with 0 they are outputs of a network of the "
+            "model."
+        ),
     ] = 1.0,
     target: Annotated[
         Any,

@@ -152,12 +152,14 @@ def read_target(text: str) -> tuple[Fraction, ...]:
 
 def read_samples(text: str) -> tuple[np.ndarray, np.ndarray]:
     """Read two files, ``X.npz,Y.npz`` (or ``.npy``), or one ``.npz`` with arrays X and Y."""
-    paths = [Path(part) for part in text.replace(",", " ").split()]
+    paths = [Path(name.strip()) for name in text.split(",")]
     files = [_arrays(path) for path in paths]
     if len(files) == 1 and {"X", "Y"} <= set(files[0]):
         return files[0]["X"], files[0]["Y"]
     if len(files) != 2:
-        raise InputError("--data needs X.npz,Y.npz, or one file .npz with arrays X and Y")
+        raise InputError(
+            "--data needs two .npz or .npy files X.npz,Y.npz, or one .npz file with arrays X and Y"
+        )
     found = []
     for path, name, arrays in zip(paths, "XY", files, strict=True):
         if name not in arrays and len(arrays) != 1:
