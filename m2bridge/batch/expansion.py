@@ -249,9 +249,17 @@ class SectionReader:
             limits=self._limits(),
             tags=tuple(dict.fromkeys(self.entries.get("tags", ()))),
             priority=self.entries.get("priority", 0),
-            sweep={key: value for key, value in point.items() if key in self.variables},
+            sweep={key: value for key, value in point.items() if key in self._swept_names(point)},
             **fields,
         )
+
+    def _swept_names(self, point: Point) -> Iterable[str]:
+        """Return the names that become columns of the results: variables, and arguments of a function in a file.
+
+        The arguments of a family are in the spec of its model; the spec of a function in a file is the recorded program.
+        """
+        code = isinstance(point.get("model"), str) and is_code(point["model"])
+        return {*self.variables, *(self._split(point)[0] if code else ())}
 
     def _report_point(self, point: Point, error: InputError) -> None:
         """Add an error at a point, at the entry that caused it."""

@@ -31,7 +31,8 @@ class Job:
     answer and are not part of the key.
 
     `script_sha256` is the hash of the templates that the analysis may use. `size` is the number of parameters of the model.
-    `name` is the name of a user-defined network. `sweep` contains the values of names from which a grid computes its entries.
+    `name` is the name of a user-defined network. `sweep` contains the values of names from which a grid computes its entries, and
+    of the arguments of a function in a file.
     """
 
     analysis: str

@@ -96,6 +96,7 @@ def test_a_grid_sweeps_an_argument_of_a_function(file):
         plan = plan_of(jobs, workers=1)
     assert sorted(parse_spec(job.spec).parameter_count for job in plan.jobs) == [6, 9]
     assert sorted(str(job.name) for job in plan.jobs) == ["layer(width=2)", "layer(width=3)"]
+    assert sorted(job.sweep["width"] for job in plan.jobs) == [2, 3]
 
 
 def test_an_error_of_the_file_has_its_line(tmp_path):

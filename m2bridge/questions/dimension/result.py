@@ -246,7 +246,10 @@ def _singular_values(point: Any, seed: int) -> list[Evidence]:
             certainty=Certainty.NUMERIC,
             scope="at-point",
             field="RR",
-            detail={"singular_values": [float(f"{value:.6g}") for value in values]},
+            detail={
+                "singular_values": [float(f"{value:.6g}") for value in values],
+                "inputs": 0 if inputs is None else len(inputs),
+            },
         )
     ]
 
@@ -257,7 +260,8 @@ def _spectrum_text(item: Evidence) -> str:
     counted, dropped = values[:rank], values[rank:]
     text = f"numerical rank {rank}"
     if counted:
-        text += f"; singular values {counted[0]:.1e} to {counted[-1]:.1e}"
+        at = f" at {item.detail['inputs']} inputs" if item.detail["inputs"] else ""
+        text += f"; singular values {counted[0]:.1e} to {counted[-1]:.1e}{at}"
     if dropped:
         text += f", the next is {dropped[0]:.1e}"
     return text
