@@ -113,7 +113,10 @@ def _split_command(command: str) -> list[str]:
     except ValueError as error:
         raise InputError(f"--launcher {command!r}: {error}") from None
     if not words or shutil.which(words[0]) is None:
-        raise InputError(f"--launcher {command!r}: command {words[0] if words else ''!r} not found")
+        program = words[0] if words else ""
+        raise InputError(
+            f"--launcher {command!r}: command {program!r} not found; install it or give its path"
+        )
     return words
 
 
@@ -146,7 +149,7 @@ class WorkerHandle(ABC):
         self.send({**task.job.document(), "limits": limits_document(task.limits), "id": task.key})
 
     def kill(self, reason: str | None = None) -> None:
-        """Kill the worker. Macaulay2's supervisor then ends all processes of the worker."""
+        """Kill the worker; `killed_for` keeps the first reason. Macaulay2's supervisor ends Macaulay2 after its worker."""
         self.killed_for = self.killed_for or reason
         self._end()
 
@@ -238,7 +241,7 @@ class ProcessHandle(WorkerHandle):
 
 
 class Mismatch(NamedTuple):
-    """A difference between a worker and its batch; `of_engine` if only the version of Macaulay2 differs."""
+    """A difference between a worker and its batch; `of_engine` if it is the version of Macaulay2, or its absence."""
 
     message: str
     of_engine: bool = False
@@ -266,12 +269,14 @@ class WorkerSlots:
         if ready.get("protocol") != PROTOCOL:
             protocol = ready.get("protocol")
             return Mismatch(
-                f"protocol mismatch: the worker on {host} has protocol {protocol!r}, not {PROTOCOL}"
+                f"protocol mismatch: the worker on {host} has protocol {protocol!r}, not {PROTOCOL}; install the same version "
+                "of m2bridge there"
             )
         if engine.get("version") != self._engine_version:
             version = engine.get("version")
             return Mismatch(
-                f"version mismatch: {host} has Macaulay2 {version}, this batch uses {self._engine_version}",
+                f"version mismatch: {host} has Macaulay2 {version}, this batch uses {self._engine_version}; install this "
+                "version there, or give its path with --engine",
                 of_engine=True,
             )
         if ready.get("digest") == registry.digest():
@@ -279,7 +284,9 @@ class WorkerSlots:
         versions = registry.versions()
         worker_versions = ready.get("versions") or {}
         different = [name for name in versions if versions[name] != worker_versions.get(name)]
-        return Mismatch(f"version mismatch: the worker on {host} has different {', '.join(different)}")
+        return Mismatch(
+            f"version mismatch: the worker on {host} has different {', '.join(different)}; install the same versions there"
+        )
 
     def record_success(self, slot: int) -> None:
         """Record that a worker in this slot has answered."""
@@ -294,5 +301,8 @@ class WorkerSlots:
         """Close a slot. Raises M2BridgeError (NoEngineError if `no_engine`) if it was the last one."""
         self.usable.discard(slot)
         if not self.usable:
-            message = f"{reason}; no usable worker is left; nothing was recorded about the remaining jobs"
+            message = (
+                f"{reason}; no usable worker is left; nothing was recorded about the remaining jobs; the same command "
+                "continues with them"
+            )
             raise (NoEngineError(message, candidates=()) if no_engine else M2BridgeError(message))

@@ -1,4 +1,4 @@
-"""The plan of a job file: its distinct jobs, each with the key of its record."""
+"""The plan of a job file: its distinct jobs, with the limits, tags and priority of each."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from m2bridge.batch.policy import larger
 from m2bridge.batch.user_files import FileSectionReader
 from m2bridge.limits import Limits
 
-MOST_JOBS = 100_000  # jobs of one file unless --max-jobs allows more
+MOST_JOBS = 100_000
+"""Largest number of jobs of one file, before duplicates are removed, unless ``--max-jobs`` allows more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +25,7 @@ class Plan:
 
 
 def expand(file: JobFile, *, limits: Limits | None = None, most_jobs: int = MOST_JOBS) -> Plan:
-    """Make the plan of a job file. `limits` apply to jobs that set none. At most `most_jobs` points are enumerated.
+    """Make the plan of a job file. `limits` are the defaults of limits that a section does not set.
 
     Raises
     ------
@@ -44,7 +45,9 @@ def expand(file: JobFile, *, limits: Limits | None = None, most_jobs: int = MOST
     duplicates = 0
     for reader, points in points_of_sections:
         for job in reader.jobs(points):
-            key = job.key("")
+            key = job.key(
+                ""
+            )  # all jobs of a batch have the same Macaulay2, so its version distinguishes none
             duplicates += key in jobs
             jobs[key] = _merged(jobs[key], job) if key in jobs else job
     if not jobs and not mistakes.entries:

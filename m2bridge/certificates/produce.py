@@ -28,7 +28,8 @@ Polynomial = Mapping[tuple[int, ...], int | Fraction]
 
 MOST_ELIMINATED = 600
 """Larger minors are verified by solutions of their equations; the checker eliminates smaller ones."""
-_CHALLENGE_BITS = 100  # a singular minor has such solutions with probability 2^-100
+_CHALLENGE_BITS = 100
+"""A minor that is zero has solutions for the drawn right-hand sides with probability at most 2 to the power -_CHALLENGE_BITS."""
 
 
 def certificate(
@@ -73,7 +74,7 @@ def written(polynomial: Polynomial) -> list[Any]:
 
 
 def certificate_for(model: Model, value: int, rank: GenericRank, upper: Document) -> Document | None:
-    """Return the certificate of a proved dimension, or None if the format cannot express the proof of the lower bound.
+    """Return the certificate of a proved dimension, or None if `rank` is heuristic and proves no lower bound.
 
     `rank` proves the lower bound, `upper` is the argument of the upper bound.
     """
@@ -98,21 +99,23 @@ def spec_of(model: Model) -> str | None:
 
 
 def lower_by_minor(program: Program, rank: GenericRank) -> Document | None:
-    """Return the argument of the lower bound: a minor that is non-zero modulo a prime; None if the rank is heuristic."""
+    """Return the argument of the lower bound, a minor that is non-zero modulo a prime; None if the rank is heuristic.
+
+    Its kind is ``minor`` or, if the last layer was eliminated (`rank.layer`), ``last layer``.
+    """
     if rank.heuristic:
         return None
     document: Document = {
         "kind": "minor",
         "prime": rank.p,
         "weights": stream_point(program, rank.seed, WEIGHTS, rank.held),
-        "samples": rank.samples,
         "inputs": {"seed": rank.seed, "stream": INPUTS, "fixed": []} if program.inputs else {"entries": []},
         "rows": [list(pair) for pair in rank.rows],
         "columns": list(rank.columns),
     }
     if rank.exponentials is not None:
         document["exponentials"] = _exponentials(rank)
-    if rank.layer is None:
+    if rank.layer is None:  # only the samples that the rows use
         document["samples"] = 1 + max((sample for sample, _ in rank.rows), default=0)
     else:
         tokens = [*rank.token_pivots, *(token for _, token in rank.rows)]

@@ -71,7 +71,10 @@ COMMANDS = {
         "engine",
         "Show which Macaulay2 and msolve are used, which others were found, and why they are not used.",
     ),
-    "engine": ("engine", "Install, list or remove Macaulay2 and msolve in the data directory of the user."),
+    "engine": (
+        "engine",
+        "Install, list or remove Macaulay2 and msolve; print the directory of the Macaulay2 library.",
+    ),
     "describe": (
         "models",
         "Describe a model: parameters, coordinates, symmetries, and the dimension formula with its hypotheses.",
@@ -100,9 +103,9 @@ EXIT_CODES = """\
 Exit codes: 0 answered (also if `verify` finds a statement false); 1 unexpected error; 2 usage or bad input; \
 3 witnesses disagree; 4 no Macaulay2; 5 a limit was reached, partial results are printed; 6 a recorded verdict changed; \
 7 a certificate was rejected; 8 no certificate, or not supported by the checker; 9 a certificate covers only \
-a part of the answer; 130 interrupted."""
+a part of the answer; 130 interrupted; 141 the reader of the output closed the pipe; 143 terminated (SIGTERM)."""
 
-HELP = Path(__file__).parents[1] / "data" / "help"
+HELP_DIRECTORY = Path(__file__).parents[1] / "data" / "help"
 """Directory of the help texts of the questions, written by :mod:`m2bridge.cli.help`."""
 SUMMARY = "Compute the geometry of the functions of a neural network, with evidence for each number."
 _OPTIONS = {
@@ -246,7 +249,7 @@ def _dispatch(arguments: list[str], started: float) -> int:
         return 0
     names = [arguments[0]] if arguments and not arguments[0].startswith("-") else []
     if not completing and _is_help_request(arguments) and arguments[0] in QUESTIONS:
-        print((HELP / f"{arguments[0]}.txt").read_text(encoding="utf-8"), end="")
+        print((HELP_DIRECTORY / f"{arguments[0]}.txt").read_text(encoding="utf-8"), end="")
         return 0
     builtin = {*QUESTIONS, *COMMANDS}
     if not completing and names and names[0] not in builtin and names[0] not in sentences():

@@ -35,9 +35,9 @@ DEFAULT_TIMEOUT, DEFAULT_MEMORY = "10m", "6G"
 # -- options that commands share -----------------------------------------------------------------------------------------------
 
 # fmt: off
-_MEMORY = "Memory limit, e.g. 512M or 4G; at most 80% of the memory of the machine or container."
+_MEMORY = "Memory limit, e.g. 512M or 4G, or none; at most 80% of the memory of the machine or container."
 _ENGINE = "Path of the Macaulay2 to use (default: M2BRIDGE_M2, or the first one that works)."
-_PRIME = "Prime for computations over a finite field (default: one that divides no coefficient of the model)."
+_PRIME = "Prime for computations over a finite field (default: one that divides no coefficient of the input)."
 _TIMEOUT = "Time limit of the whole computation: 90, 90s, 10m, 2h, or none."
 WidthOption = Annotated[int | None, typer.Option("--d", help="Dimension d of an input token of `lightning`, instead of SPEC.")]
 OutputWidthOption = Annotated[int | None, typer.Option("--dp", help="Dimension d' of an output token of `lightning`.")]

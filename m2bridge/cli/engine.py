@@ -48,7 +48,7 @@ def register(app: typer.Typer) -> None:  # noqa: C901 -- the commands of the gro
     group = group_of(
         app,
         "engine",
-        f"Install, list or remove Macaulay2 and msolve in the data directory of the user. Wheels exist for {PLATFORMS}.",
+        f"Install, list or remove Macaulay2 and msolve; print the directory of the Macaulay2 library. Wheels for {PLATFORMS}.",
     )
 
     @group.command("install")
@@ -61,7 +61,7 @@ def register(app: typer.Typer) -> None:  # noqa: C901 -- the commands of the gro
 
     @group.command("list")
     def list_command(as_json: JsonOption = False) -> None:
-        """List every Macaulay2 and msolve found on this machine, the one in use first. Each one is run as a test."""
+        """List every Macaulay2 and msolve found on this machine, in the order of choice. Each one is run as a test."""
         macaulay2 = candidates(fresh=True)
         msolve = candidates(fresh=True, program=MSOLVE_PROGRAM)
         if as_json:
@@ -187,7 +187,8 @@ def _show_diagnosis(
     out.print()
     out.print(candidate_table(macaulay2, "Macaulay2") if macaulay2 else "no Macaulay2 found")
     for program, packages in document["missing_programs"].items():
-        out.print(f"program {program} not found; needed by {packages}", markup=False, soft_wrap=True)
+        line = f"program {program} not found; install it to use these packages of Macaulay2: {packages}"
+        out.print(line, markup=False, soft_wrap=True)
     out.print()
     without = "no msolve found (optional): `m2bridge engine install` downloads one"
     out.print(candidate_table(msolve, "msolve") if msolve else escape(without))

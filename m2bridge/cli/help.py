@@ -11,7 +11,7 @@ from pathlib import Path
 
 import typer
 
-from m2bridge.cli import HELP, build_app
+from m2bridge.cli import HELP_DIRECTORY, build_app
 from m2bridge.questions import QUESTIONS
 
 _HELP_WIDTH = 80  # columns of the help texts in data/help
@@ -37,4 +37,4 @@ def write(directory: Path) -> None:
 
 
 if __name__ == "__main__":
-    write(HELP)
+    write(HELP_DIRECTORY)

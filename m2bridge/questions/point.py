@@ -41,21 +41,30 @@ def weights_or_path(text: str) -> Any:
     return path
 
 
-AtOption = Annotated[
-    Any,
-    Option(
-        "Weights: a JSON object, or a .json, .npz, .safetensors or .pt file. Numbers are converted exactly: "
+def weights_option(purpose: str) -> Option:
+    """Return the option ``--at``; its help begins with `purpose`."""
+    return Option(
+        f"{purpose}: a JSON object, or a .json, .npz, .safetensors or .pt file. Numbers are converted exactly: "
         "0.1 in JSON is 1/10; a binary float keeps its exact value.",
         read=weights_or_path,
-    ),
-]
+    )
+
+
+AtOption = Annotated[Any, weights_option("Weights of the point (default: random integers)")]
 RationalizeOption = Annotated[
-    int | None, Option("Round the numbers of --at to fractions with denominators up to 2^BITS.", least=1)
+    int | None,
+    Option(
+        "Round the numbers of files of weights to fractions with denominators up to 2^N, N the value of this option; JSON "
+        "objects are not rounded and are rejected.",
+        least=1,
+    ),
 ]
 StratumOption = Annotated[
     str | None,
     Option(
-        "Random weights of given ranks: rank_a=1,rank_v=1[,meet=1] for one layer; m1=skew for virtual weights."
+        "A point of a stratum instead of --at: rank_a=1,rank_v=1[,meet=1] for one attention layer (the ranks of A and V, and "
+        "the dimension of the intersection of col A and row V); m1=skew for virtual weights (also symmetric, generic, rank1, "
+        "rank2, ...)."
     ),
 ]
 SPREAD = 60
@@ -119,7 +128,9 @@ def one_of(at: Any, stratum: str | None, rationalize: int | None = None) -> Any:
         raise InputError("--at and --stratum name different points; give one of them")
     if rationalize is not None:
         if not isinstance(at, Path):
-            raise InputError("--rationalize rounds the numbers of a file: give one with --at")
+            raise InputError(
+                "--rationalize rounds the numbers of files: give the weights as a file (--at, and --and of same)"
+            )
         return checkpoints.CheckpointFile(at, rationalize)
     return stratum if at is None else at
 

@@ -15,7 +15,7 @@ from m2bridge.families import Model
 from m2bridge.questions.equal import comparison, comparison_up_to, relative_distance, same_certificate
 from m2bridge.questions.kernel import Context, Option, question
 from m2bridge.questions.normal_form import Move, normal_form
-from m2bridge.questions.point import AtOption, RationalizeOption, one_of, resolve, weights_or_path
+from m2bridge.questions.point import RationalizeOption, one_of, resolve, weights_option, weights_or_path
 from m2bridge.results import Result, register_result
 from m2bridge.symmetry.alignment import alignment
 from m2bridge.views import View, shorten
@@ -113,7 +113,7 @@ def _bad_tolerance(value: object) -> InputError:
 def same(
     context: Context,
     model: Model,
-    at: AtOption = None,
+    at: Annotated[Any, weights_option("First weights (required)")] = None,
     other: OtherOption = None,
     *,
     rationalize: RationalizeOption = None,
@@ -145,8 +145,7 @@ def same(
     if tolerance is not None and not 0 <= tolerance < 1:
         raise _bad_tolerance(tolerance)
     first, second = (
-        resolve(model, one_of(weights_option, None, rationalize), context.seed)
-        for weights_option in (at, other)
+        resolve(model, one_of(weights, None, rationalize), context.seed) for weights in (at, other)
     )
     weights = (first.weights, second.weights)
     if tolerance is None:

@@ -252,7 +252,7 @@ def test_help_documents_every_exit_code(
     monkeypatch.setenv("COLUMNS", "200")
     main(["--help"])
     text = " ".join(capsys.readouterr().out.split())
-    for code in (0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 130):
+    for code in (0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 130, 141, 143):
         assert re.search(rf"\b{code} [a-z]", text), code
 
 

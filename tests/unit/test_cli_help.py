@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import typer
 
-from m2bridge.cli import HELP, build_app, main
+from m2bridge.cli import HELP_DIRECTORY, build_app, main
 from m2bridge.questions import QUESTIONS
 from tests.running import run_command
 
@@ -52,7 +52,7 @@ def test_the_shipped_help_is_that_of_the_question(name: str) -> None:
     """It is printed without importing the question. How typer writes a type depends on its version, and is not compared."""
     app: Any = typer.main.get_command(build_app([name]))
     command = app.commands[name]
-    shipped = (HELP / f"{name}.txt").read_text(encoding="utf-8")
+    shipped = (HELP_DIRECTORY / f"{name}.txt").read_text(encoding="utf-8")
     words = " ".join(shipped.split())
     for text in (command.help, *(p.help for p in command.params)):
         assert " ".join(text.split()) in words, "run make schemas"
@@ -62,7 +62,7 @@ def test_the_shipped_help_is_that_of_the_question(name: str) -> None:
 
 
 def test_every_shipped_help_is_of_a_question() -> None:
-    assert {path.stem for path in HELP.iterdir()} == set(QUESTIONS), "run make schemas"
+    assert {path.stem for path in HELP_DIRECTORY.iterdir()} == set(QUESTIONS), "run make schemas"
 
 
 def test_help_imports_nothing_that_computes() -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Annotated
+from typing import Annotated, Any
 
 from m2bridge.bounds.lower import MOST_COLUMNS_BESIDE_THEOREM, LowerBounds, lower_bounds
 from m2bridge.bounds.model_upper import ambient_dim, span_bound, symmetry_rank, upper_bounds
@@ -34,7 +34,7 @@ from m2bridge.questions.dimension.result import (
     rank_at,
 )
 from m2bridge.questions.kernel import Context, Option, question
-from m2bridge.questions.point import AtOption, RationalizeOption
+from m2bridge.questions.point import RationalizeOption, weights_option
 
 __all__ = ["Dimension", "FormulaCheck", "NumericWitness", "dimension"]
 
@@ -60,7 +60,7 @@ def dimension(  # noqa: PLR0915 -- bounds from the cheapest on; each uses those 
     model: Model,
     *,
     certify: Annotated[bool, Option("Include the certificate in a proved answer.")] = True,
-    at: AtOption = None,
+    at: Annotated[Any, weights_option("Also compute the rank at these weights")] = None,
     rationalize: RationalizeOption = None,
 ) -> Dimension:
     """Compute the dimension of the image of a parametrization and of its generic fiber, affine; with `at`, also the rank there.

@@ -159,8 +159,8 @@ def membership(
     point: Annotated[
         Any,
         Option(
-            "Point: polynomials in the inputs such as 'x[1]^2 - x[1]*x[2]', one per output, separated by semicolons; coordinates "
-            "such as 1,0,-1/2 in the order printed by `describe`; a .json file; or an object with "
+            "Point (required): polynomials in the inputs such as 'x[1]^2 - x[1]*x[2]', one per output, separated by semicolons; "
+            "coordinates such as 1,0,-1/2 in the order printed by `describe`; a .json file; or an object with "
             '"inputs" and "outputs", or with "weights".'
         ),
     ] = None,
