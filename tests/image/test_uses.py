@@ -138,6 +138,10 @@ def test_a_batch_of_50_jobs_with_a_mounted_store(
         image("batch", "jobs.toml", "--store", "store", "--json", options=mount(shared)).stdout
     )
     assert first["outcomes"] == {"complete": 50}
+    planned = image(
+        "batch", "jobs.toml", "--store", "store", "--dry-run", "--json", options=mount(shared)
+    ).stdout
+    assert json.loads(planned)["to_run"] == []
     again = json.loads(
         image("batch", "jobs.toml", "--store", "store", "--json", options=mount(shared)).stdout
     )

@@ -1,6 +1,4 @@
-"""A package imports only from packages to its left.
-
-    programs -> frontends -> families -> scripts -> engine -> protocol -> questions -> records -> cli
+"""A package imports only from the packages that ``LEFT_OF`` lists for it.
 
 The imports are read from the source of every module, those inside functions too; only imports for type checkers
 are left out.

@@ -1,4 +1,4 @@
-"""Every question refuses, by name, a thing that is neither a model nor a spec."""
+"""Every question about models refuses, by name, a thing that is neither a model nor a spec."""
 
 from __future__ import annotations
 
@@ -10,19 +10,14 @@ import pytest
 
 import m2bridge
 from m2bridge.errors import InputError
+from m2bridge.questions import QUESTIONS, find
+from m2bridge.questions.kernel import MODEL
 from tests.replay import ReplayEngine
 
-QUESTIONS: list[Callable[..., Any]] = [
-    m2bridge.boundary,
-    m2bridge.closure,
-    m2bridge.dimension,
-    m2bridge.fiber,
-    m2bridge.singular_locus,
-    m2bridge.singular_point,
-]
+ABOUT_MODELS = [question for question in map(find, QUESTIONS) if question.subject is MODEL]
 
 
-@pytest.mark.parametrize("question", QUESTIONS, ids=lambda question: question.__name__)
+@pytest.mark.parametrize("question", ABOUT_MODELS, ids=lambda question: question.name)
 @pytest.mark.parametrize(
     "thing", [5, None, Fraction(1, 2), ["lightning(d=2,dp=1)"], b"lightning", m2bridge.Lightning]
 )
