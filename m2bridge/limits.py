@@ -107,7 +107,7 @@ class LimitReached(BaseException):
         return f"{self.reason} at this step: {step}" + (f"; increase {self.option}" if self.option else "")
 
 
-_HOUR = 3600.0
+_HOUR = 3600.0  # seconds
 OVERTIME_SHARE, MOST_OVERTIME = 0.05, 1.0
 """Scripts that begin after the limit may together take this share of it, and at most this many seconds."""
 

@@ -32,6 +32,7 @@ _LOADED = re.compile(r'\b(?:needs|load)\s*"\./(_\w+)\.m2\.j2"')
 _DEFAULT = re.compile(r"^([a-zA-Z][a-zA-Z0-9]*)\s*=", re.MULTILINE)
 _PACKAGE = re.compile(r'^needsPackage "([A-Za-z0-9]+)";', re.MULTILINE)
 _FORWARD_PASS = '"./_coefficients.m2.j2"'
+_NO_INPUT = re.compile(r"^inputSize\s*=\s*null\s*;", re.MULTILINE)
 _NEEDED_BY_FORWARD_PASS = {
     "weightSizes": "the sizes of the weights, such as {{2, 3}, {1, 2}}",
     "inputSize": "the size of an input, such as {3, 1}",
@@ -293,7 +294,9 @@ def _check_partial(path: Path) -> None:
     source = declared_text(path)
     if _FORWARD_PASS not in source:
         return
-    defined = set(_DEFAULT.findall(source))
+    defined = {*_DEFAULT.findall(source), *declared_model_parameters(source)}
+    if _NO_INPUT.search(source):
+        defined.add("degreesThatOccur")
     for name, meaning in _NEEDED_BY_FORWARD_PASS.items():
         if name not in defined:
             raise InputError(f"{path.name} does not define {name}: {meaning}")

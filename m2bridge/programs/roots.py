@@ -22,7 +22,7 @@ from m2bridge.programs.points import INPUTS, NOTHING_HELD, Held, Integers, draw_
 from m2bridge.programs.program import Program, arranged, indices_needed
 from m2bridge.programs.run import ExponentialValues, evaluate
 
-MOST_CANDIDATES = 2**22
+MOST_DRAWS = 2**22
 """Points that are drawn for one set of points with all roots."""
 ENOUGH_DRAWS = 64
 """A root that exists at all of these points, or at none, does so everywhere but for a chance of 2^-64."""
@@ -83,9 +83,9 @@ class PointsWithRoots:
             return np.arange(self.first_number, self.first_number + count)
         missing = set(self.entries) if witnesses else set()
         while len(self.accepted) < count or missing - set(self.rejected):
-            if self.next_number - self.first_number > MOST_CANDIDATES:
+            if self.next_number - self.first_number > MOST_DRAWS:
                 raise OutOfReachError(
-                    f"the network has {len(self.entries)} square roots for one input, and too few of {MOST_CANDIDATES} random "
+                    f"the network has {len(self.entries)} square roots for one input, and too few of {MOST_DRAWS} random "
                     "points have all of them modulo a prime; record it with fewer tokens"
                 )
             self._extend()

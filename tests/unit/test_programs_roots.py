@@ -157,7 +157,7 @@ def test_dependent_roots_are_refused(name: str) -> None:
 
 
 def test_many_roots_are_out_of_reach_and_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(roots, "MOST_CANDIDATES", 2000)
+    monkeypatch.setattr(roots, "MOST_DRAWS", 2000)
     tokens = network(lambda x, w: np.sqrt(w * x), {"w": (24,)}, (24,))
     with pytest.raises(OutOfReachError, match="24 square roots for one input"):
         generic_rank(tokens.program)

@@ -33,7 +33,7 @@ MOST_REAL_POINTS = 400
 """Critical points, real or not, of which msolve finds the real ones (chosen; 284 take a minute)."""
 _RADIUS_BITS = (60, 90, 120)
 """Krawczyk's test is tried with balls of these radii, 2^-60 and smaller."""
-_NEWTON_STEPS = 3
+_NEWTON_STEPS = 3  # each doubles the number of correct digits
 _PRECISIONS = (512, 1024, 2048, 4096, 8192)
 _MOST_REFINEMENTS = 8
 """Each step at least doubles the number of correct digits."""

@@ -14,7 +14,7 @@ from m2bridge.questions.fiber.model_symmetries import TorusSlice
 from m2bridge.questions.kernel import Context
 from m2bridge.questions.point import Point
 
-_SHARE_FOR_MSOLVE = 0.5
+_SHARE_FOR_POINTS_BY_MSOLVE = 0.5
 """Of the time left, for its job."""
 METHOD = "F4 on the program's polynomials"
 
@@ -49,7 +49,7 @@ def count_by_msolve(
     answer, _ = context.run_msolve(
         msolve.counting_script("fiber_count", system),
         lambda run: (msolve.standard_monomials(msolve.leading_monomials(run, system)), run.seconds),
-        share=_SHARE_FOR_MSOLVE,
+        share=_SHARE_FOR_POINTS_BY_MSOLVE,
     )
     if answer is None or answer[0] is None:
         return []
