@@ -42,6 +42,11 @@ assert(initialIdeal(ideal(x^2 - y*z), Strategy => "MGB") == monomialIdeal(x^2));
 assert(initialIdeal ideal 0_S == monomialIdeal 0_S);
 assert(distinctValues(ideal(x^2*(x-1), y, z, w), x) == 2);
 assert(distinctValues(ideal(x^2 - 1, y^2 - 1, z, w), x + y) == 3);
+-- values with multiplicity, conjugate values, a single value, and no zeros at all
+assert(distinctValues(ideal((x-1)^2*(x-3)^2, y, z, w), x) == 2);
+assert(distinctValues(ideal(x^2 - 2, y, z, w), x) == 2);
+assert(distinctValues(ideal((x-1)^3, y, z, w), x) == 1);
+assert(distinctValues(ideal 1_S, x) == 0);
 
 -- two skew lines: not Cohen-Macaulay, so a section is longer than the degree; a plane curve is
 L = intersect(ideal(x, y), ideal(z, w));

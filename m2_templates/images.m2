@@ -82,11 +82,12 @@ finiteLength Ideal := I -> (
 --   The first power of y that is a combination of those before it gives the minimal polynomial of y.
 distinctValues = method();
 distinctValues(Ideal, RingElement) := (I, y) -> (
+    if I == 1 then return 0;
     Q := (ring I)/I;
     KK := coefficientRing ring I;
     b := basis Q;
     image := promote(y, Q);
-    powers := accumulate(times, toList(numColumns b + 1 : image));
+    powers := accumulate(times, 1_Q, toList(numColumns b : image));
     M := lift(last coefficients(matrix {{1_Q} | powers}, Monomials => b), KK);
     r := rank M;
     c := solve(M_{0..r-1}, M_{r});

@@ -203,6 +203,19 @@ def test_points_of_a_section_are_separated_only_for_a_proof(
     assert counted == [distinct]
 
 
+def test_a_section_with_a_double_point_proves_no_degree(
+    each_engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The form s^2*t - 2*s*t^2 + t^3 = t*(s - t)^2 vanishes at two points of the cubic, and the length is 3."""
+    basis, forms = np.array([[0, -2], [2, -1], [1, 0], [0, 1]]), np.array([[0, 1, -2, 1], [1, 0, 0, 2]])
+    for module in ("size", "completeness"):
+        monkeypatch.setattr(f"m2bridge.questions.closure.{module}.random_section", lambda *_: (basis, forms))
+    answer = closure("map:s,t->s^3;s^2*t;s*t^2;t^3", field="QQ", engine=each_engine)
+    (counted,) = [e.detail for e in answer.evidence if e.witness == "parametrization"]
+    assert (counted["section"] // counted["fiber"], counted["distinct"]) == (3, 2)
+    assert (answer.completeness, answer.certainty) == ("complete", Certainty.PROBABLE)
+
+
 # -- wrong algebra is caught ------------------------------------------------------------------------------------
 
 
