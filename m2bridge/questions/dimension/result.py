@@ -84,8 +84,8 @@ class Dimension(Result):
     generic_fiber_dim: `parameters` - `image_dim`.
     lower_bound, upper_bound: exact bounds. They meet where `certainty` is proved, theorem or computed.
     symmetry_dim: dimension of a generic orbit of the proved symmetries.
-    span_dim: dimension of the linear span of the image where it was computed, else of the ambient space; None when
-        the functions do not lie in a finite-dimensional space.
+    span_dim: number of coordinates, an upper bound of the dimension of the linear span of the image; None when the functions
+        do not lie in a finite-dimensional space, or when there are too many coordinates.
     expected_dim: min(parameters - symmetry_dim, span_dim).
     defect: expected_dim - image_dim. None (unknown) if the literature does not list the symmetries of the network and the
         computed symmetries are smaller than the fiber.
@@ -122,7 +122,7 @@ class Dimension(Result):
     def view(self) -> View:
         met = self.lower_bound == self.upper_bound
         bounds = "" if met else f" ({self.lower_bound} to {self.upper_bound})"
-        span = "" if self.span_dim is None else f"; ambient space {self.span_dim}"
+        span = "" if self.span_dim is None else f"; {self.span_dim} coordinates"
         facts = [
             ("parameters", str(self.parameters)),
             ("generic fiber", self._fiber_text()),
