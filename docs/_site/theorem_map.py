@@ -18,9 +18,11 @@ _LEDGERS = {
 }
 _INTRODUCTION = """# Theorem map
 
-Each row leads from a published statement to the command that checks it, the sizes at which it was checked, the verdicts, the weakest
+Each row leads from a published statement to the command that checks it, the verdicts, the weakest
 certainty among them, and the seconds that the checks took, on a busy machine with two cores: compare them with each other only (rows marked as cached in the ledger take none). `m2bridge verify` runs all
 of a paper; the [ledger](ledger.md) has every size. The digest of a record is the sha256 of its file in `results/`.
+
+*Holds when repaired*: the corrected statement holds. *Probe*: a question whose answer the paper does not claim; true or false is its answer.
 """
 _OURS = """
 ## Our own statements
@@ -28,8 +30,8 @@ _OURS = """
 | statement | where it is proved | checked by |
 |---|---|---|
 | Conjecture 3.10 for two or more tokens, at every depth, if S is C^2 near 0 with S(0) > 0 and S'(0) != 0 | [the proof](conjecture-3.10.md) | `m2bridge verify conjecture-3.10` |
-| The rank modulo p with units in place of exponentials bounds the dimension from below | [exponentials](exponentials.md) | `m2bridge dimension 'softmax(d=[3,3,3],a=[2,2],t=3)' --save DIR`, `m2bridge check DIR` |
-| A point with a reduced fiber of one point under a finite map is smooth | [decision 18](decisions/0018-smooth-by-a-finite-map.md) | `m2bridge singular-locus --d 4 --dp 2` |
+| The rank modulo p with units in place of exponentials bounds the dimension from below, if the arguments of the exponentials are independent (hypotheses (A) and (B)) | [exponentials](exponentials.md) | `m2bridge dimension 'softmax(d=[3,3,3],a=[2,2],t=3)' --save DIR`, `m2bridge check DIR` |
+| If π: Z → X is finite and surjective, X reduced, and the fiber over x is one reduced point z, rational over k(x), at which Z is smooth, then X is smooth at x | [decision 18](decisions/0018-smooth-by-a-finite-map.md) | `m2bridge singular-locus --d 4 --dp 2` |
 | Theorems 3.4 and 3.7, the list of symmetries and Lemma A.3, as corrected | [theory](theory.md#corrections-to-the-paper) | `m2bridge verify theorem-3.4`, `theorem-3.7`, `three-symmetries`, `lemma-a.3` |
 """
 _CERTIFICATES = """
@@ -74,13 +76,13 @@ def _table(paper: str, path: Path) -> str:
         f"\n## {claims[0].paper}\n",
         f"Record `results/{path.name}`, sha256 `{_digest(path)}`; m2bridge {ledger['package_version']}, Macaulay2 {engine}, "
         f"seed {ledger['seed']}.\n",
-        "| statement | | command | verdicts | certainty | s |",
+        "| number | statement | command | verdicts | certainty | s |",
         "|---|---|---|---|---|---:|",
     ]
     for claim in claims:
         rows = [entry for entry in ledger["entries"] if entry["claim"] == claim.id]
         if rows:
-            verdicts = Counter(entry["status"].replace("-", " ") for entry in rows)
+            verdicts = Counter(_verdict(entry["status"]) for entry in rows)
             weakest = Certainty.weakest(Certainty(entry["certainty"]) for entry in rows)
             seconds = sum(entry["seconds"] for entry in rows)
             option = "" if paper == "lightning_attention" else f" --paper {paper.replace('_', '-')}"
@@ -89,6 +91,10 @@ def _table(paper: str, path: Path) -> str:
                 f"| {', '.join(f'{count} {name}' for name, count in verdicts.items())} | {weakest.value} | {seconds:.1f} |"
             )
     return "\n".join(lines) + "\n"
+
+
+def _verdict(status: str) -> str:
+    return "holds when repaired" if status == "repaired-holds" else status.replace("-", " ")
 
 
 def _cell(text: str) -> str:

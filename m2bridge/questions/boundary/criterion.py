@@ -8,8 +8,10 @@ forms, alpha_m the columns of A and nu_n the rows of V. Its flattenings along m 
   (or real) point has rational (or real) weights or none: it lies in the image or outside, and not on the boundary, because ranks
   do not jump up.
 * rk A = rk V = 1. z = h (x) q (x) S, S the matrix of a product of two linear forms, so rk S <= 2. By Sylvester's law S = l1 l2
-  with real forms exactly when e2(S) <= 0; when e2(S) > 0 the factors are a complex-conjugate pair. Points with e2(S) > 0
-  accumulate in the image exactly at rk S <= 1: S + eps p p^T for S = k k^T; and e2 >= 0 survives in a limit.
+  with real forms exactly when e2(S) <= 0; when e2(S) > 0 the factors are a complex-conjugate pair. A point
+  of the image is a limit of points with e2 > 0 exactly if rk S <= 1. If: for S = ±k k^T take S ± eps p p^T with eps > 0 and p
+  not a multiple of k. Only if: a limit has e2 >= 0 and a point of the image e2 <= 0, so e2 = 0, and with rk S <= 2 this means
+  rk S <= 1.
 
 This module does not search weights. The question `membership` does, and its answer can contradict the criterion.
 """

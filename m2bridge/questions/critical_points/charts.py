@@ -6,9 +6,10 @@ by name. Weights that all symmetries by scaling treat alike form a class (a matr
 random linear forms, of each class as these directions move there, class after class: then the common gauges, scalings and GL
 between layers, are fixed to a single point.
 
-Strata are known for one layer of attention: singular where rk A * rk V <= 1, and for 1 < a < d where rk A < a (Theorem 3.4 of
-arXiv:2408.17221 as `m2bridge verify` repairs it); and for linear networks: matrices of rank below the narrowest width. The origin
-is the vertex of the cone.
+Strata are known for one layer of attention with t >= 2, d >= 2 and (d' >= 2 or a >= 2): singular where rk A * rk V <= 1, and for
+1 < a < d where rk A < a (Theorem 3.4 of arXiv:2408.17221 as `m2bridge verify` repairs it). For d' = a = 1 the function is a
+vector times a product of two linear forms: singular, if d >= 3, where the product is a square. For linear networks: matrices of
+rank below the narrowest width. The origin is the vertex of the cone.
 """
 
 from __future__ import annotations

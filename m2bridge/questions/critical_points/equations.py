@@ -1,9 +1,9 @@
 """The critical points of a chart as polynomial equations, expanded from the network's program.
 
-They are written for msolve, and over QQ they give the Hessian. For a general loss every critical point on the regular locus is a
-general point of the image, so a polynomial that is not zero there may be inverted. One maximal minor of the differential in the
-chart vanishes wherever the differential drops; its irreducible factors are inverted, each by an unknown of its own. So the points
-where the differential drops, often whole families, are never computed.
+They are written for msolve, and over QQ they give the Hessian. For a general target every critical point on the regular locus
+avoids any given proper closed subset of the image, so a polynomial on the chart that is not identically zero may be inverted. One
+maximal minor of the differential in the chart vanishes wherever the rank of the differential drops; its irreducible factors are
+inverted, each by an unknown of its own. So the points where the rank drops, often whole families, are never computed.
 """
 
 from __future__ import annotations
