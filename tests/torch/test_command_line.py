@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import sys
 from fractions import Fraction
 from pathlib import Path
 
@@ -91,14 +92,15 @@ def test_two_checkpoints_of_one_module(file, tmp_path, capsys):
     assert "same" in capsys.readouterr().out
 
 
-def test_a_causal_transformer_of_two_blocks():
+def test_a_transformer_of_two_blocks():
     """Parameters minus GL(2) on (Q, K) and on (V, O) of 2 heads in 2 blocks, minus scalings of 3 neurons in 2 blocks."""
-    source = Path(__file__).parents[2] / "benchmarks" / "pytorch.py"
-    spec = importlib.util.spec_from_file_location("benchmark", source)
-    benchmark = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(benchmark)
-    module = nn.Sequential(benchmark.Block(4, 3), benchmark.Block(4, 3))
-    answer = dimension(from_torch(module, (benchmark.TOKENS, 4)), engine=False)
+    source = Path(__file__).parents[2] / "benchmarks" / "pytorch_modules.py"
+    spec = importlib.util.spec_from_file_location("modules_of_benchmark", source)
+    modules = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = modules
+    spec.loader.exec_module(modules)
+    module = nn.Sequential(*(modules.Block(4, 3, heads=2, kind="softmax") for _ in range(2)))
+    answer = dimension(from_torch(module, (3, 4)), engine=False)
     expected = answer.parameters - 2 * (2 * 4 + 2 * 4 + 3)
-    assert answer.lower_bound == answer.image_dim == expected
-    assert answer.upper_bound >= expected
+    assert answer.lower_bound == answer.upper_bound == answer.image_dim == expected
+    assert answer.certainty.value == "proved"
