@@ -395,7 +395,12 @@ def _groups(model: Model) -> tuple[SymmetryGroup, ...]:
     if found.unused:
         count = len(found.unused)
         groups.append(
-            SymmetryGroup(name=f"R^{count}", dim=count, acts_on=(), text=f"{count} weights are not used")
+            SymmetryGroup(
+                name=f"R^{count}",
+                dim=count,
+                acts_on=(),
+                text=f"translations of {count} unused weight{'s' * (count != 1)}",
+            )
         )
     return tuple(groups)
 
@@ -476,7 +481,7 @@ def _statement(orbits: int, corank: int, parameters: int, degree: int, *, search
     """What the fields that were found explain, and which ones were not searched."""
     head = f"Verified vector fields have generic orbits of dimension {orbits} in {parameters} weights."
     if orbits == corank:
-        return f"{head} They explain the generic fiber: its dimension is {corank}, proved."
+        return f"{head} They explain the generic fiber: its dimension is {corank}."
     sure = "proved" if proved else "the upper bound is proved, equality is probable"
     head += f" The generic fiber has dimension {corank} ({sure})"
     if searched == degree:
