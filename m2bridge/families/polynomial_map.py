@@ -309,7 +309,7 @@ def by_variable(spec: str, weights: Mapping[str, Any]) -> Mapping[str, Any]:
 def in_variables(spec: str, text: str) -> str:
     """Rewrite a text about the weights of a map with the names of its variables.
 
-    >>> in_variables("map:s,t->s*t", "scaling: x[0] by s, x[1] by s^-1"), in_variables("map:s,t->s*t", "x axis 0")
+    >>> in_variables("map:s,t->s*t", "scaling: x[0:1] by s, x[1] by s^-1"), in_variables("map:s,t->s*t", "x axis 0")
     ('scaling: s by lambda, t by lambda^-1', 's, t')
     """
     names = variables_in(spec)
@@ -318,7 +318,14 @@ def in_variables(spec: str, text: str) -> str:
     text = re.sub(r"\bby s\b", "by lambda", text) if "s" in names else text
     text = re.sub(r"\bx axis 0: (\d+) from (\d+)", r"x[\1] from x[\2]", text)
     every = ", ".join(names) if len(names) <= _MOST_LISTED_VARIABLES else "all variables"
-    return re.sub(r"\bx\b(?: axis 0|\[(\d+)\])?", lambda m: names[int(m[1])] if m[1] else every, text)
+
+    def listed(match: re.Match[str]) -> str:
+        if match[1] is None:
+            return every
+        start = int(match[1])
+        return ", ".join(names[start : int(match[2] or start + 1)])
+
+    return re.sub(r"\bx\b(?: axis 0|\[(\d+)(?::(\d+))?\])?", listed, text)
 
 
 def read_map(path: str | Path) -> PolynomialMap | RationalMap:  # noqa: C901 -- one message for each way in which a file can be wrong

@@ -19,8 +19,14 @@ _OPERATORS: dict[type, Callable[[Any, Any], Any]] = {
 }
 
 
-def weight_function(text: str, shapes: Mapping[str, Shape]) -> Program:
+def weight_function(
+    text: str,
+    shapes: Mapping[str, Shape],
+    named: Callable[[Mapping[str, Any]], Mapping[str, Any]] = dict,
+) -> Program:
     """Record a function of weights that is written with ``+ - * @ **``, ``.T`` and indices.
+
+    `named` returns the values by the names that the text uses, if these are not the names of the weights.
 
     >>> print(weight_function("B @ A.T", {"A": (2, 3), "B": (2, 3)}).text.splitlines()[-2])
     %2 = einsum ab,cb->ac %1 %0
@@ -36,7 +42,7 @@ def weight_function(text: str, shapes: Mapping[str, Shape]) -> Program:
         raise InputError(
             f"the function {text!r} is not valid Python: {error.msg}", argument="function"
         ) from None
-    return record_call(lambda weights, _: _value(tree, weights, text), shapes, name="function").program
+    return record_call(lambda weights, _: _value(tree, named(weights), text), shapes, name="function").program
 
 
 def _value(node: ast.expr, weights: Mapping[str, Any], text: str) -> Any:

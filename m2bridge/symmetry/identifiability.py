@@ -41,11 +41,18 @@ class Freedom:
 
 
 def freedoms(shape: Shape) -> list[Freedom]:
-    """List what a function of a shape can be determined up to, from little to much."""
+    """List what a function of a shape can be determined up to, from little to much.
+
+    A freedom with as many parameters as the function has entries is not listed: its generic orbits are open, so that nothing
+    of the function is determined.
+
+    >>> [freedom.text for freedom in freedoms((2, 2))]
+    ['determined up to scale', 'each row up to scale', 'each column up to scale']
+    """
     letters = LETTERS[1 : len(shape) + 1]
     found = [Freedom("determined up to scale", (), ("", letters))]
     if len(shape) < 2:
-        return found
+        return found if prod(shape) > 1 else []
     (n, first), (m, last) = (shape[0], letters[0]), (shape[-1], letters[-1])
     found += [
         Freedom(
@@ -57,7 +64,7 @@ def freedoms(shape: Shape) -> list[Freedom]:
         Freedom("up to a change of basis of the rows", (n, n), ("a" + first, "a" + letters[1:])),
         Freedom("up to a change of basis of the columns", (m, m), (last + "a", letters[:-1] + "a")),
     ]
-    return found
+    return [freedom for freedom in found if prod(freedom.shape) < prod(shape)]
 
 
 def with_function(program: Program, function: Program, freedom: Freedom | None = None) -> Program:
@@ -113,15 +120,17 @@ def kept_rank(program: Program, function: Program, freedom: Freedom | None, *, p
     return restricted.rank(integers(seed, WEIGHTS, count, p), p)
 
 
-def first_moving(
-    program: Program, function: Program, *, p: int, seed: int
-) -> tuple[Family, VectorField] | None:
-    """Return a symmetry by structure with a field that moves the function at a random point modulo p, or None."""
+def first_moving(program: Program, function: Program, *, p: int, seed: int) -> tuple[str, VectorField] | None:
+    """Return the text and a field of a symmetry by structure that moves the function at a random point modulo p, or None."""
     point = integers(seed, WEIGHTS, program.parameter_count, p)
-    for family in structure(program).families:
+    symmetries = structure(program)
+    for family in symmetries.families:
         for field in _some_fields(family):
             if moves(function, field, point, p):
-                return family, field
+                return family.text, field
+    for field in symmetries.translations():
+        if moves(function, field, point, p):
+            return "weights that the network does not use", field
     return None
 
 

@@ -53,6 +53,10 @@ class Structure:
         """List all vector fields."""
         for family in self.families:
             yield from family.fields()
+        yield from self.translations()
+
+    def translations(self) -> Iterator[VectorField]:
+        """List the vector fields that translate one unused weight each."""
         yield from (VectorField(((i, 1, ()),)) for i in self.unused)
 
     def rank(self, point: Integers, p: int) -> int:
@@ -115,8 +119,8 @@ def _without_contradictions(program: Program, found: Structure) -> Structure:
 
     groups = tuple(group for group in found.groups if is_constant(_some_fields(group, program)))
     moved = tuple(shift for shift in found.shifts if is_constant(_some_fields(shift, program)))
-    unused = (VectorField(((i, 1, ()),)) for i in found.unused)
-    return Structure(found.parameters, groups, moved, found.unused if is_constant(unused) else ())
+    unused = found.unused if is_constant(found.translations()) else ()
+    return Structure(found.parameters, groups, moved, unused)
 
 
 def _some_fields(family: Family, program: Program) -> Iterator[VectorField]:

@@ -86,3 +86,40 @@ def test_the_command_and_its_record(tmp_path, capsys: pytest.CaptureFixture[str]
     assert document["functions"][0]["verdict"] == "determined up to scale"
     answer = m2bridge.identifiable(LIGHTNING)
     assert load(save(answer, tmp_path)) == answer
+
+
+def test_unused_weights_are_not_determined() -> None:
+    """The function of the map (a, b) -> (a, a) fixes a and leaves b free, alone and in a product."""
+    answer = m2bridge.identifiable("map:a,b->a;a")
+    assert verdicts(answer) == {"a": "determined", "b": "not determined"}
+    assert "does not use" in str(answer.functions[1].moved_by)
+    product = m2bridge.identifiable("map:a,b->a;a", function="a*b")
+    assert verdicts(product) == {"a*b": "not determined"}
+    assert product.example is not None
+    assert product.example["weights"]["b"] != product.example["same function"]["b"]
+
+
+def test_an_unused_matrix_is_not_determined() -> None:
+    """Every entry of U is free, also where a scale per column would describe that; u W is W up to a scale."""
+    shapes = {"W": (1, 2), "U": (1, 2), "u": ()}
+    network = m2bridge.from_callable(lambda W, U, u, x: W @ x, shapes, inputs={"x": (2,)})
+    found = verdicts(m2bridge.identifiable(network))
+    assert found == {"W": "determined", "U": "not determined", "u": "not determined"}
+    scaled = m2bridge.identifiable(network, function="u * W")
+    assert verdicts(scaled) == {"u * W": "determined up to scale"}
+
+
+def test_a_number_is_never_determined_up_to_scale() -> None:
+    """s and t are free in s t, each alone; s t is determined. Variables have the names that the user gave."""
+    answer = m2bridge.identifiable("map:s,t->s*t")
+    assert verdicts(answer) == {"s": "not determined", "t": "not determined"}
+    assert answer.functions[0].moved_by == "1 scaling: s by lambda, t by lambda^-1"
+    assert verdicts(m2bridge.identifiable("map:s,t->s*t", function="s*t")) == {"s*t": "determined"}
+
+
+def test_symmetries_that_explain_the_fiber_are_not_requested(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("m2bridge.questions.identifiable._MOST_VERIFIED_FIELDS", 0)
+    answer = m2bridge.identifiable("map:a,b->a;a", function="a")
+    assert answer.explains_fiber
+    assert verdicts(answer) == {"a": "not moved by the symmetries found"}
+    assert "explain" not in answer.view().to_prove
