@@ -1595,7 +1595,8 @@ def report(certificates: list[Certified]) -> list[str]:
             lines.append(certified.network.sentence)
         elif certified.spec is not None:
             why = "supported by this checker" if beside("families") else "checked without checker_families.py"
-            lines.append(f"The spec {printable(certified.spec)} is not {why}: nothing is verified about it.")
+            name = json.dumps(printable(certified.spec))
+            lines.append(f"Its spec is not {why}, and nothing is verified about it: {name}")
         lines += certified.shown.sentences
     return list(dict.fromkeys(lines))
 
@@ -1605,17 +1606,15 @@ def check_document(document: Any) -> tuple[int, list[str]]:
     need(type(document) is dict, "a record is an object")
     if "format" in document:
         return 0, report([check_certificate(document)])
-    record, families = document, beside("families")
+    record, batch, families = document, None, beside("families")
     if "job" in document and type(document.get("result")) is dict:
-        record = document["result"]  # the record of a batch contains that of its answer
-        repeated = set(document) & set(record)
-        need(not repeated, f"fields of the answer are repeated outside of it: {', '.join(sorted(repeated))}")
+        record, batch = document["result"], document  # the record of a batch contains that of its answer
     value = record.get("certificate")
     several = value if type(value) is list else [] if value is None else [value]
     bound_size(len(several), 1000)
     certificates = [check_certificate(certificate) for certificate in several]
     if families is not None:
-        return families.check_record(record, certificates)  # type: ignore[no-any-return]
+        return families.check_record(record, certificates, batch)  # type: ignore[no-any-return]
     if not certificates:
         return 8, ["Not proved: there is no certificate in this record. Nothing was checked."]
     first, *rest = report(certificates)

@@ -45,6 +45,7 @@ from m2bridge.checker import (
     need,
     printable,
     read_integer,
+    read_integers,
     read_list,
     read_numbers,
     read_object,
@@ -643,7 +644,7 @@ HEADLINE = {
     "closure": ("image_dim", "codim", "degree", "completeness"),
     "singular-point": ("verdict",),
     "singular-locus": ("singular_dim", "singular_degree"),
-    "symmetries": ("symmetry_dim", "generic_fiber_dim"),
+    "symmetries": ("symmetry_dim", "symmetry_lower_bound", "generic_fiber_dim"),
     "membership": ("closure", "complex_image", "real_image"),
     "same": ("verdict",),
 }
@@ -659,7 +660,7 @@ def not_shown(record: dict[str, Any], covered: set[str]) -> list[str]:
         return ["the answer"]
     stated = [name for name in HEADLINE[analysis] if record.get(name) not in (None, "undecided")]
     missing = [name for name in stated if name not in covered]
-    return [*missing, "model"] if "model" in record and "model" not in covered else missing
+    return missing if "model" in record and "model" in covered else [*missing, "model"]
 
 
 def altered(record: dict[str, Any]) -> bool:
@@ -671,8 +672,44 @@ def altered(record: dict[str, Any]) -> bool:
     return bool(record["digest"] != sha256(text.encode()).hexdigest())
 
 
-def check_record(record: dict[str, Any], certificates: list[Certified]) -> tuple[int, list[str]]:
-    """Return the outcome for a record whose certificates are verified, and sentences that say why."""
+BATCH = {
+    "sha256",
+    "store_version",
+    "key",
+    "question",
+    "job",
+    "outcome",
+    "message",
+    "result",
+    "limits",
+    "seconds",
+}
+BATCH |= {"peak_memory_bytes", "attempts", "engine", "package_version", "finished"}
+"""Fields of the record of a batch."""
+
+
+def check_batch(batch: dict[str, Any]) -> None:
+    """Check that the record of a batch has no other fields than these, and that its answer is one to its job."""
+    others = [field_name(name) for name in batch if name not in BATCH]
+    need(not others, f"the record of a batch has no fields {', '.join(others[:9])}")
+    answer = batch["result"]
+    for name in ("job", "question"):
+        asked = batch.get(name, {})
+        need(type(asked) is dict, f"the {name} of a batch is an object")
+        same = all(
+            identical(asked.get(key, answer.get(key)), answer.get(key)) for key in ("analysis", "model")
+        )
+        need(same, f"the {name} of the batch has another analysis or model than the answer")
+
+
+def check_record(
+    record: dict[str, Any], certificates: list[Certified], batch: dict[str, Any] | None = None
+) -> tuple[int, list[str]]:
+    """Return the outcome for a record whose certificates are verified, and sentences that say why. It may be from a batch."""
+    if batch is not None:
+        check_batch(batch)
+        code, lines = check_record(record, certificates)
+        return code, [*lines, "Of the record of the batch only `result` was checked."]
     if not certificates:
         need(not altered(record), "the record was altered after it was written")
         need(record.get("certainty") != "proved", "the record calls itself proved and has no certificate")
@@ -689,11 +726,29 @@ def check_record(record: dict[str, Any], certificates: list[Certified]) -> tuple
     if altered(record):
         first += " The record was altered after it was written: do not use anything else in it."
         missing = [*missing, "the rest"]
-    rest = [printable(name)[:40] for name in record if name not in {*covered, *partly}]
+    rest = [field_name(name) for name in record if name not in {*covered, *partly}]
     rest += [f"{name} but for {', '.join(parts) or 'none'}" for name, parts in partly.items()]
     more = " and more" * (len(rest) > 60)
     last = [f"Not covered by the certificate: {', '.join(rest[:60])}{more}."] if rest else []
     return (9 if missing else 0), [first, *sentences, *last]
+
+
+def field_name(name: str) -> str:
+    """Return the name of a field, in quotes if it has other characters than names of fields have."""
+    return name if re.fullmatch("[a-z_]{1,40}", name) else json.dumps(printable(name)[:40])
+
+
+def need_one_network(analysis: Any, certificates: list[Certified]) -> None:
+    """Reject certificates about different programs, unless these were compared with one spec.
+
+    Dimensions and points of one network may have different programs: its function, and its coordinates. If its spec is not
+    supported, `model` is not covered, and nothing follows from both together.
+    """
+    specs = {own.spec for own in certificates}
+    compared = all(own.network is not None for own in certificates)
+    apart = specs != {None} and analysis in ("singular-point", "singular-locus")
+    one = len(specs) == 1 and (compared or apart)
+    need(one or len({own.text for own in certificates}) == 1, "the certificates are about different programs")
 
 
 def compare_fields(
@@ -701,7 +756,8 @@ def compare_fields(
 ) -> tuple[set[str], dict[str, list[str]]]:
     """Compare a record with what its certificates show. Return the fields that follow, and those that follow in part."""
     analysis = record.get("analysis")
-    covered, partly = {"certificate"}, dict[str, list[str]]()
+    shown, partly = dict[str, Any](), dict[str, list[str]]()
+    need_one_network(analysis, certificates)
     for own in certificates:
         follows, in_part = fields_that_follow(record, own)
         if record.get("field", "QQ") != "QQ":
@@ -709,15 +765,29 @@ def compare_fields(
         for name in sorted(set(record) & set(follows)):
             wrong = f"the record states {name} = {printable(record[name])}, the certificate shows {printable(follows[name])}"
             need(identical(record[name], follows[name]), wrong)
-        covered |= set(follows)
+        shown |= follows
         for name, parts in in_part.items():
             partly[name] = [*partly.get(name, []), *parts]
+    covered = {"certificate", *shown}
+    if analysis == "symmetries" and symmetry_dim_follows(record, shown):
+        covered.add("symmetry_dim")
     bounds = {"image_dim", "lower_bound", "upper_bound"} & set(record)
     bounds -= {"image_dim"} if analysis == "closure" else set(bounds if analysis in PARTLY else ())
     claims = analysis == "dimension" or bool(bounds)
     need("image_dim" in covered or not claims, "the record is about a dimension, and its certificate is not")
     unknown = any(own.spec is not None and own.network is None for own in certificates)
     return covered - ({"model"} if unknown else set()), partly
+
+
+def symmetry_dim_follows(record: dict[str, Any], shown: dict[str, Any]) -> bool:
+    """Tell whether certificates show symmetry_dim: orbits lie in fibers, so that it is known if both bounds are equal."""
+    orbit, stated = shown.get("symmetry_lower_bound"), record.get("symmetry_dim")
+    if orbit is None or stated is None:
+        return False
+    need(type(stated) is int and stated >= orbit, f"symmetry_dim: the certificate shows {orbit}")
+    fiber = shown.get("generic_fiber_dim")
+    need(fiber is None or stated <= fiber, f"symmetry_dim: the certificate shows at most {fiber}")
+    return bool(orbit == fiber)
 
 
 def facts(own: Certified) -> dict[str, Any]:
@@ -732,11 +802,17 @@ def facts(own: Certified) -> dict[str, Any]:
         follows |= {"image_dim": n, "lower_bound": n, "upper_bound": n}
         if parameters is not None:
             follows |= {"parameters": parameters, "generic_fiber_dim": parameters - n}
-    if own.kind == "symmetry":
-        follows["symmetry_dim"] = numbers["orbit"]
+    if own.kind == "symmetry" and not narrow(own):
+        follows["symmetry_lower_bound"] = numbers["orbit"]
     if "span" in numbers:
         follows["span_dim"] = numbers["span"]
     return follows
+
+
+def narrow(own: Certified) -> bool:
+    """Tell whether the program has the weights (Q, K, V) in place of those of its spec: these have other symmetries."""
+    network = own.network.network if own.network else None
+    return network is not None and network.narrow
 
 
 def fields_that_follow(record: dict[str, Any], own: Certified) -> tuple[dict[str, Any], dict[str, list[str]]]:  # noqa: PLR0911 -- one case for each kind
@@ -749,18 +825,9 @@ def fields_that_follow(record: dict[str, Any], own: Certified) -> tuple[dict[str
         return follows | more, partly
     if kind in ("same function", "singular", "smooth") and analysis == "singular-locus":
         return follows, {"strata": about_strata(record, own)}
-    if kind == "dimension" and analysis == "symmetries" and not follows.get("generic_fiber_dim", 1):
-        return follows | {"symmetry_dim": 0}, {}  # orbits lie in fibers
+    if kind == "dimension" and analysis == "symmetries" and not narrow(own):
+        return follows | ({} if follows.get("generic_fiber_dim", 1) else {"symmetry_lower_bound": 0}), {}
     if kind == "symmetry" and analysis == "symmetries":
-        orbit = follows.pop("symmetry_dim")
-        follows["symmetry_lower_bound"] = orbit
-        stated = record.get("symmetry_dim")
-        need(
-            stated is None or (type(stated) is int and stated >= orbit),
-            f"symmetry_dim: the certificate shows {orbit}",
-        )
-        if stated is not None and identical(record.get("generic_fiber_dim"), orbit):
-            follows["symmetry_dim"] = orbit  # orbits lie in fibers
         return follows, {"fields": about_fields(record, own)}
     if kind == "closure" and analysis == "closure":
         more, partly = about_closure(record, own)
@@ -855,7 +922,9 @@ def numbered_alike(record: dict[str, Any], own: Certified, analysis: str) -> boo
         return False
     network = own.network.network if own.network else None
     vector = network is not None and len(network.input_shape) == 1
-    count = len(record["point"]) if "point" in record else record.get("coordinate_count")
+    point = record.get("point")
+    need(point is None or type(point) is list, "point is a list")
+    count = len(point) if point is not None else record.get("coordinate_count")
     return not own.circuit.input_size or (vector and identical(count, own.shown.numbers.get("coordinates")))
 
 
@@ -886,9 +955,9 @@ def about_closure(record: dict[str, Any], own: Certified) -> tuple[dict[str, Any
                 f, "an equation", "degree", "coefficients", "monomials"
             )
             number = len(read_list(coefficients, "coefficients"))
-            need(
-                all(type(m) is list for m in read_list(factors, "monomials", number)), "a monomial is a list"
-            )
+            need(number > 0, "an equation has terms")
+            for monomial in read_list(factors, "monomials", number):
+                read_integers(monomial, 0, 10**9, "a coordinate")
             terms = zip(coefficients, factors, strict=True)
             found.append([[c, [list(power) for power in sorted(Counter(m).items())]] for c, m in terms])
             need(identical(degree, max(map(len, factors))), "an equation has another degree")

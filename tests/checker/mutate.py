@@ -35,6 +35,7 @@ import test_fields
 import test_forgeries
 import test_lemmas
 import test_points
+import test_records
 
 from m2bridge import checker, checker_families, checker_further
 
@@ -76,6 +77,7 @@ def single_tests() -> Iterator[Callable[[], None]]:
         test_forgeries,
         test_fields,
         test_points,
+        test_records,
     ):
         for name, test in vars(module).items():
             if not name.startswith("test_") or any(word in name for word in LEFT_OUT):

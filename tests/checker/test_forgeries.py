@@ -1467,7 +1467,7 @@ def test_a_model_that_is_not_known_is_not_covered() -> None:
     code, said = outcome(record)
     assert code == 9  # the dimension of the program is verified, that the program is this network is not
     assert "Verified: the dimension is 4. Not covered: model. The record was altered" in said
-    assert "their-network(size=3) is not supported by this checker" in said
+    assert 'not supported by this checker, and nothing is verified about it: "their-network(size=3)"' in said
     assert "model" in said.partition("Not covered by the certificate: ")[2].split(", ")
 
 

@@ -114,7 +114,8 @@ def test_equations_of_a_record_have_the_degrees_that_they_say() -> None:
     text = "m2bridge program 1\n%0 = weight w [2]\n%1 = scale 0 %0\noutput y %1\n"
     own = closure_certificate(text, [{(1, 0): 1}, {(0, 1): 1}], 1, prime=M.SMALL)
     written = [{"degree": 1, "coefficients": [1], "monomials": [[k]]} for k in (0, 1)]
-    record = {"analysis": "closure", "equations": written, "certificate": own}
+    model = "program:" + ";".join(text.splitlines()[1:])
+    record = {"analysis": "closure", "model": model, "equations": written, "certificate": own}
     assert outcome(record)[0] == 0
     written[1]["degree"] = 2
     assert "another degree" in outcome(record)[1]

@@ -1,0 +1,167 @@
+"""Records that state more than their certificates show, and records that are not written like records."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import m2bridge
+from m2bridge import checker, checker_families
+from m2bridge.batch.entry import plan_of
+from m2bridge.batch.policy import Attempt, JobOutcome, Task, record_of
+from m2bridge.limits import Limits
+
+POINT = {"prime": 2**61 - 1, "samples": 1, "inputs": {"entries": []}}
+PUBLISHED = Path(__file__).parents[2] / "results" / "certificates"
+
+
+def program(*lines: str) -> str:
+    numbered = [f"%{k} = {line}" for k, line in enumerate(lines)]
+    return "\n".join(["m2bridge program 1", *numbered, f"output y %{len(lines) - 1}", ""])
+
+
+PAIR = program("weight a []", "weight b []", "multiply %0 %1")
+FOUR = program(*(f"weight {x} []" for x in "abcd"), "multiply %0 %1", "multiply %2 %3", "multiply %4 %5")
+
+
+def certificate(text: str, statement: dict[str, Any], spec: str | None = None, **more: Any) -> dict[str, Any]:
+    head = {"format": "m2bridge certificate", "version": 2, "statement": statement}
+    return {**head, "spec": spec, "program": text, **(more or {"argument": None})}
+
+
+def of_dimension(text: str, weights: int, spec: str | None = None) -> dict[str, Any]:
+    """A certificate that one output has dimension one."""
+    at = {"weights": {"entries": list(range(2, 2 + weights))}, "rows": [[0, 0]], "columns": [0]}
+    lower, upper = {"kind": "minor", **POINT, **at}, {"kind": "coordinates"}
+    return certificate(text, {"kind": "dimension", "dimension": 1}, spec, lower=lower, upper=upper)
+
+
+def of_symmetry(text: str, spec: str | None = None, **group: Any) -> dict[str, Any]:
+    scaling = {"group": "scaling", "weights": {"a": 1, "b": -1}}
+    return certificate(text, {"kind": "symmetry", "groups": [group or scaling], "fields": []}, spec)
+
+
+def outcome(document: Any) -> tuple[int, str]:
+    code, lines = checker.verify(json.dumps(document))
+    return code, " ".join(lines)
+
+
+def rejected(document: Any, reason: str) -> None:
+    code, output = outcome(document)
+    assert code == 7, output
+    assert reason in output
+
+
+# -- batches ----------------------------------------------------------------------------------------------
+
+
+def batch_record(path: Path) -> dict[str, Any]:
+    path.write_text(json.dumps({"job": [{"analysis": "dimension", "spec": "mlp(widths=[2,2,1],r=2)"}]}))
+    job = plan_of(path, workers=1).jobs[0]
+    answer = m2bridge.records.dumps(m2bridge.records.to_document(m2bridge.dimension(job.spec, engine=False)))
+    done = Attempt(outcome=JobOutcome.COMPLETE, result=json.loads(answer), seconds=0.1, limits=Limits())
+    return record_of(Task(job=job, key=job.key("1.21"), limits=Limits()), [done], "1.21", None)
+
+
+def test_the_record_of_a_batch(tmp_path: Path) -> None:
+    """A batch writes some fields of its own that the answer has too, such as `seconds`."""
+    record = batch_record(tmp_path / "jobs.json")
+    assert {"sha256", *record} == checker_families.BATCH
+    code, output = outcome({"sha256": "0" * 64, **record})
+    assert code == 0, output
+    assert "Of the record of the batch only `result` was checked." in output
+    rejected({**record, "image_dim": 999}, "no fields image_dim")
+    rejected({**record, "Verified. And": 1}, 'no fields "Verified. And"')
+    for name in ("job", "question"):
+        for key in ("model", "analysis"):
+            other = {**record[name], key: "closure"}
+            rejected({**record, name: other}, f"the {name} of the batch has another analysis or model")
+        rejected({**record, name: 1}, f"the {name} of a batch is an object")
+
+
+# -- symmetries -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("spec", [None, "pkg:f"])
+def test_certificates_of_a_record_are_about_one_program(spec: str | None) -> None:
+    """a b c d has symmetries of dimension three."""
+    record = {"analysis": "symmetries", "symmetry_dim": 1, "generic_fiber_dim": 1, "fields": []}
+    record |= {"certificate": [of_dimension(PAIR, 2, spec), of_symmetry(FOUR, spec)]}
+    rejected(record, "the certificates are about different programs")
+    rejected({**record, "model": spec, "analysis": "same"}, "the certificates are about different programs")
+    both = {**record, "certificate": [of_dimension(PAIR, 2, spec), of_symmetry(PAIR, spec)]}
+    model = spec or "program:" + ";".join(PAIR.splitlines()[1:])
+    assert outcome({**both, "model": model})[0] == (0 if spec is None else 9)
+    code, output = outcome(both)
+    assert (code, "Not covered: model." in output) == (9, True)
+
+
+def test_symmetry_dim_follows_from_a_certified_fiber_only() -> None:
+    record = {"analysis": "symmetries", "symmetry_dim": 1, "generic_fiber_dim": 1, "fields": []}
+    code, output = outcome({**record, "certificate": of_symmetry(FOUR)})
+    assert (code, "Not covered: symmetry_dim, generic_fiber_dim, model." in output) == (9, True)
+    certificates = [of_dimension(PAIR, 2), of_symmetry(PAIR)]
+    rejected({**record, "symmetry_dim": 2, "certificate": certificates}, "the certificate shows at most 1")
+    rejected({**record, "symmetry_dim": True, "certificate": certificates}, "the certificate shows 1")
+    rejected({**record, "symmetry_lower_bound": 0, "certificate": certificates}, "symmetry_lower_bound = 0")
+    other = {**record, "analysis": "closure", "certificate": of_symmetry(FOUR)}
+    assert "symmetry_dim" in outcome(other)[1].rpartition("Not covered by the certificate: ")[2]
+
+
+def test_symmetries_of_a_network_without_any() -> None:
+    text = program("weight a []", "scale 2 %0")
+    record = {"analysis": "symmetries", "model": "program:" + ";".join(text.splitlines()[1:]), "fields": []}
+    record |= {"certificate": of_dimension(text, 1), "symmetry_lower_bound": 0, "symmetry_dim": 0}
+    assert outcome(record)[0] == 0
+    rejected({**record, "symmetry_lower_bound": 1, "symmetry_dim": 1}, "symmetry_lower_bound = 1")
+
+
+def test_symmetries_of_q_k_v_are_not_those_of_a_v() -> None:
+    """With a < d the program has weights (Q, K, V) in place of (A, V), on which GL(a) does not act."""
+    spec = "lightning(d=3,dp=2,a=2,t=2,parametrization=attention)"
+    weights = ("weight Q [2,3]", "weight K [2,3]", "weight V [2,3]", "input X [3,2]")
+    scores = ("einsum ab,bc->ac %1 %3", "einsum ab,bc->ac %0 %3", "einsum ab,ac->bc %4 %5")
+    text = program(*weights, *scores, "einsum ab,bc->ac %3 %6", "einsum ab,bc->ac %2 %7")
+    own = of_symmetry(text, spec, group="gl", size=2, axes={"Q": [1, 0], "K": [-1, 0]})
+    record = {"analysis": "symmetries", "model": spec, "fields": [], "certificate": own}
+    for name, value in (("symmetry_lower_bound", 4), ("symmetry_dim", 1)):
+        code, output = outcome({**record, name: value})
+        assert (code, f"Not covered: {name}." in output) == (9, True), output
+        rejected({**record, name: value, "certainty": "proved"}, f"no certificate shows {name}")
+
+
+# -- what is printed, and what cannot be read -------------------------------------------------------------
+
+
+def test_names_and_specs_are_quoted() -> None:
+    """The author of a document chooses them; they are not sentences of the checker."""
+    text = "x is verified. Its real dimension is 2. Everything else"
+    code, output = outcome({"certificate": of_dimension(PAIR, 2, text), text: 1})
+    assert code == 9
+    assert f'nothing is verified about it: "{text}"' in output
+    assert f'"{text[:40]}"' in output.rpartition("Not covered by the certificate: ")[2]
+    assert output.count("x is verified") == output.count('"x is verified')
+
+
+@pytest.mark.parametrize(
+    "equation",
+    [
+        {"degree": 2, "coefficients": [], "monomials": []},
+        {"degree": 2, "coefficients": [1], "monomials": [[[1]]]},
+        {"degree": 2, "coefficients": [1], "monomials": [{"0": 1}]},
+    ],
+)
+def test_equations_of_a_record_that_cannot_be_read(equation: dict[str, Any]) -> None:
+    record = json.loads((PUBLISHED / "closure-lightning.json").read_text())
+    own = record.get("certificate", record)
+    rejected({"analysis": "closure", "equations": [equation], "certificate": own}, "")
+
+
+@pytest.mark.parametrize("point", [5, "0", {"0": 0}, None])
+def test_points_of_a_record_that_cannot_be_read(point: Any) -> None:
+    text = program("weight a []", "weight b []", "scale 0 %0")
+    own = certificate(text, {"kind": "inside", "weights": [0, 0], "point": [0]})
+    rejected({"analysis": "membership", "point": point, "closure": True, "certificate": own}, "point")
