@@ -51,8 +51,9 @@ Jacobian of the outputs by the n weights.
      ranks add up.
  [9] Primes. Miller and Rabin's test with the first twelve primes errs for no number below 3 * 10^23 (Sorenson, Webster 2017).
 [18] Solutions (after Dumas, Kaltofen, 2014). If a square matrix A modulo p is singular, A x = b has a solution for at most one in
-     p right-hand sides b. These are drawn from a hash of program, point, rows and columns, so that none of them can be chosen for
-     b; solutions for k of them are found by chance with probability p^-k, at most 2^-100. It needs no elimination.
+     p right-hand sides b. These are drawn from a hash of the program and of everything in the argument but the solutions, so that
+     nothing that determines A can be chosen after b; each further choice that somebody tries passes with probability at most
+     p^-k, at most 2^-100, for k right-hand sides. It needs no elimination.
 
 Hensel's lemma is not used: points modulo p are reductions of integers.
 
@@ -1451,6 +1452,8 @@ def lower_bound_sentences(circuit: Circuit, lower: Any) -> list[str]:
     sentences = []
     if relations := lower.get("exponentials", {}).get("relations"):
         sentences.append(beside("further").relations_sentence(circuit, relations))
+    if "roots" in lower:
+        sentences.append(beside("further").ROOTS)
     if "solutions" in lower:
         sentences.append(
             "The minor has solutions for drawn right-hand sides (if it were zero: a probability below 2^-100)."
@@ -1466,12 +1469,15 @@ def check_symmetry(circuit: Circuit, _: Any, groups: Any, vector_fields: Any) ->
     need(bool(groups or vector_fields), "at least one symmetry is named")
     ring = Symbols()
     weights, inputs = ring.drawn(circuit.parameters), ring.drawn(circuit.input_size)
-    Evaluation(circuit, ring).values(weights, inputs)  # rejects a program that is defined nowhere
+    # rejects a zero denominator, but none that is zero because of values of exp or sqrt, such as exp(0) - 1
+    Evaluation(circuit, ring).values(weights, inputs)
     vectors = symmetry_vectors(circuit, weights, ring.p, groups, vector_fields)
     orbit = sparse_rank(vectors, ring.p)
     several = f"{len(groups)} groups and {len(vector_fields)} vector fields do not change"
-    sentence = f"{several} its function, identically; their generic orbits have dimension at least {orbit}."
-    return Shown(f"{several} the function", [sentence], {"orbit": orbit})
+    where = ", wherever the program is defined (that it is defined somewhere was not verified)"
+    where *= circuit.uses(*EXPONENTIAL, "sqrt")
+    sentence = f"{several} its function, identically{where}; their generic orbits have dimension at least"
+    return Shown(f"{several} the function", [f"{sentence} {orbit}."], {"orbit": orbit})
 
 
 # == 10. Last layers =====================================================================================

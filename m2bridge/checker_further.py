@@ -8,12 +8,14 @@ specifies them.
 Lemmas, after those of checker.py:
 
 [10] Exponentials. Let v_1, v_2, ... be the arguments of exponentials that depend on weights w alone and u_1, u_2, ... the others,
-     as formal functions: z_k stands for exp(v_k), y_k for exp(u_k). If (A) 1, w, v are linearly independent over QQ, and (B) no
-     rational combination of the inputs x and of u other than the trivial one lies in QQ(w, z), then w, z and, at any number of
-     inputs, x and y are algebraically independent (Ax, On Schanuel's conjectures, Annals of Mathematics 93, 1971, Theorem 3;
-     docs/exponentials.md has the proof). So the Jacobian with variables z, y and dz = z dv, dy = y du has the generic rank of J,
+     as formal functions: z_k stands for exp(v_k), y_k for exp(u_k). If (A) no rational combination of w and v other than the
+     trivial one lies in QQ(c), where c is a variable in place of exp(1/N), if a relation names the constant 1 (else: in QQ), and
+     (B) no rational combination of the inputs x and of u other than the trivial one lies in QQ(c, w, z), then w, z and, at any
+     number of inputs, x and y are algebraically independent (Ax, On Schanuel's conjectures, Annals of Mathematics 93, 1971,
+     Theorem 3; docs/exponentials.md has the proof). So the Jacobian with variables z, y and dz = z dv, dy = y du has the generic rank of J,
      and [1] holds for it at every point modulo p with z, y not zero. If an argument is a rational combination of others, the
-     same holds with its exponential replaced by the monomial in theirs.
+     same holds with its exponential replaced by the monomial in theirs. (A) is tested with one value of c at all points. With
+     roots that depend on inputs, (B) is about the field with the roots of one sample [19].
 [11] Composition. Let the network be g(w, f(w, x), x), with f and g rational. Its differential at w maps xi to
      (Dg xi)(f, x) + (dg/df)(f, x) (Df xi)(x), a linear function L of the pair of functions (Df xi, Dg xi). All such pairs form a
      space of dimension at most U = rk Df + rk Dg. If xi is a symmetry of the whole, L is zero on its pair. So the generic rank
@@ -37,10 +39,15 @@ Lemmas, after those of checker.py:
 [17] Interpolation. Polynomials of degree at most k that vanish on the image vanish at points of the image: their number is at
      most that of the monomials minus the rank of their values, which is no smaller over QQ than modulo p.
 [19] Roots. Roots are independent if none of their radicands is a square in the field that weights, the inputs of all samples and
-     the roots before it generate. Then they generate a field of functions, and [1] holds at points where radicands are squares
-     other than zero, for any choice of the roots there. A root of weights alone is independent of those before it if these exist
-     at a point and it does not; a root that depends on inputs, if at two points with the same weights those before it exist, and
-     it exists at one of them only. [10] holds with roots that depend on inputs. docs/square-roots.md has the proof.
+     the roots before it generate. Then they generate a field of algebraic functions, and [1] holds at points where radicands are
+     squares other than zero, for any choice of the roots there. The dimension is the generic rank near a complex point at which
+     no radicand is zero, with any branches of the roots; it does not depend on the choice. If there is a real point at which all
+     radicands are positive, it is also that of the network with positive roots; that there is one is not verified. A root of
+     weights alone is independent of those before it if at a point modulo an odd prime these exist, with radicands that are not
+     zero, and its radicand is not a square. A root that depends on inputs is, if at two points those before it exist, and its
+     radicand is a square other than zero at one of them and not a square at the other, modulo one odd prime, with the same
+     choice of the roots of weights and the same units of weights. [10] holds with roots that depend on inputs.
+     docs/square-roots.md has the proof.
 
 Contents: 1 Exponentials and roots   2 Compositions   3 Equations   4 Flattenings   5 Statements about points   6 Closures.
 """
@@ -303,6 +310,12 @@ def further_inputs(
         inputs = with_units(circuit, values["exponentials"], p, inputs, every)
     check_roots(circuit, p, weights, inputs[count:], points)
     return inputs[:count]
+
+
+ROOTS = (
+    "Roots are algebraic functions, and any branches may be chosen."
+    " That there is a real point at which all radicands are positive was not verified."
+)
 
 
 def read_roots(

@@ -839,6 +839,38 @@ def test_symmetries_of_a_program_that_is_defined_nowhere(zero: list[str]) -> Non
     rejected({**own, "program": lines_of(*lines, f"gather [] 0 %{len(lines) - 1}")}, "a denominator is zero")
 
 
+def test_a_denominator_may_be_zero_because_of_values_of_exp() -> None:
+    """a b / (exp(0 a) - 1) is defined nowhere: this is not seen, and the sentence says so. For polynomials it does not."""
+    head, product = ("weight a []", "weight b []"), "multiply %0 %1"
+    zero = ("scale 0 %0", "exp %2", "constant [] -1", "add %3 %4", "reciprocal %5", product, "multiply %6 %7")
+    statement = {
+        "kind": "symmetry",
+        "groups": [{"group": "scaling", "weights": {"a": 1, "b": -1}}],
+        "fields": [],
+    }
+    where = "identically, wherever the program is defined (that it is defined somewhere was not verified);"
+    for lines, analytic in (((*head, *zero), True), ((*head, product), False)):
+        code, said = outcome(M._document(lines_of(*lines), statement, None, None))
+        assert (code, where in said) == (0, analytic), said
+
+
+def test_radicands_may_be_negative_at_all_real_points() -> None:
+    """sqrt(-1 - w^2) has dimension one as an algebraic function; the output says that no real point was verified."""
+    text = lines_of("weight a []", "power 2 %0", "constant [] -1", "scale -1 %1", "add %3 %2", "sqrt %4")
+    lower = {
+        "kind": "minor",
+        "prime": 10007,
+        "weights": {"entries": [2]},
+        "samples": 1,
+        "inputs": {"entries": []},
+    }
+    lower |= {"rows": [[0, 0]], "columns": [0]}
+    lower |= {"roots": {"draws": [0], "inputs": [], "weights": [{"entries": [5]}]}}
+    code, said = outcome(M.document(text, None, 1, lower, PARAMETERS))
+    assert code == 0
+    assert "That there is a real point at which all radicands are positive was not verified." in said
+
+
 @pytest.mark.parametrize("s", [0, 4, 5])
 def test_catalecticants_have_a_degree_inside(s: int) -> None:
     with pytest.raises(checker.Rejected, match="the degree of a catalecticant"):
