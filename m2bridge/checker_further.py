@@ -7,15 +7,15 @@ specifies them.
 
 Lemmas, after those of checker.py:
 
-[10] Exponentials. Let v_1, v_2, ... be the arguments of exponentials that depend on weights w alone and u_1, u_2, ... the others,
-     as formal functions: z_k stands for exp(v_k), y_k for exp(u_k). If (A) no rational combination of w and v other than the
-     trivial one lies in QQ(c), where c is a variable in place of exp(1/N), if a relation names the constant 1 (else: in QQ), and
-     (B) no rational combination of the inputs x and of u other than the trivial one lies in QQ(c, w, z), then w, z and, at any
-     number of inputs, x and y are algebraically independent (Ax, On Schanuel's conjectures, Annals of Mathematics 93, 1971,
-     Theorem 3; docs/exponentials.md has the proof). So the Jacobian with variables z, y and dz = z dv, dy = y du has the generic rank of J,
-     and [1] holds for it at every point modulo p with z, y not zero. If an argument is a rational combination of others, the
-     same holds with its exponential replaced by the monomial in theirs. (A) is tested with one value of c at all points. With
-     roots that depend on inputs, (B) is about the field with the roots of one sample [19].
+[10] Exponentials. Let v_1, v_2, ... be the arguments of exponentials that depend on weights w alone and u_1, u_2, ... the
+     others, as formal functions: z_k stands for exp(v_k), y_k for exp(u_k). If (A) no rational combination of w and v other
+     than the trivial one lies in QQ(c), where c is a variable in place of exp(1/N), if a relation names the constant 1 (else:
+     in QQ), and (B) no rational combination of the inputs x and of u other than the trivial one lies in QQ(c, w, z), then w, z
+     and, at any number of inputs, x and y are algebraically independent (Ax, On Schanuel's conjectures, Annals of Mathematics
+     93, 1971, Theorem 3; docs/exponentials.md has the proof). So the Jacobian with variables z, y and dz = z dv, dy = y du has
+     the generic rank of J, and [1] holds for it at every point modulo p with z, y not zero. If an argument is a rational
+     combination of others, the same holds with its exponential replaced by the monomial in theirs. (A) is tested with one value
+     of c at all points. With roots that depend on inputs, (B) is about the field with the roots of one sample [19].
 [11] Composition. Let the network be g(w, f(w, x), x), with f and g rational. Its differential at w maps xi to
      (Dg xi)(f, x) + (dg/df)(f, x) (Df xi)(x), a linear function L of the pair of functions (Df xi, Dg xi). All such pairs form a
      space of dimension at most U = rk Df + rk Dg. If xi is a symmetry of the whole, L is zero on its pair. So the generic rank
