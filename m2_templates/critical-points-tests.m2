@@ -26,6 +26,8 @@ assert(radical dependencyLocus(ideal 0_S, M, {5, 7}) == ideal(s^2 - t^2));
 assert(dimensionBy groebnerMatrix kernelPairs(ideal(s - 1, t - 2), M, {5, 7}) == -1);
 assert(dimensionBy groebnerMatrix kernelPairs(ideal(s - 1, t - 1), M, {5, 7}) == 0);
 assert(ideal saturateByCombination(ideal(s^2*t, s*t^2), ideal(s, s*t), 11) == ideal t);
+-- the coefficients differ: with equal ones s and -s would cancel
+assert(ideal saturateByCombination(ideal(s*t), ideal(s, -s, t), 11) == ideal(s*t));
 
 assert(leastRelation(G, s, 10) == {-1, 0, 0, 0, 1} and leastRelation(G, s, 3) === null);
 assert(leastRelation(matrix {{s, t}}, s + 1, 5) == {-1, 1} or leastRelation(matrix {{s, t}}, s + 1, 5) == {1, -1});
@@ -36,5 +38,6 @@ assert(dimensionBy groebnerMatrix node == 0 and degreeBy groebnerMatrix node == 
 
 B = algebraBasis G;
 assert(first entries B == {1, t, s, s*t} or first entries B == {1, s, t, s*t});
+assert(numColumns algebraBasis matrix {{1_S}} == 0);
 assert(coordinateVectors(G, matrix {{1_S, s, t, s*t}}, matrix {{s^3, t^2}}) == {{0, 0, 0, 1_KK}, {1_KK, 0, 0, 0}});
 print "complete";

@@ -48,8 +48,8 @@ kernelPairs(Ideal, Matrix, List) := o -> (I, M, L) -> (
     toPairs I + ideal(v * toPairs M) + ideal normalization
     );
 
--- dependencyLocus(I, M, L): the ideal of the closure of the points of V(I) where the rows of M are dependent, by
---   eliminating v from kernelPairs(I, M, L).
+-- dependencyLocus(I, M, L): for a general list L, an ideal whose variety is the closure of the points of V(I) where
+--   the rows of M are dependent, by eliminating v from kernelPairs(I, M, L).
 dependencyLocus = method();
 dependencyLocus(Ideal, Matrix, List) := (I, M, L) -> (
     S := ring I;
@@ -59,8 +59,8 @@ dependencyLocus(Ideal, Matrix, List) := (I, M, L) -> (
     );
 
 -- saturateByCombination(I, J, c): I : J^infinity, with one combination of the generators of J, whose coefficients
---   are powers of the number c, in place of all of them. For a general c it vanishes on a component of V(I) only if
---   all of J does, and F4 computes the saturation with one more unknown. The result is a matrix with one row.
+--   are powers of the number c, in place of all of them. For a general c it lies in an associated prime of I only
+--   if all of J does, and F4 computes the saturation with one more unknown. The result is a matrix with one row.
 saturateByCombination = method();
 saturateByCombination(Ideal, Ideal, Number) := (I, J, c) -> (
     S := ring I;
@@ -94,7 +94,8 @@ leastRelation(Matrix, RingElement, ZZ) := (G, f, n) -> (
 -- conormalIdeal(F, C, Q, q): the critical points of the loss on the variety of the equations F, a matrix with one
 --   row over KK[z_0, ...]: points z with Q*z - q in the span of the gradients of combinations of the equations, one
 --   for each row of the matrix C. The ring of the result has their multipliers first. At a singular point the
---   gradients span less, and a general loss has no solution there.
+--   gradients span less, and a general loss has no solution there. F generates a radical ideal, and C has codim many
+--   general rows.
 conormalIdeal = method();
 conormalIdeal(Matrix, Matrix, Matrix, Matrix) := (F, C, Q, q) -> (
     Z := ring F;
@@ -120,7 +121,8 @@ algebraBasis = method();
 algebraBasis Matrix := G -> (
     S := ring G;
     monomialList := flatten entries basis(S/ideal leadTerm G);
-    matrix {apply(sort(monomialList, DegreeOrder => Ascending), f -> lift(f, S))}
+    L := apply(sort(monomialList, DegreeOrder => Ascending), f -> lift(f, S));
+    map(S^1, S^(#L), {L})
     );
 
 -- coordinateVectors(G, B, row): the coefficients of the entries of a row of polynomials modulo the Groebner basis G

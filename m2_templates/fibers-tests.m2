@@ -21,6 +21,8 @@ A = (ZZ/101)[a];
 assert(isPrime ideal irreduciblePolynomial(A, 3));
 assert(conjugateCount(ideal(x^2 - 2*y^2), {}) == 2 and conjugateCount(quadric, {}) == 1);
 assert(conjugateCount(ideal(x^2 - 2, y, z), {}) == 2 and conjugateCount(quadric, {{0, 0, 1}}) == 1);
+-- the origin is rational, but not a smooth point
+assert(conjugateCount(ideal(x^2 - 2*y^2), {{0, 0, 0}}) == 2);
 
 double = ideal(x^2*y);
 assert(multiplicitiesAlong(double, {ideal x, ideal y}) == {2, 1});
@@ -42,9 +44,14 @@ assert(#(first p) == 5);
 weightList = torusWeights(matrix {{s*t}}, matrix {{1_QQ}}, ideal 0_S);
 assert(#weightList == 2 and weightList#0 == -(weightList#1));
 assert(torusSection(ideal(s*t - 1), weightList, draw) == ideal(s - 1, t - 1));
-assert(#sectionPrimes(ideal(s^2 - t), draw) > 0);
+assert(#sectionPrimes(ideal(s^2 - t), draw) > 0 and sectionPrimes(ideal 1_S, draw) == {});
 (points, allFound) = distancePrimes(ideal(s^2 + t^2 - 1), draw);
-assert(allFound and all(points, m -> dim m == 0 and isSubset(ideal(s^2 + t^2 - 1), m)));
+assert(allFound and #points > 0 and all(points, m -> dim m == 0 and isSubset(ideal(s^2 + t^2 - 1), m)));
+-- the hyperbola has two real components: a polynomial that is negative at 0 and of even degree has roots on both sides
+(points, allFound) = distancePrimes(ideal(s*t - 1), draw);
+assert(allFound and all(points, m -> dim m == 0 and isSubset(ideal(s*t - 1), m)));
+f = product(points, m -> (eliminate(t, m))_0);
+assert(even first degree f and valuesAt(f, {0, 0}) * leadCoefficient f < 0);
 assert(isMultihomogeneous({s*t, s*t}, ideal 0_S, {{0}, {1}}));
 assert(not isMultihomogeneous({s*t + s}, ideal 0_S, {{0}, {1}}));
 print "complete";

@@ -14,8 +14,8 @@ independentPolynomials List := L -> (
     );
 
 -- stableIdeal(I, more, used, n): the ideal I to which equations are added two lists at a time, more(used), more(used
---   + 1), ..., more(n - 1), until two lists add nothing: the sequence (Groebner basis as a matrix, the equations
---   that were added, the number of lists used, whether nothing was added at the end).
+--   + 1), ..., more(n - 1), until two lists, or the last one, add nothing: the sequence (Groebner basis as a matrix,
+--   the equations that were added, the number of lists used, whether nothing was added at the end).
 stableIdeal = method();
 stableIdeal(Ideal, Function, ZZ, ZZ) := (I, more, used, n) -> (
     G := groebnerMatrix I;
@@ -92,7 +92,7 @@ conjugateCount(Ideal, List) := o -> (P, L) -> (
     #primesOver extended
     );
 
--- multiplicitiesAlong(I, C): the multiplicity of I along each of its minimal primes in the list C.
+-- multiplicitiesAlong(I, C): the multiplicity of I along each of its minimal primes; C must list all of them.
 multiplicitiesAlong = method();
 multiplicitiesAlong(Ideal, List) := (I, C) -> (
     if sumsUp(I, C) then return apply(C, P -> 1);
@@ -155,8 +155,8 @@ residuePoint(Ideal, Function) := o -> (m, draw) -> (
     );
 
 -- torusWeights(f, c, J): the torus of the rescalings of variables that multiply each coordinate f_i by a number, by
---   1 if c_i is not 0, and that leave the variety of J as it is: for each variable the list of its weights. f and c
---   are rows.
+--   1 if c_i is not 0, and under which each generator of J is multiplied by a number: for each variable the list of
+--   its weights. f and c are rows.
 torusWeights = method();
 torusWeights(Matrix, Matrix, Ideal) := (f, c, J) -> (
     differences := g -> (
@@ -199,6 +199,7 @@ torusSection(Ideal, List, Function) := (F, weightList, draw) -> (
 sectionPrimes = method(Options => {Limit => 8, MaxDegree => infinity, Points => 6});
 sectionPrimes(Ideal, Function) := o -> (F, draw) -> (
     S := ring F;
+    if F == 1 then return {};
     sets := independentSets(F, Limit => 4);
     points := {};
     for attempt from 0 to o.Limit - 1 when #points < o.Points do (

@@ -17,12 +17,13 @@ assert(spanBasis parabola == {0, 1, 2});
 P = imageIdeal parabola;
 assert(codim P == 1 and degree P == 2);
 -- forms of different degrees are multiplied by a new variable
-assert(numColumns coneOver matrix {{s, t^2}} == 2);
+assert(numColumns coneOver matrix {{s, t^2}} == 2 and numgens ring coneOver matrix {{s, t^2}} == 3);
 
 assert(spanBasis matrix {{0_R, 0_R}} == {});
 
 -- a constant map: one point, as a cone one line
-assert(dim imageIdeal (coneOver(matrix {{1_R, 2_R}}, IsCone => false))_{0} == 1);
+K = imageIdeal coneOver(matrix {{1_R, 2_R}}, IsCone => false);
+assert(dim K == 1 and codim K == 2);
 assert(numgens variableRing(QQ, 0) == 0);
 -- coordinates of different degrees: the cuspidal cubic
 U = QQ[u,v];
@@ -54,8 +55,10 @@ M = matrix {{1,2},{3,5},{7,11},{13,17}} ** QQ;
 assert(degree L == 2 and sectionLength(L, M) == 3);
 assert(sectionLength(ideal(x, y^2), M) == 2);
 assert(isUnmixed L and not isUnmixed ideal(x^2, x*y));
+assert(try (isUnmixed ideal 0_B; false) else true);
 assert(isUnmixed ideal 0_(ring x) and isUnmixed ideal gens ring x and not isUnmixed intersect(ideal x, ideal(y, z)));
 
 (f, point) = restrictedMap(cubic, {2, 5}, {0});
 assert(first entries f == {8, 4*(ring f)_0, 2*(ring f)_0^2, (ring f)_0^3} and point == {5});
+assert(try (restrictedMap(matrix {{a_B, b_B}}, {1, 1, 1}, {0}); false) else true);
 print "complete";

@@ -70,7 +70,8 @@ initialIdeal Ideal := o -> I -> (
     else monomialIdeal leadTerm groebnerBasis(I, Strategy => o.Strategy)
     );
 
--- finiteLength I: the dimension of (ring I)/I over the field; 0 for the unit ideal, null if it is not finite.
+-- finiteLength I: the dimension of (ring I)/I over the field, for I in a polynomial ring; 0 for the unit ideal, null
+--   if it is not finite.
 finiteLength = method();
 finiteLength Ideal := I -> (
     J := initialIdeal I;
@@ -108,24 +109,27 @@ sectionLength(Ideal, Matrix) := (I, M) -> (
     if dim L == 0 then degree L
     );
 
--- isUnmixed I: whether all associated primes of a proper ideal have the same dimension: codim Ext^i(S/I, S) > i for
---   all i > codim I (Eisenbud, Huneke, Vasconcelos, Direct methods for primary decomposition, Theorem 1.1).
+-- isUnmixed I: whether all associated primes of a proper ideal of a polynomial ring S over a field have the same
+--   dimension: codim Ext^i(S/I, S) > i for all i > codim I (Eisenbud, Huneke, Vasconcelos, Direct
+--   methods for primary decomposition, Theorem 1.1).
 --   No annihilator is computed, which takes most of the time of topComponents.
 isUnmixed = method();
 isUnmixed Ideal := I -> (
     if version#"VERSION" >= "1.25" then needsPackage "Complexes"; -- before, Ext is in the core
     S := ring I;
+    if not isPolynomialRing S then error "isUnmixed: expected an ideal of a polynomial ring";
     M := comodule I;
     all(toList(codim I + 1 .. numgens S), i -> codim Ext^i(M, S) > i)
     );
 
 -- restrictedMap(f, L, fixed): the coordinates f where the variables whose indices are in `fixed` have their values
 --   in the point L; a matrix over the ring of the other variables. Also the values of these at L: the sequence (map,
---   point).
+--   point). The ring of f is a polynomial ring: on a subvariety the other variables would not be free.
 restrictedMap = method();
 restrictedMap(Matrix, List, List) := (f, L, fixed) -> (
     R := ring f;
-    KK := coefficientRing ultimate(ambient, R);
+    if not isPolynomialRing R then error "restrictedMap: the source must be an affine space";
+    KK := coefficientRing R;
     moving := select(numgens R, i -> not member(i, fixed));
     U := variableRing(KK, #moving);
     images := new MutableList from apply(L, c -> c_U);

@@ -24,6 +24,7 @@ cube = entrywisePower(x, 3);
 assert(entriesOf cube#0 == {1_KK, 8_KK, 27_KK, 64_KK});
 assert(entriesOf cube#1#0 == {0_KK, 12_KK, 27_KK, 3 * 16 * 5_KK});
 assert((entrywisePower(jet({2_KK}, {{5_KK}}), 2))#1#0 == {20_KK});
+assert((entrywisePower(jet({0_KK}, {{5_KK}}), 0))#1#0 == {0_KK});
 
 -- the chain rule for polynomials
 S = KK[s,t];

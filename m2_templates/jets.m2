@@ -55,7 +55,7 @@ constantBeside(Matrix, Jet) := (A, x) -> (
 -- entrywisePower(x, n), of networks.m2, also takes jets.
 entrywisePower(Jet, ZZ) := (x, n) -> (
     bases := entriesOf(x#0);
-    slopes := apply(bases, c -> n * c^(n-1));
+    slopes := apply(bases, c -> if n == 0 then 0*c else n * c^(n-1));
     derivative := B -> if B =!= null then withEntries(B, apply(slopes, entriesOf B, times));
     jet(withEntries(x#0, apply(bases, c -> c^n)), apply(x#1, derivative))
     );
@@ -90,9 +90,10 @@ weightDirections = (KK, sizes) -> (
     apply(#sizes, k -> flatten apply(#sizes, i -> moved(k, i)))
     );
 
--- jacobianRank(F, W, inputs): the rank of the derivatives of the outputs of the network F at all of the inputs, by the
---   entries of all weights W. The result is (rank, number of inputs used): half of the inputs that the weights need are
---   used first; if their rows are independent, all of these; then one more until it adds no rank.
+-- jacobianRank(F, W, inputs): a lower bound of the rank of the derivatives of the outputs of the network F at all of
+--   the inputs, by the entries of all weights W. The result is (rank, number of inputs used): inputs are used in order
+--   until one adds no rank, so they must be general. Half of the inputs that the weights need are used first; if their
+--   columns are independent, all of these; then one more at a time.
 jacobianRank = (F, W, inputs) -> (
     sizes := apply(W, M -> {numRows M, numColumns M});
     directions := weightDirections(ring first W, sizes);

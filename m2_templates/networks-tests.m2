@@ -6,6 +6,7 @@ assert(symmetricPairs 2 == {{0, 0}, {0, 1}, {1, 1}});
 assert(inputMonomials(2, {1, 2}) == {{1, 0}, {0, 1}, {2, 0}, {1, 1}, {0, 2}});
 -- x_(1,1) x_(2,1)^2, x_(1,1) x_(2,1) x_(2,2), ...
 assert(take(segreMonomials(2, 2), 2) == {{1, 0, 2, 0}, {1, 0, 1, 1}} and #segreMonomials(2, 3) == 6);
+assert(try (segreMonomials(2, 1); false) else true);
 
 W = weightMatrices(QQ, {{2, 2}, {1, 2}});
 R = ring first W;

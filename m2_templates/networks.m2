@@ -48,6 +48,7 @@ symmetricPairs ZZ := d -> flatten apply(d, i -> apply(toList(i..d-1), j -> {i, j
 --   coefficients in the first token's output determine the map (Henry, Marchetti, Kohn, arXiv:2408.17221, Prop. A.5).
 segreMonomials = method();
 segreMonomials(ZZ, ZZ) := (d, t) -> (
+    if t < 2 then error "segreMonomials: at least two tokens";
     exponentOf := L -> apply(d * t, k -> number(L, i -> i == k));
     flatten apply(d, m -> apply(symmetricPairs d, ij -> exponentOf {m, d + ij#0, d + ij#1}))
     );
@@ -71,8 +72,8 @@ polynomialsAt = method();
 polynomialsAt(Matrix, Matrix) := (f, x) -> (map(ring x, ring f, x)) f;
 
 -- rankOneTensors(KK, m, d): the ideal of the tensors h (x) q (x) S in KK^m (x) KK^d (x) Sym^2 KK^d, S of bounded
---   rank, by minors of flattenings. The coordinate of h_n q_k x_i x_j, i <= j, has the index (n*d + k) *
---   binomial(d+1, 2) + (index of {i, j} in symmetricPairs d).
+--   rank, by minors of flattenings; KK has characteristic other than 2. The coordinate of
+--   h_n q_k x_i x_j, i <= j, has the index (n*d + k) * binomial(d+1, 2) + (index of {i, j} in symmetricPairs d).
 --   Options: QuadricRank => the bound of the rank of S.
 rankOneTensors = method(Options => {QuadricRank => 1});
 rankOneTensors(Ring, ZZ, ZZ) := o -> (KK, m, d) -> (

@@ -26,7 +26,7 @@ hypersurfaceSection = method();
 hypersurfaceSection(Ideal, RingElement) := (Q, f) -> (
     if f % Q == 0 then return {Q};
     factors := select(apply(toList factor f, first), g -> first degree g > 0);
-    flatten apply(factors, g -> primesOver(Q + ideal g))
+    largestComponents flatten apply(factors, g -> primesOver(Q + ideal g))
     );
 
 -- rationalPoint(Q, draw): a point with coordinates in the field on a random linear section of V(Q), Q prime, as a

@@ -8,7 +8,7 @@ assert(toString T_1 == "u_1" and leadTerm(T_0 + T_1^3) == T_0);
 assert(numgens variableRing(QQ, 0) == 0);
 
 assert(numberMatrix(ZZ/5, {{1/2, 7}}) == matrix {{3_(ZZ/5), 2_(ZZ/5)}});
-assert(numColumns numberMatrix(QQ, {}, Columns => 4) == 4);
+assert(numColumns numberMatrix(QQ, {}, Columns => 4) == 4 and numRows numberMatrix(QQ, {{}, {}}) == 2);
 
 f = S_0^2 - 3*S_1*S_2;
 assert(valuesAt(f, {1, 1/3, 2}) == -1_QQ);

@@ -18,7 +18,7 @@ variableRing(Ring, ZZ) := o -> (KK, n) -> (
 numberMatrix = method(Options => {Columns => 0});
 numberMatrix(Ring, List) := o -> (KK, rows) -> (
     if #rows == 0 then map(KK^0, KK^(o.Columns), 0)
-    else matrix applyTable(rows, c -> c_KK)
+    else map(KK^(#rows), KK^(#(first rows)), applyTable(rows, c -> c_KK))
     );
 
 -- valuesAt(f, L): a polynomial, a matrix or an ideal at the point L, a list of integers, fractions or elements of the

@@ -17,7 +17,8 @@ assert(C == {ideal(y, x)});
 assert(minimalOnes == {ideal(x, y)} and embeddedOnes == {ideal(x, y, z)});
 -- primes that are missing in the list are found
 (minimalOnes, embeddedOnes) = schemePrimes(singularScheme umbrella, {ideal(x, y, z)});
-assert(minimalOnes == {ideal(y, x)});
+assert(minimalOnes == {ideal(y, x)} and embeddedOnes == {ideal(x, y, z)});
+assert(last schemePrimes(singularScheme umbrella, {}) == {ideal(x, y, z)});
 assert(multiplicityAt(umbrella, {0, 0, 5}) == 2 and multiplicityAt(umbrella, {1, 1, 1}) == 1);
 
 -- the node, the cusp and the singularity A_3
@@ -25,6 +26,7 @@ T = QQ[u,v];
 origin = ideal(u, v);
 assert(milnorNumber(ideal(v^2 - u^2*(u+1)), origin) == 1 and milnorNumber(ideal(v^2 - u^3), origin) == 2);
 assert(milnorNumber(ideal(v^2 - u^4), origin) == 3 and milnorNumber(ideal(u*v^2), ideal u) === null);
+assert(milnorNumber(ideal(v^2 - u^3 + 1), origin) === null and deltaInvariants(ideal 0_T, {origin}) === null);
 assert(deltaInvariants(ideal(v^2 - u^3), {origin}) == {1} and deltaInvariants(ideal(v^2 - u^5), {origin}) == {2});
 assert(deltaInvariants(ideal v, {origin}) == {0});
 print "complete";

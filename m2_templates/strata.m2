@@ -109,20 +109,23 @@ multiplicityAt(Ideal, List) := (I, L) -> (
     );
 
 -- milnorNumber(I, Q): the Milnor number of the hypersurface V(I) at one of the points of V(Q), which are conjugate;
---   null if V(I) is no hypersurface or the points are not isolated among the critical points of the equation.
+--   null if V(I) is no hypersurface, does not contain the points, or they are not isolated among the critical points
+--   of the equation. In a characteristic that is not larger than the number it depends on the equation.
 milnorNumber = method();
 milnorNumber(Ideal, Ideal) := (I, Q) -> (
-    if dim Q > 0 or codim I != 1 or numgens trim I != 1 then return null;
+    if dim Q > 0 or codim I != 1 or numgens trim I != 1 or not isSubset(I, Q) then return null;
     partials := ideal jacobian trim I;
     elsewhere := saturate(partials, Q);
     if elsewhere + Q == 1 then degree(partials : elsewhere) // degree Q
     );
 
--- deltaInvariants(I, L): for the prime ideal I of a curve and each Q in the list L of its singular points the delta
---   invariant at one of the points of V(Q), which are conjugate: the length of the normalization modulo the ring. null
---   if Macaulay2 cannot compute the normalization (exponents of curves of high degree can overflow).
+-- deltaInvariants(I, L): for the prime ideal I of an affine curve, dim I == 1, and each Q in the list L of its singular
+--   points the delta invariant at one of the points of V(Q), which are conjugate: the length of the normalization
+--   modulo the ring. null if V(I) is not a curve, or Macaulay2 cannot compute the normalization
+--   (exponents of curves of high degree can overflow).
 deltaInvariants = method();
 deltaInvariants(Ideal, List) := (I, L) -> (
+    if dim I != 1 then return null;
     -- these packages are loaded when they are needed, because they are large
     icMapOf := value (needsPackage "IntegralClosure").Dictionary#"icMap";
     pushForwardOf := value (needsPackage "PushForward").Dictionary#"pushFwd";
