@@ -72,7 +72,8 @@ saturateByCombination(Ideal, Ideal, Number) := (I, J, c) -> (
     );
 
 -- leastRelation(G, f, n): the coefficients, from the constant term up, of the polynomial of least degree in f that
---   vanishes modulo the Groebner basis G, as integers; null if its degree is larger than n.
+--   vanishes modulo the Groebner basis G, with leading coefficient 1; null if its degree is larger than n. Over ZZ/p
+--   they are lifted to integers.
 leastRelation = method();
 leastRelation(Matrix, RingElement, ZZ) := (G, f, n) -> (
     KK := coefficientRing ring G;
@@ -82,10 +83,12 @@ leastRelation(Matrix, RingElement, ZZ) := (G, f, n) -> (
     while tried < n do (
         tried = min(2 * tried + 8, n);
         while #powers <= tried do powers = append(powers, (last powers * f) % basisOf);
-        relations := mingens ker lift(last coefficients matrix {powers}, KK);
-        if numColumns relations > 0 then (
-            relation := apply(flatten entries relations_{0}, c -> lift(c, ZZ));
-            return take(relation, 1 + last positions(relation, c -> c != 0));
+        M := lift(last coefficients matrix {powers}, KK);
+        r := rank M; -- the powers before the r-th are independent
+        if r <= tried then (
+            relation := flatten entries mingens ker M_{0 .. r};
+            monic := apply(relation, c -> c / last relation);
+            return if char KK > 0 then apply(monic, c -> lift(c, ZZ)) else monic;
             );
         );
     null
