@@ -87,9 +87,18 @@ class Same(Result):
             notes = (
                 f"The difference has the size of rounding errors; --tolerance {_ROUNDING} ignores such differences.",
             )
-        to_prove = "a comparison of all coefficients (there are too many, or the network is not polynomial)"
         answer = answers.get(self.verdict, self.verdict)
-        return View(answer=answer, facts=tuple(facts), notes=notes, to_prove=to_prove)
+        return View(answer=answer, facts=tuple(facts), notes=notes, to_prove=self._to_prove())
+
+    def _to_prove(self) -> str:
+        """Return what would prove the answer: this depends on which comparison was made."""
+        if self.certainty is Certainty.NUMERIC:
+            return "a comparison without a tolerance"
+        if all(item.witness != "float64" for item in self.evidence):
+            return "a comparison of all coefficients (there are too many)"
+        if self.verdict == "different":
+            return "an input at which the outputs differ, with bounds of the rounding errors"
+        return "a symmetry that maps one to the other (the network is not polynomial: it has no coefficients to compare)"
 
 
 def _read_tolerance(text: str) -> float:

@@ -150,3 +150,12 @@ def test_checkpoints_that_differ_by_rounding_are_the_same_up_to_a_tolerance() ->
     for tolerance in (-1.0, 1.0):
         with pytest.raises(InputError, match=f"less than 1, not {tolerance}"):
             same("mlp(widths=[2,3,2],r=2)", first, second, tolerance=tolerance)
+
+
+def test_what_would_prove_it_names_the_reason_that_applies() -> None:
+    """Different functions of an analytic network are not proved different by coefficients, which it does not have."""
+    model = parse_spec("softmax(d=[2,2],a=1,t=2)")
+    a, b = ({name: np.full(shape, k) for name, shape in model.parameters.items()} for k in (1, 2))
+    different = same(model, at=a, other=b)
+    assert different.verdict == "different"
+    assert "coefficients" not in different.view().to_prove
