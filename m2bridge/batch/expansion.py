@@ -25,7 +25,7 @@ from m2bridge.limits import Limits, parse_bytes, parse_seconds
 MOST_GRID_AXES = 32  # entries of one grid; each multiplies the number of points
 _NOT_AXES = frozenset({"when", "tags", "priority", "timeout", "memory", "options"})
 _MOST_MISTAKES_OF_A_GRID = 20
-"""The number of errors reported for one section."""
+"""After more than this many errors in one section, the remaining points are not read."""
 _WORD = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 
 
@@ -151,7 +151,9 @@ class SectionReader:
     def _constants(self, entry: str) -> tuple[Any, ...]:
         """Return the values of `analysis`, `model` or `spec`; an invalid name if they would be computed from other entries."""
         axis = self.axes.get(entry, axis_with())
-        return ("1..2",) if axis.constants is None else axis.constants
+        if axis.constants is None:
+            return ("1..2",)  # not a valid name, so that the check of names reports it
+        return axis.constants
 
     def _check_names(self) -> None:
         """Check that the analyses and families exist, before the points are counted."""
@@ -197,7 +199,7 @@ class SectionReader:
     # -- jobs ------------------------------------------------------------------------------------------------
 
     def _option_names(self, analysis: str) -> Iterable[str]:
-        """Return the names of the options of an analysis; none for an analysis that does not take a list of analyses."""
+        """Return the names of the options of an analysis; none for templates, ideals and unknown names."""
         return registry.options_of(registry.job(analysis)) if analysis in registry.jobs() else ()
 
     def _split(self, point: Point) -> tuple[Point, Point]:

@@ -25,6 +25,7 @@ from m2bridge.symmetry.fields import VectorField
 Node = tuple[int, Letters]
 """A tensor and positions of some of its axes."""
 Labels = dict[Node, Fraction]
+"""For each node the exponent k: index i of these axes is multiplied by s_i^k."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -22,6 +22,7 @@ from m2bridge.symmetry.concatenations import without_concatenations
 Box = tuple[tuple[int, int], ...]
 """For each factor of the axes of an instruction: first index and number of indices."""
 Letters = tuple[int, ...]
+"""One number for each axis; axes with the same number are indexed together, as letters in einsum."""
 _STEPS = {
     "multiply": "einsum",
     "reshape": "opaque",

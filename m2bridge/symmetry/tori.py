@@ -1,4 +1,7 @@
-"""Tori that act along axes of the weights: the labels of all arrays solve linear equations, one for each step of the program."""
+"""Find scalings (tori) along axes of the weights.
+
+The label of an array is the exponent of its scaling; each step of the program gives linear equations between labels.
+"""
 
 from __future__ import annotations
 
@@ -136,7 +139,10 @@ def _scaled(form: Mapping[Node, Fraction], factor: int | Fraction) -> dict[Node,
 
 
 def _projected(labels: Labels, spaces: Sequence[Sequence[object]], choice: tuple[object, ...]) -> Labels:
-    """Return the labels, at tuples of fewer axes, of the product of all scalings with the same indices there; empty if none."""
+    """Restrict a known torus to the axes in `choice`, with equal scalings along its other axes.
+
+    Return {} if an action does not have exactly one axis in each chosen space.
+    """
     found: Labels = {}
     for (k, axes), label in labels.items():
         inside = [[a for a in axes if spaces[k][a] == wanted] for wanted in choice]
