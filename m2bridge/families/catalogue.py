@@ -73,9 +73,8 @@ _MORE = ("causal", "tied", "r", "positions")
 def _with_more_options(arguments: Arguments, build: Callable[..., Attention]) -> Attention:
     """Read a network of attention; one with more options if the spec has some."""
     if not any(key in arguments.values for key in _MORE):
-        if not arguments.values:  # an empty spec: the error lists all arguments
-            names = [WRITTEN.get(name, name) for name in signature(build).parameters]
-            arguments.only(*names, *_MORE)
+        names = [WRITTEN.get(name, name) for name in signature(build).parameters]
+        arguments.only(*names, *(key for key in _MORE if build is not Softmax or key != "r"))
         return arguments.called(build)
     softmax = arguments.changed(softmax=True) if build is Softmax else arguments
     return softmax.called(attention_network)

@@ -40,6 +40,9 @@ _MOST_POINT_COORDINATES = 200  # coordinates for which equations are interpolate
 _SHARE_FOR_SECOND_PROOF = 0.5
 """Of the time left, for equations where curves alone have settled the verdict: they are a second witness then."""
 
+_ORIGINS = {"weights": "given by --at"}
+"""How the origin of the weights is printed; other origins are printed as they are."""
+
 
 @register_result
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,7 +93,7 @@ class SingularPoint(Result):
             answer=f"{self.verdict} at the image of these weights",
             facts=(
                 ("dimension", f"{self.image_dim} (affine)"),
-                ("weights", f"{self.at['kind']}; {weights}"),
+                ("weights", f"{_ORIGINS.get(self.at['kind'], self.at['kind'])}; {weights}"),
                 ("tangent space", tangent),
                 ("equations", value_text(self.completeness)),
             ),

@@ -286,7 +286,8 @@ def _statement(
     text = f"The dimension is {answer}: a lower and an upper bound meet."
     if theorems:
         return f"{text} They use a theorem: {'; '.join(theorems)}. There is no certificate."
-    text += " Both are in the certificate." if certified else " There is no certificate."
+    in_certificate = " The certificate contains both; `m2bridge check` names their arguments."
+    text += in_certificate if certified else " There is no certificate."
     if softmax is not None and softmax.layers > 1 and softmax.t > 1:
         text += (
             " So the virtual weights (M, L) have finite generic fibers; this does not prove that they are single points "

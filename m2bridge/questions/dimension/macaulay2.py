@@ -139,7 +139,7 @@ def _ranks(values: Values, p: int, spent: float, ancestry: Ancestry, *, stopped:
     rank = values.integer("jacobian_rank")
     fields: dict[str, Any] = {"prime": p, "ancestry": ancestry}
     bound = "rank of the Jacobian at a random point"
-    generic = "that rank is generic unless the point is special"
+    generic = "rank of the Jacobian at a random point; equal to the generic rank unless the point is special"
     return [
         Evidence(
             "image_dim", rank, "macaulay2", bound, relation=">=", certainty=Certainty.COMPUTED, seconds=spent, **fields

@@ -315,7 +315,9 @@ class _Search:
                 self._proved("complex_image", True, "substitution", method)
                 self.reasons.append(f"complex weights exist: {method}")
             roots = place.real_roots()
-            quantity = f"real roots of {shorten(' '.join(place.modulus), 60)}"
+            quantity = (
+                f"number of real roots of the minimal polynomial {shorten(' '.join(place.modulus), 60)}"
+            )
             self._proved(quantity, len(roots), "flint", "isolated roots")
             self._proved(quantity, sturm_count(place.polynomial), "sturm", "Sturm's theorem")
             found = (place, roots[0] if roots else None)
@@ -331,9 +333,7 @@ class _Search:
         elif values.get("points_complete"):
             self.real, count = False, len(values["points"])
             points = f"{count} point{'s' * (count != 1)} over number fields"
-            method = (
-                f"every real component of the fiber would contain one of {points}, and none of them is real"
-            )
+            method = f"if the fiber had real points, at least one of these would be real: {points}; none is"
             self.reasons.append(f"no real weights: {method}")
             self.context.add_evidence(
                 Evidence("real_image", False, "macaulay2", method, certainty=Certainty.COMPUTED)
