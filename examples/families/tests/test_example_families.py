@@ -191,7 +191,7 @@ def test_the_checker_verifies_the_program_and_not_the_family() -> None:
     assert code == 9  # the dimension of the program is verified, that the program is this network is not
     assert lines[0] == "Verified: the dimension is 8. Not covered: model."
     assert "This is about the program with hash" in text
-    assert f"{spec} is not supported" in text
+    assert f'not supported by this checker, and nothing is verified about it: "{spec}"' in text
 
 
 @pytest.mark.parametrize(
