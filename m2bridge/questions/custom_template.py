@@ -73,7 +73,7 @@ class TemplateValues(Result):
 
     @property
     def title(self) -> str:
-        """What the values belong to."""
+        """Return the name of the object that the values describe."""
         return f"template {self.template}" + ("" if self.model == "none" else f" with the model {self.model}")
 
     @property
@@ -127,12 +127,12 @@ def run_template(  # noqa: PLR0913 -- what every question takes, as users write 
     """
     path = _path_of(template)
     text = declared_text(template) if isinstance(template, Path) else template.text
-    given = dict(parameters or {})
+    settings = dict(parameters or {})
     declared = declared_parameters(text)
     if "seed" in declared and seed:
-        given.setdefault("seed", seed)
+        settings.setdefault("seed", seed)
     if model is not None or ("p" in declared and prime is not None):
-        given.setdefault("p", 32003 if prime is None else prime)
+        settings.setdefault("p", 32003 if prime is None else prime)
     context = Context(
         engine=engine,
         prime=prime,
@@ -143,13 +143,13 @@ def run_template(  # noqa: PLR0913 -- what every question takes, as users write 
         clock=clock,
     )
     try:
-        values, limit = context.run_template(path, given, model)
+        values, limit = context.run_template(path, settings, model)
     except (ScriptError, OutputError) as error:
         raise _mistake(path.name, text, error) from error
     finally:
         context.close()
     return context.build_result(
-        TemplateValues, model="none" if model is None else model.spec, options=json.loads(json.dumps(given, default=str)),
+        TemplateValues, model="none" if model is None else model.spec, options=json.loads(json.dumps(settings, default=str)),
         certainty=_declared_certainty(values) or Certainty.COMPUTED, limit=limit, template=path.name,
         complete=values.complete, values=dict(values),
     )  # fmt: skip
@@ -178,8 +178,8 @@ def _mistake(name: str, text: str, error: ScriptError | OutputError) -> InputErr
     if isinstance(error, ScriptError) and error.line:
         line = line_in_template(text, error.run.script.text, error.line)
         if line:
-            place = f"line {line} (line {error.line} of the rendered script, saved by --keep), column {error.column}"
-            told = f"template {name}, {place}: Macaulay2 stopped: {error.details}"
+            position = f"line {line} (line {error.line} of the rendered script, saved by --keep), column {error.column}"
+            told = f"template {name}, {position}: Macaulay2 stopped: {error.details}"
     return InputError(told, line=line, run=error.run)
 
 
@@ -189,7 +189,7 @@ def parse_setting(text: str) -> tuple[str, object]:
     >>> parse_setting("n=[1,2]"), parse_setting('kind="odd"')
     (('n', [1, 2]), ('kind', 'odd'))
     """
-    name, equals, value = (part.strip() for part in text.partition("="))
+    name, equals, value = (token.strip() for token in text.partition("="))
     if not equals or not NAME.fullmatch(name):
         raise InputError(f"--set {text!r}: write name=value")
 

@@ -238,11 +238,11 @@ class _Decision:
 
     def example(self, function: Program) -> dict[str, Any] | None:
         """Return two weights with the same function of the network at which the function of the weights differs."""
-        found = first_moving(self.program, function, p=self.p, seed=self.seed)
-        if found is None or self.program.parameter_count > _MOST_SHOWN_WEIGHTS:
+        moving = first_moving(self.program, function, p=self.p, seed=self.seed)
+        if moving is None or self.program.parameter_count > _MOST_SHOWN_WEIGHTS:
             return None
         point = np.random.default_rng(self.seed).integers(1, 10, size=self.program.parameter_count)
-        moved = finite_move(found[1], [int(w) for w in point])
+        moved = finite_move(moving[1], [int(w) for w in point])
         if moved is None:
             return None
         return {"weights": self._named(point.tolist()), "same function": self._named(moved)}
@@ -250,15 +250,15 @@ class _Decision:
     def _named(self, flat: Sequence[Any]) -> dict[str, Any]:
         """Arrange flat weights as arrays of exact texts."""
         values = np.array([str(w) for w in flat], dtype=object)
-        parts = flat_parts(self.program.parameters)
-        arrays = {name: values[part].reshape(shape).tolist() for name, shape, part in parts}
+        layout = flat_parts(self.program.parameters)
+        arrays = {name: values[entries].reshape(shape).tolist() for name, shape, entries in layout}
         return dict(by_variable(self.spec, arrays))
 
     def _mover(self, function: Program) -> str | None:
         """Return a symmetry that moves the function at a random point, in words."""
-        found = first_moving(self.program, function, p=self.p, seed=self.seed)
-        if found is not None:
-            return in_variables(self.spec, found[0])
+        moving = first_moving(self.program, function, p=self.p, seed=self.seed)
+        if moving is not None:
+            return in_variables(self.spec, moving[0])
         point = integers(self.seed, WEIGHTS, self.program.parameter_count, self.p)
         for field in self.searched:
             if moves(function, field, point, self.p):

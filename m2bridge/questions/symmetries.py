@@ -52,7 +52,7 @@ class FoundField:
     grouped: bool = False
 
     def written(self, variables: Sequence[str] = ()) -> str:
-        """How the field moves the variables, or the flattened weights w0, w1, ...: ``dw0 = 2*w2, dw2 = w1^2-w0``."""
+        """Write how the field moves the variables, or the flattened weights w0, w1, ...: ``dw0 = 2*w2, dw2 = w1^2-w0``."""
 
         def name(j: int) -> str:
             return variables[j] if variables else f"w{j}"
@@ -159,13 +159,13 @@ class Symmetries(Result):
         finite = [("finite", f"{group.group} on {', '.join(group.acts_on)}") for group in self.finite]
         signs = [fact for fact, group in zip(finite, self.finite, strict=True) if group.group == "sign"]
         finite = [fact for fact in finite if fact not in signs]
-        for found, most in (
+        for listed, most in (
             (fields, _MOST_SHOWN_FIELDS),
             (finite, _MOST_SHOWN_FIELDS),
             (signs, _MOST_SHOWN_SIGNS),
         ):
-            left = len(found) - most
-            facts += found[:most]
+            left = len(listed) - most
+            facts += listed[:most]
             facts += [("", f"and {left} more (see --json)")] if left > 0 else []
         for item in (*self.known, *self.declared):
             again = {True: "; also found by the search", False: "; not found by the search", None: ""}[
@@ -205,12 +205,12 @@ def _not_searched(parameters: int, searched: int, degree: int) -> str:
 
 
 def _read_declared(text: str) -> list[Mapping[str, Any]]:
-    """Declared symmetries from a JSON text: one, or a list of them."""
+    """Read declared symmetries from a JSON text: one, or a list of them."""
     try:
-        found = json.loads(text)
+        value = json.loads(text)
     except ValueError as error:
         raise InputError(f"--declared is JSON: {error}", argument="declared") from None
-    listed = found if isinstance(found, list) else [found]
+    listed = value if isinstance(value, list) else [value]
     if not all(isinstance(item, dict) for item in listed):
         raise InputError("--declared is a JSON object or a list of them", argument="declared")
     return listed
@@ -262,14 +262,14 @@ def symmetries(
     minor = generic_rank(program, p=p, seed=seed)
     if program.polynomial and program.parameter_count <= MOST_SEARCHED_WEIGHTS:
         stated = declared if declared is not None else model.user.declared
-        found = _searched(context, model, minor, degree=degree, declared=stated)
+        outcome = _searched(context, model, minor, degree=degree, declared=stated)
     else:
-        found = _by_structure(model, minor, seed=seed)
+        outcome = _by_structure(model, minor, seed=seed)
     rank, corank = minor.rank, program.parameter_count - minor.rank
-    bound, explains = found.bound, found.rank == corank
-    exact = explains or (found.complete and not found.unverified)
+    bound, explains = outcome.bound, outcome.rank == corank
+    exact = explains or (outcome.complete and not outcome.unverified)
     proved = minor.heuristic is None and (explains or bound.value == rank)
-    context.add_evidence(*_evidence(found.rank, minor, bound, program.parameter_count))
+    context.add_evidence(*_evidence(outcome.rank, minor, bound, program.parameter_count))
     return context.build_result(
         Symmetries,
         model=model.spec,
@@ -277,28 +277,28 @@ def symmetries(
         certainty=Certainty.PROVED if proved else Certainty.PROBABLE,
         parameters=program.parameter_count,
         generic_fiber_dim=corank,
-        symmetry_dim=found.rank if exact else None,
-        symmetry_lower_bound=found.rank,
-        searched_degree=found.searched_degree,
+        symmetry_dim=outcome.rank if exact else None,
+        symmetry_lower_bound=outcome.rank,
+        searched_degree=outcome.searched_degree,
         upper_bound=bound.value,
         explains_fiber=explains,
         groups=_groups(model),
-        fields=_described(model, found.fields, p),
-        finite=_in_words(model, found.finite),
-        known=found.known,
-        declared=found.declared,
-        unverified=found.unverified,
-        complete=found.complete,
+        fields=_described(model, outcome.fields, p),
+        finite=_in_words(model, outcome.finite),
+        known=outcome.known,
+        declared=outcome.declared,
+        unverified=outcome.unverified,
+        complete=outcome.complete,
         statement=_statement(
-            found.rank,
+            outcome.rank,
             corank,
             program.parameter_count,
             degree,
-            searched=found.searched_degree,
+            searched=outcome.searched_degree,
             proved=proved,
         ),
         certificate=symmetry_certificates(
-            model, [field.document for field in found.fields], minor, bound.argument, bound.value
+            model, [field.document for field in outcome.fields], minor, bound.argument, bound.value
         ),
     )
 
@@ -323,14 +323,14 @@ def _by_structure(model: Model, minor: GenericRank, *, seed: int) -> _Found:
     program = model.free.program
     bound = structural_bound(model, p=minor.p, seed=seed)
     fields = listed_fields(program)
-    known = known_fields(model.free)
+    named_fields = known_fields(model.free)
     shown = (
-        each_in_span([field for _, field in known], fields, minor.p)
-        if known and fields
-        else [False] * len(known)
+        each_in_span([field for _, field in named_fields], fields, minor.p)
+        if named_fields and fields
+        else [False] * len(named_fields)
     )
     verdicts: dict[str, bool] = {}
-    for (name, _), inside in zip(known, shown, strict=True):
+    for (name, _), inside in zip(named_fields, shown, strict=True):
         verdicts[name] = verdicts.get(name, True) and inside
     return _Found(
         fields=fields,
@@ -384,16 +384,16 @@ def _searched(
 
 
 def _groups(model: Model) -> tuple[SymmetryGroup, ...]:
-    """The symmetries by structure, as groups."""
-    found = structure(model.free.program)
+    """Return the symmetries by structure, as groups."""
+    structural = structure(model.free.program)
     groups = [
         SymmetryGroup(
             name=item.name, dim=item.dim, acts_on=item.moved, text=in_variables(model.spec, item.text)
         )
-        for item in found.families
+        for item in structural.families
     ]
-    if found.unused:
-        count = len(found.unused)
+    if structural.unused:
+        count = len(structural.unused)
         groups.append(
             SymmetryGroup(
                 name=f"R^{count}",
@@ -406,11 +406,11 @@ def _groups(model: Model) -> tuple[SymmetryGroup, ...]:
 
 
 def _described(model: Model, fields: Sequence[VectorField], p: int) -> tuple[FoundField, ...]:
-    """The fields with their names, and whether groups of the model or by structure contain them."""
+    """Return the fields with their names, and whether groups of the model or by structure contain them."""
     program = model.free.program
-    known = [field for _, field in known_fields(model.free)]
+    named_fields = [field for _, field in known_fields(model.free)]
     grouped = each_in_span(fields, listed_fields(program), p)
-    shown = each_in_span(fields, known, p)
+    shown = each_in_span(fields, named_fields, p)
     names = [field_name(program, field) for field in fields]
     return tuple(
         FoundField(
@@ -425,60 +425,64 @@ def _described(model: Model, fields: Sequence[VectorField], p: int) -> tuple[Fou
     )
 
 
-def _in_words(model: Model, found: Sequence[FiniteSymmetry]) -> tuple[FiniteSymmetry, ...]:
-    """Finite groups by the names that the user gave, and those that exchange some variables of a map where not all can be."""
-    told = [replace(item, acts_on=tuple(in_variables(model.spec, w) for w in item.acts_on)) for item in found]
-    if not any("x axis 0" in item.acts_on for item in found):
+def _in_words(model: Model, finite: Sequence[FiniteSymmetry]) -> tuple[FiniteSymmetry, ...]:
+    """Name finite groups as the user does, and add those that exchange some variables of a map where not all can be."""
+    told = [
+        replace(item, acts_on=tuple(in_variables(model.spec, w) for w in item.acts_on)) for item in finite
+    ]
+    if not any("x axis 0" in item.acts_on for item in finite):
         told += groups_of_swaps(exchanged_variables(model.user))
     return tuple(told)
 
 
-def _declared(model: Model, search: Search, given: Sequence[Mapping[str, Any]]) -> tuple[NamedSymmetry, ...]:
+def _declared(
+    model: Model, search: Search, statements: Sequence[Mapping[str, Any]]
+) -> tuple[NamedSymmetry, ...]:
     """Verify what the user states, and keep what holds."""
-    found = []
-    for number, item in enumerate(given, start=1):
+    named = []
+    for number, item in enumerate(statements, start=1):
         name, fields = str(item.get("name", f"declared symmetry {number}")), declared_fields(model, item)
         verdicts = [search.verifier.is_symmetry(field) for field in fields]
         verdict = None if None in verdicts else all(verdicts)
         for field in fields if verdict else ():
             search.take(field)
-        found.append(NamedSymmetry(name=name, verified=verdict, found=None))
-    return tuple(found)
+        named.append(NamedSymmetry(name=name, verified=verdict, found=None))
+    return tuple(named)
 
 
 def _known(
-    known: Sequence[tuple[str, VectorField]], affine: Sequence[VectorField], search: Search
+    named_fields: Sequence[tuple[str, VectorField]], affine: Sequence[VectorField], search: Search
 ) -> tuple[NamedSymmetry, ...]:
-    """The groups that the model names: verified once more, and compared with what was found."""
-    found = []
-    for name in dict.fromkeys(name for name, _ in known):
-        fields = [field for other, field in known if other == name]
+    """Verify the groups that the model names once more, and compare them with the fields of the search."""
+    named = []
+    for name in dict.fromkeys(name for name, _ in named_fields):
+        fields = [field for other, field in named_fields if other == name]
         verified = all(search.verifier.is_symmetry(field) for field in fields)
         again = all(in_span(field, affine, search.p) for field in fields)
-        found.append(NamedSymmetry(name=name, verified=verified, found=again))
-    return tuple(found)
+        named.append(NamedSymmetry(name=name, verified=verified, found=again))
+    return tuple(named)
 
 
 def _evidence(orbits: int, minor: GenericRank, bound: UpperBound, parameters: int) -> tuple[Evidence, ...]:
-    """The bounds of orbits, image and fiber from both sides; those by the Jacobian are proved unless its rank is heuristic."""
+    """Bound orbits, image and fiber from both sides; bounds by the Jacobian are proved unless its rank is heuristic."""
     fields, jacobian = "rank of verified vector fields at a point", "weights minus the rank of the Jacobian"
     point = "Jacobian rank at a random integer point"
     over: dict[str, Any] = {"prime": minor.p, "scope": "generic"}
-    found = over | {"certainty": Certainty.PROVED, "ancestry": "program"}
+    by_fields = over | {"certainty": Certainty.PROVED, "ancestry": "program"}
     by_rank = over | {"certainty": Certainty.PROVED if minor.heuristic is None else Certainty.PROBABLE}
     left, corank = parameters - bound.value, parameters - minor.rank
     return (
-        Evidence("symmetry_dim", orbits, "found", fields, relation=">=", **found),
+        Evidence("symmetry_dim", orbits, "found", fields, relation=">=", **by_fields),
         Evidence("symmetry_dim", corank, "modular", jacobian, relation="<=", **by_rank),
         Evidence("image_dim", minor.rank, "modular", point, relation=">=", **by_rank),
-        Evidence("image_dim", bound.value, "found", bound.method, relation="<=", **found),
+        Evidence("image_dim", bound.value, "found", bound.method, relation="<=", **by_fields),
         Evidence("generic_fiber_dim", corank, "modular", jacobian, relation="<=", **by_rank),
-        Evidence("generic_fiber_dim", left, "found", bound.method, relation=">=", **found),
+        Evidence("generic_fiber_dim", left, "found", bound.method, relation=">=", **by_fields),
     )
 
 
 def _statement(orbits: int, corank: int, parameters: int, degree: int, *, searched: int, proved: bool) -> str:
-    """What the fields that were found explain, and which ones were not searched."""
+    """State what the fields of the search explain, and which ones were not searched."""
     head = f"Verified vector fields have generic orbits of dimension {orbits} in {parameters} weights."
     if orbits == corank:
         return f"{head} They explain the generic fiber: its dimension is {corank}."

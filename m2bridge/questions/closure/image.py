@@ -115,11 +115,11 @@ class Image:
     def points(self, rng: np.random.Generator, count: int, p: int) -> Matrix:
         """Return random points of the image over F_p, one per row."""
         chunk = max(1, 2_000_000 // max(1, self.count * max(1, self.source.parameter_count)))
-        parts = []
+        blocks = []
         for start in range(0, count, chunk):
             self._check()
-            parts.append(self.at(self.source.draw_weights(rng, p, min(chunk, count - start)), p))
-        return np.concatenate(parts) if parts else np.zeros((0, self.count), dtype=np.int64)
+            blocks.append(self.at(self.source.draw_weights(rng, p, min(chunk, count - start)), p))
+        return np.concatenate(blocks) if blocks else np.zeros((0, self.count), dtype=np.int64)
 
     @cached_property
     def weight_degrees(self) -> tuple[int, int]:
@@ -206,11 +206,11 @@ class Image:
         if self.count * count > _MOST_COORDINATE_TERMS or term_bound(self.source) > MOST_EXPANDED_TERMS:
             return None
         context = flint.fmpq_mpoly_ctx.get([f"w{i}" for i in range(count)], "degrevlex")
-        found = [
+        coordinates = [
             context.from_dict({m: flint.fmpq(c.numerator, c.denominator) for m, c in f.items()})
             for f in symbolic_map(self.source)
         ]
-        return (*found, *[context.constant(1)] * self.padded)
+        return (*coordinates, *[context.constant(1)] * self.padded)
 
     def span(self, rng: np.random.Generator, p: int) -> Span:
         """Compute the linear span of the image; coordinates of few terms are preferred as its basis.
@@ -291,19 +291,19 @@ def torus_weights(image: Image, span: Span, rng: np.random.Generator) -> Matrix:
     """
     p, ones = image.large_prime, np.ones((1, span.dim), dtype=np.int64)
     basis, _, _ = kernel_mod(_conditions(image, span, rng, p), p)
-    found = [row for row in (_integral(row, p) for row in basis) if row is not None]
-    grading = np.concatenate([ones, np.array(found, dtype=np.int64).reshape(len(found), span.dim)])
+    gradings = [row for row in (_integral(row, p) for row in basis) if row is not None]
+    grading = np.concatenate([ones, np.array(gradings, dtype=np.int64).reshape(len(gradings), span.dim)])
     if not _preserves(image, span, grading, rng, image.second_prime):
         grading = ones
     stated = target_grading(image.model)
     if stated is None or image.padded or stated.shape[1] != image.count:
         return grading
-    given = np.concatenate([ones, np.asarray(stated, dtype=np.int64)[:, span.basis]])
-    if not _preserves(image, span, given, rng, p):
+    stated_grading = np.concatenate([ones, np.asarray(stated, dtype=np.int64)[:, span.basis]])
+    if not _preserves(image, span, stated_grading, rng, p):
         raise SpecError(
             f"{image.model.spec}: the image is not homogeneous for the grading that the model states"
         )
-    return given if rank_mod(given % p, p) >= rank_mod(grading % p, p) else grading
+    return stated_grading if rank_mod(stated_grading % p, p) >= rank_mod(grading % p, p) else grading
 
 
 def _preserves(image: Image, span: Span, grading: Matrix, rng: np.random.Generator, p: int) -> bool:
@@ -315,25 +315,27 @@ def _preserves(image: Image, span: Span, grading: Matrix, rng: np.random.Generat
 def _conditions(image: Image, span: Span, rng: np.random.Generator, p: int) -> Matrix:
     """Return rows n_i x_i, n normal to the image at x: a diagonal field d is tangent iff it is in their kernel."""
     rows: list[Matrix] = [np.zeros((0, span.dim), dtype=np.int64)]
-    known = 0
+    rank = 0
     for _ in range(span.dim + 3):
         point, tangents = image.tangents(rng, p)
         normals, _, _ = kernel_mod(tangents[:, span.basis], p)
         rows.append(normals * point[list(span.basis)] % p)
-        total = rank_mod(np.concatenate(rows), p) if len(normals) else known
-        if total == known:
+        total = rank_mod(np.concatenate(rows), p) if len(normals) else rank
+        if total == rank:
             break
-        known = total
+        rank = total
     return np.concatenate(rows)
 
 
 def _integral(row: Matrix, p: int) -> Matrix | None:
     """Return the integer multiple of a vector of small fractions from its residues modulo a large prime."""
-    found = [f for residue in row.tolist() if (f := rational(residue, p)) is not None]
-    if len(found) < len(row) or any(max(abs(f.numerator), f.denominator) > _LARGEST_WEIGHT for f in found):
+    fractions = [f for residue in row.tolist() if (f := rational(residue, p)) is not None]
+    if len(fractions) < len(row) or any(
+        max(abs(f.numerator), f.denominator) > _LARGEST_WEIGHT for f in fractions
+    ):
         return None
-    common = lcm(*(f.denominator for f in found))
-    return np.array([int(f * common) for f in found], dtype=np.int64)
+    common = lcm(*(f.denominator for f in fractions))
+    return np.array([int(f * common) for f in fractions], dtype=np.int64)
 
 
 # -- permutations of the coordinates -------------------------------------------------------------------------------
@@ -349,7 +351,7 @@ def coordinate_permutations(
     """
     shapes, p = image.source.parameters, image.large_prime
     axes = [(name, axis, size) for name, shape in shapes.items() for axis, size in enumerate(shape)]
-    found: list[Matrix] = []
+    permutations: list[Matrix] = []
     seen = {tuple(range(span.dim))}
     samples = [image.source.draw_weights(rng, p, 1) for _ in range(2)]
     for size in sorted({s for _, _, s in axes if s > 1}):
@@ -363,15 +365,15 @@ def coordinate_permutations(
                 both = np.concatenate([grading, grading[:, s]]) % p
                 if tuple(s.tolist()) not in seen and rank_mod(both, p) == rank_mod(grading % p, p):
                     seen.add(tuple(s.tolist()))
-                    found.append(s)
-    return found
+                    permutations.append(s)
+    return permutations
 
 
 def _permutation(
     image: Image, span: Span, samples: list[dict[str, Matrix]], axes: tuple[tuple[str, int], ...], neighbour: int
 ) -> Matrix | None:  # fmt: skip
     """Return the permutation of the coordinates by exchanging two neighbours along these axes; None if it is no permutation."""
-    found: list[Matrix] = []
+    permutations: list[Matrix] = []
     for weights in samples:
         swapped = dict(weights)
         for name, axis in axes:
@@ -384,5 +386,5 @@ def _permutation(
             return None
         s = np.empty(span.dim, dtype=np.int64)
         s[order_after] = order_before
-        found.append(s)
-    return found[0] if np.array_equal(found[0], found[1]) else None
+        permutations.append(s)
+    return permutations[0] if np.array_equal(permutations[0], permutations[1]) else None

@@ -23,9 +23,9 @@ def low_degree_equations(
     They are interpolated from points of the image over F_p. Where exact substitution shows that the lifts of all of them vanish
     on the image, the lifts are returned; else the equations over F_p.
     """
-    found = interpolate(model, degree, prime=prime, seed=seed)
-    listed = (terms for polynomials in found.generators.values() for terms in polynomials)
-    modular = tuple(choose([equation(terms, found.span.basis, p=prime) for terms in listed]))
+    interpolation = interpolate(model, degree, prime=prime, seed=seed)
+    listed = (terms for polynomials in interpolation.generators.values() for terms in polynomials)
+    modular = tuple(choose([equation(terms, interpolation.span.basis, p=prime) for terms in listed]))
     lifted = lift_to_integers(model, modular, prime)
     return (modular, False) if lifted is None else (lifted, True)
 

@@ -43,8 +43,8 @@ class Equation:
 
     def terms(self, count: int) -> dict[tuple[int, ...], int]:
         """Return exponents in `count` variables -> coefficient."""
-        places = (exponents_of(m, count) for m in self.monomials)
-        return dict(zip(places, self.coefficients, strict=True))
+        exponents = (exponents_of(m, count) for m in self.monomials)
+        return dict(zip(exponents, self.coefficients, strict=True))
 
     def _terms_at(self, values: Sequence[Any]) -> list[Any]:
         pairs = zip(self.coefficients, self.monomials, strict=True)
@@ -201,7 +201,7 @@ class Closure(Result):
 
     @property
     def characteristic(self) -> int:
-        """0 for equations over QQ, else the prime."""
+        """Return 0 for equations over QQ, else the prime."""
         return 0 if self.field == "QQ" else int(self.field.removeprefix("F_"))
 
     @property
@@ -239,16 +239,16 @@ class Closure(Result):
         values = list(point)
         if len(values) != self.coordinate_count:
             raise InputError(f"a point has {self.coordinate_count} coordinates here, not {len(values)}")
-        p, known = self.characteristic, self.known_equations
+        p, equations = self.characteristic, self.known_equations
         if all(isinstance(v, (int, Fraction)) or hasattr(v, "__index__") for v in values):
-            place = [v if isinstance(v, Fraction) else int(v) for v in values]
+            exact = [v if isinstance(v, Fraction) else int(v) for v in values]
             if not p:
-                return Membership(verdict=all(f.at(place) == 0 for f in known), arithmetic="exact")
-            residues = [residue(v, p) for v in place]
-            return Membership(verdict=all(f.at(residues) % p == 0 for f in known), arithmetic=f"mod {p}")
+                return Membership(verdict=all(f.at(exact) == 0 for f in equations), arithmetic="exact")
+            residues = [residue(v, p) for v in exact]
+            return Membership(verdict=all(f.at(residues) % p == 0 for f in equations), arithmetic=f"mod {p}")
         if p:
             raise InputError("equations over F_p do not define real points; compute the closure over QQ")
-        worst = max((f.relative_residual([float(v) for v in values]) for f in known), default=0.0)
+        worst = max((f.relative_residual([float(v) for v in values]) for f in equations), default=0.0)
         return Membership(verdict=worst <= tolerance, arithmetic="real", residual=worst, tolerance=tolerance)
 
     def _repr_latex_(self) -> str:
@@ -304,10 +304,10 @@ class Closure(Result):
 
     def _written_equations(self) -> list[str]:
         """Write the equations after the meaning of their variables."""
-        found = self.equations or ()
+        equations = self.equations or ()
         zero = f"= 0 (mod {self.characteristic})" if self.characteristic else "= 0"
-        lines = [f"  {f.text()} {zero}" for f in found]
-        used = sorted({i for f in found for m in f.monomials for i in m})
+        lines = [f"  {f.text()} {zero}" for f in equations]
+        used = sorted({i for f in equations for m in f.monomials for i in m})
         return [f"  z{i}: {_meaning(self.variables[i])}" for i in used if self.variables] + lines
 
 

@@ -67,18 +67,18 @@ def measure(setting: Setting, span: Span) -> ImageSize:
     InputError
         Modulo p the span is smaller than the image over QQ.
     """
-    image, own = setting.image, setting.prime
-    primes = (image.large_prime, image.second_prime, own)
+    image, prime = setting.image, setting.prime
+    primes = (image.large_prime, image.second_prime, prime)
     ranks = {p: image.dim(setting.rng(1), p) for p in primes}
     best = max(primes, key=lambda p: ranks[p])  # each rank is a lower bound over QQ
     if span.dim < ranks[best]:
         raise InputError(
-            f"modulo {own} the image spans {span.dim} dimensions, over QQ it has {ranks[best]}: use another prime"
+            f"modulo {prime} the image spans {span.dim} dimensions, over QQ it has {ranks[best]}: use another prime"
         )
     return ImageSize(
         span=span,
         cone_dim=ranks[best],
-        rank_over_prime=ranks[own],
+        rank_over_prime=ranks[prime],
         evidence=_dimension_evidence(setting, ranks, best),
     )
 

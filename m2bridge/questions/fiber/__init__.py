@@ -121,7 +121,7 @@ def fiber(
 
 
 def _by_coordinates(model: Model) -> Model:
-    """One's own network, which has no partial, by its coordinates, which have the same fibers; as it is if these are too many."""
+    """Replace a user's network, which has no partial, by its coordinates, with the same fibers, unless these are too many."""
     if model.polynomial and model.user.is_program:
         with suppress(OutOfReachError):
             return map_of_coordinates(model)
@@ -151,16 +151,16 @@ def _up_to_linear_symmetries(context: Context, model: Model, verdict: Judgement,
 
 
 def _argued(point: Point, argument: Orbits | None, computed: ComputedFiber) -> list[Evidence]:
-    """What the argument says over QQ and, where it holds over every field, over the field that Macaulay2 computed in."""
+    """Return what the argument shows over QQ and, where it holds over every field, over the field that Macaulay2 computed in."""
     primes = sorted({e.prime for e in computed.evidence if e.prime is not None and e.witness == "macaulay2"})
     evidence = []
-    for p, found in [(0, argument), *((p, all_orbits(point, p)) for p in primes)]:
+    for p, orbits in [(0, argument), *((p, all_orbits(point, p)) for p in primes)]:
         over = here(p) if point.model.polynomial else {"scope": "at-point", "field": "RR"}
-        counted = {"orbits": found.count, "fiber_dim": found.fiber_dim} if found else {}
+        counted = {"orbits": orbits.count, "fiber_dim": orbits.fiber_dim} if orbits else {}
         evidence += [
-            Evidence(quantity, value, "argument", found.reason, **_BY_ARGUMENT, **over)
+            Evidence(quantity, value, "argument", orbits.reason, **_BY_ARGUMENT, **over)
             for quantity, value in counted.items()
-            if found is not None and value is not None
+            if orbits is not None and value is not None
         ]
     return evidence
 
@@ -176,7 +176,7 @@ _FINITE = ("identifiable-up-to-symmetry", "finite-up-to-symmetry")
 
 
 def _say_verdict(
-    context: Context, model: Model, verdict: Judgement, found: ComputedFiber, argument: Orbits | None, dims: Dimensions
+    context: Context, model: Model, verdict: Judgement, computed: ComputedFiber, argument: Orbits | None, dims: Dimensions
 ) -> None:  # fmt: skip
     """Add the verdict and a second one that is the same or contradicts it.
 
@@ -186,7 +186,7 @@ def _say_verdict(
     """
     if verdict.word == "undecided":
         return
-    components, ranks = (judged(model, f, None, dims) for f in (found, ComputedFiber(method="jacobian")))
+    components, ranks = (judged(model, f, None, dims) for f in (computed, ComputedFiber(method="jacobian")))
     of_components: dict[str, Any] = {"ancestry": "program" if components == ranks else "template"}
     of_ranks: dict[str, Any] = {"ancestry": "program"}
 
@@ -231,10 +231,10 @@ def _compute(context: Context, point: Point, p: int, *, force: bool) -> Computed
     deep = network is not None and network.layers > 1
     large = deep or model.parameter_count > _PLAIN_LIGHTNING_WEIGHTS
     if coarse is not None and coarse.lemmas and large and list(coarse.point.weights.values())[-1].any():
-        found = _compute(context, coarse.point, p, force=force)
-        if found.method == "argument":
-            return found
-        return lifted(found, coarse, orbits_only=model.knowledge.layer is None)
+        coarse_fiber = _compute(context, coarse.point, p, force=force)
+        if coarse_fiber.method == "argument":
+            return coarse_fiber
+        return lifted(coarse_fiber, coarse, orbits_only=model.knowledge.layer is None)
     argument = all_orbits(point)
     if not force and _groebner_basis_is_slow(model) and argument is not None and argument.count is not None:
         note = (
@@ -253,8 +253,8 @@ def _compute(context: Context, point: Point, p: int, *, force: bool) -> Computed
         )
     if reason is not None:
         return ComputedFiber(method="jacobian", notes=(reason,))
-    cut = _wants_slice(point, context.seed)
-    return plain(context, point, p, context.seed, cut=cut)
+    on_slice = _wants_slice(point, context.seed)
+    return plain(context, point, p, context.seed, on_slice=on_slice)
 
 
 def _groebner_basis_is_slow(model: Model) -> bool:
@@ -293,15 +293,17 @@ class Judgement:
     probability: float | None = None
 
 
-def judged(model: Model, found: ComputedFiber, argument: Orbits | None, dims: Dimensions) -> Judgement:
+def judged(model: Model, computed: ComputedFiber, argument: Orbits | None, dims: Dimensions) -> Judgement:
     """Return the strongest verdict shown by an argument, components, the differential at the point, or generic ranks."""
     return (
         (_from_argument(argument, dims) if argument is not None else None)
-        or _from_size(found, dims)
-        or _from_orbits(model, found, dims)
-        or _from_the_differential(found, dims)
+        or _from_size(computed, dims)
+        or _from_orbits(model, computed, dims)
+        or _from_the_differential(computed, dims)
         or _from_generic_ranks(dims)
-        or Judgement("undecided", _NOT_BY_COMPONENTS if found.components else _UNDECIDED, Certainty.PROBABLE)
+        or Judgement(
+            "undecided", _NOT_BY_COMPONENTS if computed.components else _UNDECIDED, Certainty.PROBABLE
+        )
     )
 
 
@@ -320,28 +322,28 @@ def _from_argument(argument: Orbits, dims: Dimensions) -> Judgement:
     return Judgement(word, f"{words}: {argument.reason}", Certainty.THEOREM, argument.count)
 
 
-def _from_size(found: ComputedFiber, dims: Dimensions) -> Judgement | None:
+def _from_size(computed: ComputedFiber, dims: Dimensions) -> Judgement | None:
     """Decide that a component is larger than the orbit through one of its points, or than all orbits."""
     largest = dims.generic_orbit_dim
-    for component in found.components or ():
+    for component in computed.components or ():
         orbit = largest if component.orbit_dim is None else component.orbit_dim
         if component.dim > orbit:
             reason = f"the fiber has a component of dimension {component.dim}, and the orbits in it have dimension {orbit}"
             return Judgement("not-identifiable", reason, Certainty.PROBABLE)  # over F_p
-    if found.least_dim is not None and found.least_dim > largest:
+    if computed.least_dim is not None and computed.least_dim > largest:
         reason = (
-            f"the fiber has dimension {found.least_dim} or more, and the orbits of the known symmetries"
+            f"the fiber has dimension {computed.least_dim} or more, and the orbits of the known symmetries"
             f" have dimension {largest}"
         )
         return Judgement("not-identifiable", reason, Certainty.PROBABLE)
     return None
 
 
-def _from_orbits(model: Model, found: ComputedFiber, dims: Dimensions) -> Judgement | None:
+def _from_orbits(model: Model, computed: ComputedFiber, dims: Dimensions) -> Judgement | None:
     """Count orbits as components, if all orbits have the dimension of the fiber."""
-    if not found.orbits_full:
+    if not computed.orbits_full:
         return None
-    count, components = found.orbits, found.components or ()
+    count, components = computed.orbits, computed.components or ()
     each = f"of dimension {dims.orbit_dim}"
     word: Identifiability = "identifiable-up-to-symmetry"
     if count is None or not components or not all(c.orbit for c in components):
@@ -356,8 +358,8 @@ def _from_orbits(model: Model, found: ComputedFiber, dims: Dimensions) -> Judgem
     return Judgement(word, reason, Certainty.PROBABLE, count)
 
 
-def _from_the_differential(found: ComputedFiber, dims: Dimensions) -> Judgement | None:
-    if dims.orbit_dim not in (dims.tangent_upper, found.dim_at_point):
+def _from_the_differential(computed: ComputedFiber, dims: Dimensions) -> Judgement | None:
+    if dims.orbit_dim not in (dims.tangent_upper, computed.dim_at_point):
         return None
     reason = (
         f"the orbit of the known symmetries is open in the fiber, both of dimension {dims.orbit_dim} at the point; "
@@ -368,7 +370,7 @@ def _from_the_differential(found: ComputedFiber, dims: Dimensions) -> Judgement 
 
 
 def _from_generic_ranks(dims: Dimensions) -> Judgement | None:
-    """No fiber of an irreducible source is smaller than the generic ones, and no orbit is larger than the generic ones."""
+    """Compare with generic dimensions: no fiber of an irreducible source is smaller than generic ones, no orbit larger."""
     generic, orbit = dims.generic_fiber_dim, dims.generic_orbit_dim
     if generic is None or generic <= orbit:
         return None

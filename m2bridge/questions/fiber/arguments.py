@@ -80,7 +80,7 @@ def _linear(point: Point, widths: tuple[int, ...], rank_of: Rank) -> Orbits:
 
 
 def _above(below: Orbits, products: Sequence[Product]) -> Orbits:
-    """Orbits in the given weights from those in the coarsest ones: for each A_i those of {K_i^T Q_i = A_i}.
+    """Compute orbits in the given weights from those in the coarsest ones: for each A_i those of {K_i^T Q_i = A_i}.
 
     Scalings and changes of basis keep kernels and images, so that each orbit below has as many orbits above it.
     """
@@ -93,10 +93,10 @@ def _above(below: Orbits, products: Sequence[Product]) -> Orbits:
     dim = None
     if below.fiber_dim is not None:
         dim = below.fiber_dim + sum(two_layer_dim(*product) for product in products)
-    known = moving is None and None not in counts
+    countable = moving is None and None not in counts
     return Orbits(
         finite=moving is None,
-        count=prod(count or 0 for count in counts) if known else None,
+        count=prod(count or 0 for count in counts) if countable else None,
         fiber_dim=dim,
         reason=how,
     )
@@ -256,8 +256,8 @@ def coarsest(point: Point) -> Coarser | None:
         if set(model.widths[1:-1]) == {over_q.rank(L)}:
             bases = sum(n * n for n in model.widths[1:-1])
     coarse = model.by_virtual_weights if several else model.by_attention
-    found = replace(point, model=coarse, weights={name: np.asarray(below[name]) for name in below})
-    return Coarser(point=found, tokens=model.t, bases=bases, products=products)
+    coarse_point = replace(point, model=coarse, weights={name: np.asarray(below[name]) for name in below})
+    return Coarser(point=coarse_point, tokens=model.t, bases=bases, products=products)
 
 
 # -- products of matrices --------------------------------------------------------------------------------------------------------

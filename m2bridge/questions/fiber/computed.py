@@ -125,7 +125,7 @@ class _Request:
 
 
 def plain(
-    context: Context, point: Point, p: int, seed: int, *, cut: bool = False, avoided: int | None = None
+    context: Context, point: Point, p: int, seed: int, *, on_slice: bool = False, avoided: int | None = None
 ) -> ComputedFiber:
     """Compute one Groebner basis of all equations, and again over a second field; or of those on a slice of the scalings.
 
@@ -133,25 +133,25 @@ def plain(
     """
     context.report_progress("how many inputs")
     span, first = equation_span(point.model, p, seed)
-    request = _Request(point, p, seed, first, slice_of(point.model, seed) if cut else None)
-    sent = script_values(point, p, seed, first, request.sliced)
-    values, limit = context.run_template(TEMPLATE, sent, point.model, share=_SHARE_FOR_FIRST_BASIS)
-    outputs = _outputs(values, sent["outputs"], p)
+    request = _Request(point, p, seed, first, slice_of(point.model, seed) if on_slice else None)
+    parameters = script_values(point, p, seed, first, request.sliced)
+    values, limit = context.run_template(TEMPLATE, parameters, point.model, share=_SHARE_FOR_FIRST_BASIS)
+    outputs = _outputs(values, parameters["outputs"], p)
     if values.get("fiber_dim", 0) == 0:
         outputs += count_by_msolve(context, point, p, request.sliced, here(p))
     if "fiber_dim" not in values:
-        return ComputedFiber(method="sliced" if cut else "plain", limit=limit, evidence=tuple(outputs))
-    found = _computed(request, values, sent["orbitDim"], span, values.run.seconds)
-    found = replace(found, limit=limit, evidence=(*outputs, *found.evidence))
-    if limit is not None or cut:
-        return found
-    found, same = _again(context, found, request, values, avoided)
+        return ComputedFiber(method="sliced" if on_slice else "plain", limit=limit, evidence=tuple(outputs))
+    fiber = _computed(request, values, parameters["orbitDim"], span, values.run.seconds)
+    fiber = replace(fiber, limit=limit, evidence=(*outputs, *fiber.evidence))
+    if limit is not None or on_slice:
+        return fiber
+    fiber, same = _again(context, fiber, request, values, avoided)
     if same or avoided is not None:
-        return found
+        return fiber
     other = next(iter(other_primes(point, p, 1)), None)
     second = None if other is None else plain(context, point, other, seed, avoided=p)
     if second is None or second.fiber_dim is None:
-        return found
+        return fiber
     return second.with_note(f"computed over F_{other}: the fiber has bad reduction modulo {p}")
 
 
@@ -175,26 +175,26 @@ def _computed(request: _Request, values: Values, orbit_dim: int, span: int, seco
     dim_at_point, at_point = None, []
     if components is not None:
         pairs = zip(values["component_dims"], values["component_contains"], strict=True)
-        dim_at_point = max((dim + request.torus for dim, known in pairs if known[0]), default=None)
+        dim_at_point = max((dim + request.torus for dim, contains in pairs if contains[0]), default=None)
         at_point = _dims_at_point(dim_at_point, request)
-    found = ComputedFiber(
+    fiber = ComputedFiber(
         method="sliced" if sliced else "plain", inputs=values.integer("inputs_used"), fiber_dim=fiber_dim,
         least_dim=fiber_dim, degree=None if sliced else values.integer("degree"), components=components,
         dim_at_point=dim_at_point,
     )  # fmt: skip
-    found = _counted(found, values, request)
+    fiber = _counted(fiber, values, request)
     evidence = [] if all(values["contains_known"]) else _point_is_missing(p)
-    if found.fiber_dim is not None:
-        evidence.append(_by_macaulay2("fiber_dim", found.fiber_dim, method, p, seconds))
-    if found.degree is not None:
-        evidence.append(_by_macaulay2("degree", found.degree, method, p, seconds))
+    if fiber.fiber_dim is not None:
+        evidence.append(_by_macaulay2("fiber_dim", fiber.fiber_dim, method, p, seconds))
+    if fiber.degree is not None:
+        evidence.append(_by_macaulay2("degree", fiber.degree, method, p, seconds))
     if sliced and values.integer("fiber_dim") == 0:
         evidence.append(_by_macaulay2("degree of the slice", values.integer("degree"), _HOW, p, seconds))
     evidence += [*_equations(request, values.integer("equation_rank"), span), *of_components, *at_point]
-    if found.orbits is not None:
+    if fiber.orbits is not None:
         how = "components over the closure, every orbit having the fiber's dimension"
-        evidence.append(_by_macaulay2("orbits", found.orbits, how, p))
-    return replace(found, evidence=tuple(evidence))
+        evidence.append(_by_macaulay2("orbits", fiber.orbits, how, p))
+    return replace(fiber, evidence=tuple(evidence))
 
 
 def _point_is_missing(p: int) -> list[Evidence]:
@@ -304,42 +304,42 @@ def _over_the_closure(one: FiberComponent) -> list[FiberComponent]:
     return [replace(one, degree=degree, absolute=True, conjugates=1, point=None)] * n
 
 
-def _counted(found: ComputedFiber, values: Values, request: _Request) -> ComputedFiber:
+def _counted(fiber: ComputedFiber, values: Values, request: _Request) -> ComputedFiber:
     """Count components and orbits over the algebraic closure, as far as the run shows all of them.
 
     When every orbit has the fiber's dimension, each is open in the fiber; so are the others together, and each is closed too:
     the orbits are the connected components, and, orbits of a connected group being irreducible, the components.
     """
-    counts = [c.conjugates for c in found.components or ()]
+    counts = [c.conjugates for c in fiber.components or ()]
     component_count = None
-    if found.components is not None and None not in counts:
+    if fiber.components is not None and None not in counts:
         component_count = sum(n for n in counts if n is not None)
     orbits_full = values.get("orbits_full")
     if not values["stable"]:
-        found = found.with_note(
-            f"fresh inputs still changed the ideal after {found.inputs}: the fiber may be smaller"
+        fiber = fiber.with_note(
+            f"fresh inputs still changed the ideal after {fiber.inputs}: the fiber may be smaller"
         )
         component_count = orbits_full = None
-    found = replace(found, component_count=component_count, orbits_full=orbits_full)
+    fiber = replace(fiber, component_count=component_count, orbits_full=orbits_full)
     if orbits_full:
-        found = replace(found, orbits=component_count)
+        fiber = replace(fiber, orbits=component_count)
     elif request.sliced is not None:
-        found = replace(found, fiber_dim=None, components=None, component_count=None).with_note(
+        fiber = replace(fiber, fiber_dim=None, components=None, component_count=None).with_note(
             "points of the fiber at which a scaled block of weights vanishes are not on the slice, "
             "and it was not shown that there are none: components may be missing"
         )
-    if found.components and found.component_count is None:
-        found = found.with_note(
+    if fiber.components and fiber.component_count is None:
+        fiber = fiber.with_note(
             f"components are primes over F_{request.p}: over the algebraic closure there may be more of them"
         )
-    return found
+    return fiber
 
 
 # -- the same over a second field ------------------------------------------------------------------------------------------------
 
 
 def _again(
-    context: Context, found: ComputedFiber, request: _Request, values: Values, avoided: int | None
+    context: Context, fiber: ComputedFiber, request: _Request, values: Values, avoided: int | None
 ) -> tuple[ComputedFiber, bool]:
     """Compute the same over QQ where that is quick, else over a second prime; False where the two fibers are different."""
     point, model, p = request.point, request.point.model, request.p
@@ -347,24 +347,24 @@ def _again(
     rational = by_matrices and model.parameter_count <= _MOST_RATIONAL_WEIGHTS
     others = [0] if rational else [q for q in other_primes(point, p, 2) if q != avoided]
     if not others:
-        return found, True
+        return fiber, True
     other = others[0]
     context.report_progress(f"the same over {_field(other)}")
-    sent = script_values(point, other, request.seed, request.first_inputs, ask_orbits=False)
-    second, limit = context.run_template(TEMPLATE, sent, model)
+    parameters = script_values(point, other, request.seed, request.first_inputs, ask_orbits=False)
+    second, limit = context.run_template(TEMPLATE, parameters, model)
     if limit is not None:
-        found = found.with_note(f"the second computation ({_field(other)}) was stopped by a limit")
+        fiber = fiber.with_note(f"the second computation ({_field(other)}) was stopped by a limit")
     if "degree" not in second:
-        return found, True
+        return fiber, True
     complete = second.integer("equation_rank") == model.coordinate_count
     evidence = _second_evidence(values, second, (p, other), complete=complete, seconds=second.run.seconds)
-    found = replace(found, evidence=(*found.evidence, *evidence))
+    fiber = replace(fiber, evidence=(*fiber.evidence, *evidence))
     shapes = [_shapes(v) for v in (values, second)]
     same_shape = None in shapes or shapes[0] == shapes[1]
     if same_shape and all(values[tag] == second[tag] for tag in ("fiber_dim", "degree")):
-        return found, True
+        return fiber, True
     note = f"the fibers over {_field(p)} and {_field(other)} differ: neither is reported as the fiber over QQ"
-    return found.without_values().with_note(note), False
+    return fiber.without_values().with_note(note), False
 
 
 def _second_evidence(
@@ -409,7 +409,7 @@ _CHANGED_BY_LIFTING = ("fiber_dim", "dim_at_point", "degree", "components")
 """Quantities with other values in finer weights; the number of orbits is the same."""
 
 
-def lifted(found: ComputedFiber, coarse: Coarser, *, orbits_only: bool) -> ComputedFiber:
+def lifted(fiber: ComputedFiber, coarse: Coarser, *, orbits_only: bool) -> ComputedFiber:
     """Return the fiber in finer weights from that in the coarsest ones.
 
     Over an orbit of scalings the hypotheses of the lemmas hold as they do at the point, so that each orbit lifts to one orbit.
@@ -417,20 +417,20 @@ def lifted(found: ComputedFiber, coarse: Coarser, *, orbits_only: bool) -> Compu
     """
     how, added = f"lifted by {' and '.join(coarse.lemmas)}", coarse.added
     note = f"computed in coarser weights and {how}, which adds {added} dimensions"
-    evidence = tuple(e for e in found.evidence if e.quantity not in _CHANGED_BY_LIFTING)
-    result = replace(found, method="lifted", degree=None, dim_at_point=None, evidence=evidence).with_note(
+    evidence = tuple(e for e in fiber.evidence if e.quantity not in _CHANGED_BY_LIFTING)
+    result = replace(fiber, method="lifted", degree=None, dim_at_point=None, evidence=evidence).with_note(
         note
     )
-    if found.components is None:
+    if fiber.components is None:
         return result.without_values()
-    if orbits_only and not found.one_orbit:
+    if orbits_only and not fiber.one_orbit:
         return result.without_values().with_note(
             "the fiber in coarser weights was not shown to be one orbit: it was not lifted"
         )
     unknown: Any = dict.fromkeys(("degree", "orbit_dim", "tangent_dim", "point", "equations"))
-    components = tuple(replace(c, dim=c.dim + added, **unknown) for c in found.components)
-    fiber_dim = None if found.fiber_dim is None else found.fiber_dim + added
-    p = next((e.prime for e in found.evidence if e.prime), None) or 0
+    components = tuple(replace(c, dim=c.dim + added, **unknown) for c in fiber.components)
+    fiber_dim = None if fiber.fiber_dim is None else fiber.fiber_dim + added
+    p = next((e.prime for e in fiber.evidence if e.prime), None) or 0
     of_dim = _by_macaulay2("fiber_dim", fiber_dim, f"in coarser weights, {how}", p)
     return replace(
         result, components=components, fiber_dim=fiber_dim, least_dim=fiber_dim,

@@ -24,16 +24,16 @@ from m2bridge.questions.point import Point
 
 def equivalent_weights(point: Point) -> list[tuple[str, np.ndarray]]:
     """Return weights of other orbits with the same function: where they come from, and flattened Fractions."""
-    model, found = point.model, []
+    model, equivalent = point.model, []
     if model.knowledge.layer is not None and "A" in model.parameters:
         swapped = exchanged(point.weights["A"], point.weights["V"])
         if swapped is not None:
             vector = model.flatten(dict(zip("AV", swapped, strict=True)))
-            found.append(("Theorem 3.2: (v q^T, h k^T)", vector))
+            equivalent.append(("Theorem 3.2: (v q^T, h k^T)", vector))
     other = skew_partner(point)
     if other is not None and comparison(model, point.weights, other, 0).proved_same:
-        found.append(("the exact partner of a skew M_1", model.flatten(other)))
-    return found
+        equivalent.append(("the exact partner of a skew M_1", model.flatten(other)))
+    return equivalent
 
 
 def skew_partner(point: Point) -> dict[str, np.ndarray] | None:

@@ -59,14 +59,14 @@ def found_symmetries(context: Context, model: Model, written: Program) -> Search
 
 
 def _exchanges(model: Model) -> list[SignedPermutation]:
-    """Variables of a map that change places."""
+    """Return the exchanges of variables that preserve a map."""
     user = model.user
-    found = []
+    permutations = []
     for pairs in exchanged_variables(user):
         turned = {a: b for pair in pairs for a, b in (pair, pair[::-1])}
         order = tuple(user.variables.index(turned.get(name, name)) for name in user.variables)
-        found.append(SignedPermutation(order, (1,) * len(order)))
-    return found
+        permutations.append(SignedPermutation(order, (1,) * len(order)))
+    return permutations
 
 
 # -- infinitesimal ones ----------------------------------------------------------------------------------------------------------
@@ -93,7 +93,7 @@ def symmetry_dim(point: Point) -> int:
 
 
 def independent_moves(model: Model, orbit_dim: int, seed: int) -> list[list[list[int]]]:
-    """As many infinitesimal symmetries as the orbit has dimensions, random combinations of them when there are more.
+    """Return as many infinitesimal symmetries as the orbit has dimensions, random combinations of them when there are more.
 
     Every known symmetry acts linearly: a move is a list of (i, j, c), weight i moves by c times weight j.
     """
@@ -137,10 +137,10 @@ class TorusSlice:
     def move(self, vector: np.ndarray) -> np.ndarray:
         """Return the point of the slice on the orbit of a vector of Fractions or floats."""
         for characters, (form, value) in zip(self.characters, self.forms, strict=True):
-            found = form @ vector
-            if found == 0:
+            form_value = form @ vector
+            if form_value == 0:
                 raise InputError("the slice's form vanishes at the point; use another --seed")
-            vector = vector * np.array([(value / found) ** int(k) for k in characters], dtype=object)
+            vector = vector * np.array([(value / form_value) ** int(k) for k in characters], dtype=object)
         return vector
 
 
@@ -205,7 +205,7 @@ def why_so_many(model: Model, orbits: int) -> str:
 
 
 def _summands(model: Model, permuted: list[tuple[int, list[PermutedAxis]]]) -> str:
-    """What is permuted; matrices behind a further axis are those of heads."""
+    """Return the name of the permuted objects; matrices behind a further axis are those of heads."""
     if model.input_shape is None:
         return "summands"
     heads = any(len(model.parameters[axis.name]) > 2 for _, axes in permuted for axis in axes)

@@ -81,22 +81,22 @@ def kernel_dim(model: Model, weights: Mapping[str, Mod], p: int, rng: np.random.
 
     Inputs are added until as many again leave the rank as it is.
     """
-    bounds, found = rank_bound_rows(model, weights, p), -1
+    bounds, largest_rank = rank_bound_rows(model, weights, p), -1
     count = sample_count(model)
     while True:
         inputs = Mod(draw_inputs(model, rng, count, p), p)
         rank = rank_mod(np.concatenate([jacobian(model, weights, inputs).values, bounds]), p)
-        if rank == found or model.input_shape is None:
+        if rank == largest_rank or model.input_shape is None:
             return model.parameter_count - rank
-        found, count = max(found, rank), 2 * count
+        largest_rank, count = max(largest_rank, rank), 2 * count
 
 
 def generic_ranks(model: Model, seed: int, p: int) -> tuple[int, int]:
     """Return the ranks of the differential and of the symmetries at a random point of the free parametrization over F_p."""
     free, rng = model.free, np.random.default_rng([seed, 93])
     image = generic_rank(free.program, p=p, seed=seed, held=free.knowledge.gauge).rank
-    own = {name: Mod(value, p) for name, value in model.draw_weights(rng, p).items()}
-    return image, symmetry_rank_mod(model, own, p)
+    weights = {name: Mod(value, p) for name, value in model.draw_weights(rng, p).items()}
+    return image, symmetry_rank_mod(model, weights, p)
 
 
 def generic_numeric_rank(

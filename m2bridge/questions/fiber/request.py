@@ -86,18 +86,18 @@ def equation_span(model: Model, p: int, seed: int) -> tuple[int, int]:
 
 def rank_places(model: Model) -> list[list[int]]:
     """Return the matrices of weights, counted head by head, whose rank is bounded, and the bounds."""
-    bounds, places, place = model.constraints.rank_bounds, [], 0
+    bounds, bounded_matrices, index = model.constraints.rank_bounds, [], 0
     for name, shape in model.parameters.items():
         heads = prod(shape[:-2])
-        places += [[place + h, bounds[name]] for h in range(heads) if name in bounds]
-        place += heads
-    return places
+        bounded_matrices += [[index + h, bounds[name]] for h in range(heads) if name in bounds]
+        index += heads
+    return bounded_matrices
 
 
 def script_values(
     point: Point, p: int, seed: int, first_inputs: int, sliced: TorusSlice | None = None, *, ask_orbits: bool = True
 ) -> dict[str, Any]:  # fmt: skip
-    """Values for the template, over F_p or, for p = 0, over QQ: inputs are drawn from the seed, residues or small integers.
+    """List values for the template, over F_p or, for p = 0, over QQ: inputs are drawn from the seed, residues or small integers.
 
     The known points are moved onto the slice when there is one. `ask_orbits` asks whether all orbits have one dimension.
     """
@@ -109,7 +109,7 @@ def script_values(
         outputs = outputs_at(model, dict(point.weights), inputs.astype(object))
     if model.input_shape is None:  # the same equations twice: the second time nothing is added
         inputs, outputs = np.zeros((2, 1), dtype=np.int64), np.concatenate([outputs, outputs])
-    known = [element(point.vector) for element in finite_symmetries(model)]
+    symmetric_points = [element(point.vector) for element in finite_symmetries(model)]
     others = [] if sliced is not None else [vector for _, vector in equivalent_weights(point)]
     orbit_dim = symmetry_dim(point)
     few = orbit_dim <= _MOST_MOVES or model.parameter_count + orbit_dim <= _MOST_WEIGHTS_AND_MOVES
@@ -124,7 +124,9 @@ def script_values(
         "inputs": inputs.reshape(len(inputs), -1),
         "outputs": np.asarray(outputs).reshape(len(inputs), -1),
         "firstInputs": first_inputs,
-        "knownPoints": [numbers(vector if sliced is None else sliced.move(vector)) for vector in known],
+        "knownPoints": [
+            numbers(vector if sliced is None else sliced.move(vector)) for vector in symmetric_points
+        ],
         "otherPoints": [numbers(v) for v in others if not p or all(Fraction(x).denominator % p for x in v)],
         "sliceForms": [
             [numbers(form), *numbers([value])] for form, value in (sliced.forms if sliced else ())

@@ -129,8 +129,8 @@ def _same_coordinates(certificate: Mapping[str, Any], point: Sequence[Fraction])
     return same and (not takes_inputs or bool(spec and _FORMS_IN_A_VECTOR.fullmatch(spec)))
 
 
-def _worth(place: AlgebraicPoint, root: Any) -> int:
-    return 0 if root is None else 1 if place.rational is None else 2
+def _worth(point: AlgebraicPoint, root: Any) -> int:
+    return 0 if root is None else 1 if point.rational is None else 2
 
 
 def _shown(values: Any) -> str:
@@ -183,10 +183,10 @@ def membership(
         )
     if point is None:
         raise InputError("membership requires a point: --point 1,0,-1/2, or a .json file", argument="point")
-    known = point if isinstance(point, KnownFiber) else KnownFiber(point)
-    target = target_of(model, known.point)
+    fiber = point if isinstance(point, KnownFiber) else KnownFiber(point)
+    target = target_of(model, fiber.point)
     context.require_engine()
-    return _Search(context, model, target, known).answer()
+    return _Search(context, model, target, fiber).answer()
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,13 +203,13 @@ def known_fibers(
     """Compute the fibers of several points by one script; those that it did not finish are computed again one by one."""
     request = _request(model.leanest, points, context.seed)
     values, _ = context.run_template(TEMPLATE, request, model.leanest, share=share, decisive=False)
-    known = []
-    for place, point in enumerate(points):
-        tag = f"_{place}" if len(points) > 1 else ""
-        own = {name.removesuffix(tag): value for name, value in values.items() if name.endswith(tag)}
-        finished = own.get("fiber_dim") == -1 or "points" in own
-        known.append(KnownFiber(point, Values(own, True, values.run) if finished else None))
-    return known
+    fibers = []
+    for index, point in enumerate(points):
+        tag = f"_{index}" if len(points) > 1 else ""
+        fiber_values = {name.removesuffix(tag): value for name, value in values.items() if name.endswith(tag)}
+        finished = fiber_values.get("fiber_dim") == -1 or "points" in fiber_values
+        fibers.append(KnownFiber(point, Values(fiber_values, True, values.run) if finished else None))
+    return fibers
 
 
 def _request(
@@ -217,16 +217,16 @@ def _request(
 ) -> dict[str, object]:
     """Return values for the template."""
     numbers = np.random.default_rng([seed, 51, prove]).integers(-3, 4, size=97).tolist()
-    parts = [list(range(part.start, part.stop)) for _, _, part in flat_parts(model.parameters)]
+    blocks = [list(range(block.start, block.stop)) for _, _, block in flat_parts(model.parameters)]
     wanted = [list(point) for point in points]
-    return {"p": 0, "prove": prove, "numbers": numbers, "wanted": wanted, "blocks": parts}
+    return {"p": 0, "prove": prove, "numbers": numbers, "wanted": wanted, "blocks": blocks}
 
 
 class _Search:
     """One point on its way through fiber, real components, closure."""
 
-    def __init__(self, context: Context, network: Model, target: Target, known: KnownFiber) -> None:
-        self.context, self.network, self.known = context, network, known
+    def __init__(self, context: Context, network: Model, target: Target, fiber: KnownFiber) -> None:
+        self.context, self.network, self.known = context, network, fiber
         self.model, self.point, self.of_pairs = target.model, target.point, target.of_pairs
         self.given = target.weights
         self.reasons: list[str] = []
@@ -265,9 +265,9 @@ class _Search:
             )
         if self.complex:
             self.closure = True
-            said = [e for e in self.context.evidence if e.quantity == "complex_image"]
+            evidence = [e for e in self.context.evidence if e.quantity == "complex_image"]
             self.context.add_evidence(
-                *(replace(e, quantity="closure", method=f"in the image: {e.method}") for e in said)
+                *(replace(e, quantity="closure", method=f"in the image: {e.method}") for e in evidence)
             )
         else:
             with self.context.keep_partial("equations of the closure"):
@@ -275,14 +275,14 @@ class _Search:
         with suppress(LimitReached):
             self.context.clock.check()
             self._numeric()
-        place = self.found[0] if self.found else None
-        exact = place.rational if place else None
+        algebraic = self.found[0] if self.found else None
+        exact = algebraic.rational if algebraic else None
         if exact is not None and not self.of_pairs:
             self.certificate = inside_certificates(self.network, self.model, exact, seed=self.context.seed)
         return self.context.build_result(
             ImageMembership, model=self.network.spec, options={"point": [str(c) for c in self.point]},
             point=self.point, closure=self.closure, complex_image=self.complex, real_image=self.real,
-            parametrization=self.model.spec, weights=self._weights(), algebraic=place if exact is None else None,
+            parametrization=self.model.spec, weights=self._weights(), algebraic=algebraic if exact is None else None,
             fiber_dim=values.get("fiber_dim"), fiber_degree=values.get("fiber_degree"),
             failing_equation=self.failing, reasons=tuple(self.reasons), certainty=self.certainty, certificate=self.certificate,
             limit=limit if None in (self.closure, self.complex, self.real) else None,
@@ -292,17 +292,17 @@ class _Search:
         self.context.add_evidence(Evidence(quantity, value, witness, method, certainty=Certainty.PROVED))
 
     def _fiber(self, *, prove: bool) -> tuple[Values, str | None]:
-        sent = _request(self.model, [self.point], self.context.seed, prove=prove)
-        return self.context.run_template(TEMPLATE, sent, self.model, share=_SHARE_FOR_POINTS)
+        request = _request(self.model, [self.point], self.context.seed, prove=prove)
+        return self.context.run_template(TEMPLATE, request, self.model, share=_SHARE_FOR_POINTS)
 
     def _from_points(self, values: Mapping[str, Any]) -> None:
-        """Points of the fiber, each checked by the program; the best is kept: rational before real before complex.
+        """Read points of the fiber, each checked by the program; the best is kept: rational before real before complex.
 
         Where they meet all real components of the fiber and none of them is real, there are no real weights.
         """
         for modulus, variables in values.get("points") or ():
-            place = AlgebraicPoint(modulus=tuple(modulus), variables=tuple(map(tuple, variables)))
-            if not place.maps_to(self.model, self.point):
+            algebraic = AlgebraicPoint(modulus=tuple(modulus), variables=tuple(map(tuple, variables)))
+            if not algebraic.maps_to(self.model, self.point):
                 quantity = "a point of the fiber"
                 self.context.add_evidence(
                     Evidence(quantity, True, "macaulay2", "a maximal ideal over the fiber"),
@@ -314,15 +314,15 @@ class _Search:
                 method = "weights over a number field, evaluated exactly by the program"
                 self._proved("complex_image", True, "substitution", method)
                 self.reasons.append(f"complex weights exist: {method}")
-            roots = place.real_roots()
+            roots = algebraic.real_roots()
             quantity = (
-                f"number of real roots of the minimal polynomial {shorten(' '.join(place.modulus), 60)}"
+                f"number of real roots of the minimal polynomial {shorten(' '.join(algebraic.modulus), 60)}"
             )
             self._proved(quantity, len(roots), "flint", "isolated roots")
-            self._proved(quantity, sturm_count(place.polynomial), "sturm", "Sturm's theorem")
-            found = (place, roots[0] if roots else None)
-            if self.found is None or _worth(*found) > _worth(*self.found):
-                self.found = found
+            self._proved(quantity, sturm_count(algebraic.polynomial), "sturm", "Sturm's theorem")
+            candidate = (algebraic, roots[0] if roots else None)
+            if self.found is None or _worth(*candidate) > _worth(*self.found):
+                self.found = candidate
         if self.found is not None and self.found[1] is not None:
             how = (
                 "a real root of the minimal polynomial" if self.found[0].rational is None else "exact weights"
@@ -340,7 +340,7 @@ class _Search:
             )
 
     def _from_cofactors(self, values: Values) -> None:
-        """An empty fiber: the cofactors, where they were found, are multiplied out with the program's coordinates."""
+        """Prove that the fiber is empty: cofactors, if there are any, are multiplied out with the program's coordinates."""
         if "cofactors" not in values:
             self.reasons.append("no complex weights: 1 is in the ideal of the fiber over QQ")
             return
@@ -363,7 +363,7 @@ class _Search:
             )
 
     def _from_closure(self, *, closed: bool) -> None:
-        """Equations of the closure at the point; if the image is `closed` and the fiber empty, they are a second witness."""
+        """Evaluate equations of the closure at the point: a second witness if the image is `closed` and the fiber empty."""
         if closed and self.complex is False:
             self.closure = False
             method = "the fiber is empty and the image closed: a map of products of projective spaces without base points"
@@ -377,31 +377,35 @@ class _Search:
             self.context.add_evidence(Evidence("closure", None, "equations", method))
             return
         try:
-            found: Closure = self.context.ask_question(closure, self.model, field="QQ", equations=True)
+            closure_result: Closure = self.context.ask_question(
+                closure, self.model, field="QQ", equations=True
+            )
         except LimitError:
             return
         if self.closure is None:
-            self.certainty = found.certainty
-        if found.characteristic or found.equations is None:
+            self.certainty = closure_result.certainty
+        if closure_result.characteristic or closure_result.equations is None:
             return
-        failing = next((f for f in found.equations if f.at(self.point)), None)
+        failing = next((f for f in closure_result.equations if f.at(self.point)), None)
         if failing is not None:
-            self._outside(found, failing)
-        elif found.completeness == "complete":
+            self._outside(closure_result, failing)
+        elif closure_result.completeness == "complete":
             self.closure = True
             self.context.add_evidence(
-                Evidence("closure", True, "equations", "all equations vanish", certainty=found.certainty)
+                Evidence(
+                    "closure", True, "equations", "all equations vanish", certainty=closure_result.certainty
+                )
             )
             self.reasons.append(
-                f"in the closure: all {len(found.equations)} equations vanish, and they are complete"
+                f"in the closure: all {len(closure_result.equations)} equations vanish, and they are complete"
             )
 
-    def _outside(self, found: Closure, failing: Equation) -> None:
+    def _outside(self, closure_result: Closure, failing: Equation) -> None:
         """State that the point is not in the closure, because an equation does not vanish at it."""
         value = Fraction(failing.at(self.point))
-        substituted = any(e.witness == "substitution" and e.value is True for e in found.evidence)
+        substituted = any(e.witness == "substitution" and e.value is True for e in closure_result.evidence)
         if self.closure is None:
-            self.certainty = Certainty.PROVED if substituted else found.certainty
+            self.certainty = Certainty.PROVED if substituted else closure_result.certainty
         self.closure, self.failing = False, (failing.text(), value)
         terms = zip(failing.coefficients, failing.monomials, strict=True)
         size = sum((abs(Fraction(c) * prod(self.point[i] for i in m)) for c, m in terms), Fraction(0))
@@ -439,7 +443,7 @@ class _Search:
     def _weights(self) -> dict[str, Any] | None:
         if self.found is None or self.found[1] is None:
             return None
-        place, root = self.found
-        exact = place.rational
-        flat: list[Any] = list(place.intervals(root)) if exact is None else [str(c) for c in exact]
-        return {name: flat[part] for name, _, part in flat_parts(self.model.parameters)}
+        algebraic, root = self.found
+        exact = algebraic.rational
+        flat: list[Any] = list(algebraic.intervals(root)) if exact is None else [str(c) for c in exact]
+        return {name: flat[entries] for name, _, entries in flat_parts(self.model.parameters)}

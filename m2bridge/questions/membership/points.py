@@ -58,16 +58,16 @@ class Target:
 
 
 def target_of(model: Model, point: Any) -> Target:
-    """What is asked of a model by a point as people write it."""
+    """Return the target that a point as users write it states for a model."""
     weights = None
     if isinstance(point, str) and _is_polynomial(point):
         point = _coefficients(model, point)
     value, source = written_point(point, _HOW) if isinstance(point, str) else (point, "the point")
     if isinstance(value, Mapping):
         if "weights" in value:
-            given = point_from_weights(model, value["weights"])
-            value = np.asarray(model.coordinates(given.weights)).ravel()
-            weights = tuple(Fraction(w) for name in model.parameters for w in given.weights[name].flat)
+            weight_point = point_from_weights(model, value["weights"])
+            value = np.asarray(model.coordinates(weight_point.weights)).ravel()
+            weights = tuple(Fraction(w) for name in model.parameters for w in weight_point.weights[name].flat)
         elif {"inputs", "outputs"} <= set(value):
             return _pairs(model, value["inputs"], value["outputs"], source)
         else:
@@ -99,7 +99,7 @@ def _coefficients(model: Model, text: str) -> list[Fraction]:
     if not model.program.inputs or len(names) != model.with_all_coefficients.coordinate_count:
         raise InputError(f"{source}: the coordinates of {model} are not all coefficients; {_HOW}")
     outputs = list(dict.fromkeys(entry for entry, _, _ in names))
-    texts = [part.strip() for part in text.split(";")]
+    texts = [piece.strip() for piece in text.split(";")]
     if len(texts) != len(outputs):
         raise InputError(f"{source} has {len(texts)} polynomials; {model} has {len(outputs)} outputs")
     terms = [_INDEX.sub(r"_(\1)", term) for _, _, term in names]
@@ -151,7 +151,7 @@ def written_point(text: str, how: str) -> tuple[Any, str]:
         raise InputError(f"{source} is longer than {_LONGEST_POINT} characters")
     stripped = text.strip()
     if stripped[:1] not in ("[", "{"):
-        return [part.strip() for part in stripped.split(",")], source
+        return [entry.strip() for entry in stripped.split(",")], source
     try:
         return exact_json(stripped, source), source
     except InputError as error:
@@ -180,14 +180,14 @@ def _pairs(model: Model, inputs: Any, outputs: Any, source: str) -> Target:
 
 
 def _array(value: Any, shape: tuple[int, ...], source: str) -> np.ndarray:
-    found = np.array(value, dtype=object)
-    if found.shape[1:] != shape:
+    array = np.array(value, dtype=object)
+    if array.shape[1:] != shape:
         raise InputError(f"{source}: each should have shape {list(shape)}, in a list of them")
-    return elementwise(lambda entry: exact_number(entry, source), found)
+    return elementwise(lambda entry: exact_number(entry, source), array)
 
 
 def fiber_equations(model: Model, weights: Mapping[str, Any], values: Sequence[Fraction]) -> list[Any]:
-    """What vanishes at weights of the fiber: coordinates minus the point's."""
+    """Return the values that vanish at weights of the fiber: coordinates minus the point's."""
     image = np.asarray(model.coordinates(weights), dtype=object).ravel()
     return [f - fmpq(v) for f, v in zip(image, values, strict=True)]
 
@@ -206,8 +206,8 @@ class AlgebraicPoint:
 
     def maps_to(self, model: Model, values: Sequence[Fraction]) -> bool:
         """Return whether the model's program gives these values at the point, exactly in QQ[u]/(m)."""
-        places = [flint.fmpq_poly([fmpq(c) for c in v]) for v in self.variables]
-        weights = model.unflatten(object_array(places, (len(places),)))
+        elements = [flint.fmpq_poly([fmpq(c) for c in v]) for v in self.variables]
+        weights = model.unflatten(object_array(elements, (len(elements),)))
         zero, modulus = flint.fmpq_poly([0]), self.polynomial
         return all((zero + f) % modulus == 0 for f in fiber_equations(model, weights, values))
 
@@ -216,12 +216,12 @@ class AlgebraicPoint:
         return flint.fmpq_poly([fmpq(c) for c in self.modulus])
 
     def real_roots(self) -> list[flint.arb]:
-        """Enclosures of the real roots of the modulus, isolated from all others."""
+        """Return enclosures of the real roots of the modulus, isolated from all others."""
         with _precise():
             return over_q.real_roots(self.polynomial)
 
     def intervals(self, root: flint.arb) -> list[list[str]]:
-        """For each weight an interval of fractions that contains its value at the root, as texts."""
+        """Return for each weight an interval of fractions that contains its value at the root, as texts."""
         with _precise():
             values = [flint.arb_poly([flint.arb(fmpq(c)) for c in v])(root) for v in self.variables]
             return [[_fraction(v.lower()), _fraction(v.upper())] for v in values]
@@ -256,8 +256,8 @@ def least_distance(model: Model, values: Sequence[Fraction], rng: np.random.Gene
         return np.asarray(model.coordinates(model.unflatten(flat)) - goal, dtype=float)
 
     def jacobian(flat: np.ndarray) -> np.ndarray:
-        found = model.coordinate_jacobian(model.unflatten(flat))
-        return np.swapaxes(np.asarray(found, dtype=float), 1, 2)
+        derivatives = model.coordinate_jacobian(model.unflatten(flat))
+        return np.swapaxes(np.asarray(derivatives, dtype=float), 1, 2)
 
     starts = np.array([model.flatten(model.draw_real_weights(rng)) for _ in range(_DESCENT_STARTS)])
     floor = (REACHED * scale * 1e-2) ** 2
