@@ -81,7 +81,7 @@ class ForkServerEngine(Engine):
 
     @property
     def supervisor_pid(self) -> int | None:
-        """The process identifier of the supervisor, the ancestor of all processes of this engine; None before the first run."""
+        """Return the process id of the supervisor, the ancestor of all processes of this engine; None before the first run."""
         return self._supervisor.pid if self._supervisor is not None else None
 
     def run(self, script: Script, limits: Limits | None = None, listener: Listener | None = None) -> Run:

@@ -76,7 +76,7 @@ class Field:
 
     @property
     def bound(self) -> int:
-        """The largest absolute value of a result of :meth:`reduce`.
+        """Return the largest absolute value of a result of :meth:`reduce`.
 
         The quotient of a number below 2^53 by p is computed with an absolute error of at most 2/p. So the
         remainder exceeds p/2 by at most 2, and a multiple of p is reduced to exactly 0.
@@ -85,7 +85,7 @@ class Field:
 
     @cached_property
     def terms(self) -> int:
-        """The number of products of two residues that can be added to a residue before the sum may round."""
+        """Return the number of products of two residues that can be added to a residue before the sum may round."""
         return min(int((_EXACT - 2 * self.p - self.bound) // self.bound**2), 1 << 16)
 
     def residues(self, array: Any) -> Any:
@@ -209,7 +209,7 @@ class Mod(NDArrayOperatorsMixin):
 
     @property
     def values(self) -> NDArray[np.int64]:
-        """The residues in [0, p), as int64."""
+        """Return the residues in [0, p), as int64."""
         return self.field.canonical(self.data)
 
     @property

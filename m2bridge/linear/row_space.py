@@ -67,7 +67,7 @@ class RowSpace:
 
     @property
     def block_rows(self) -> int:
-        """This many rows at once are eliminated fastest: a sum of as many products needs no reduction."""
+        """Return how many rows at once are eliminated fastest: a sum of as many products needs no reduction."""
         return min(self.field.terms, _ROWS_OF_A_BLOCK)
 
     @property
@@ -76,38 +76,38 @@ class RowSpace:
 
     @property
     def pivot_rows(self) -> tuple[int, ...]:
-        """The rows that were independent of those before them, counted through all blocks."""
+        """Return the rows that were independent of those before them, counted through all blocks."""
         return tuple(self._echelon.rows.tolist())
 
     @property
     def pivot_columns(self) -> tuple[int, ...]:
-        """The pivots of these rows; all leading minors of the submatrix of pivot rows and pivot columns are non-zero."""
+        """Return the pivots of these rows; all leading minors of the submatrix of pivot rows and pivot columns are non-zero."""
         return tuple(self._echelon.pivots.tolist())
 
     def add(self, block: FloatArray) -> int:
         """Add rows, given as balanced residues; return by how much the rank grew. An exception leaves the space as it was."""
-        known = self._echelon
+        before = self._echelon
         start, self.added = self.added, self.added + len(block)
-        reduced = np.empty((len(block), len(known.others)))
-        _copy_columns(block, known.others, reduced)
-        self.field.subtract_product(reduced, np.take(block, known.pivots, axis=1), known.rest)
+        reduced = np.empty((len(block), len(before.others)))
+        _copy_columns(block, before.others, reduced)
+        self.field.subtract_product(reduced, np.take(block, before.pivots, axis=1), before.rest)
         rows, columns, echelon = _reduced_rows(reduced, self.field)
         if len(rows):
             self._echelon = self._joined(start + rows, columns, echelon)
         return len(rows)
 
     def _joined(self, rows: Indices, columns: Indices, echelon: FloatArray) -> _Echelon:
-        """The reduced form with more rows, whose pivots are `columns` of R."""
-        known, old = self._echelon, self.rank
-        kept = np.setdiff1d(np.arange(len(known.others)), columns)
+        """Return the reduced form with more rows, whose pivots are `columns` of R."""
+        before, old = self._echelon, self.rank
+        kept = np.setdiff1d(np.arange(len(before.others)), columns)
         rest = np.empty((old + len(rows), len(kept)))
-        _copy_columns(known.rest, kept, rest[:old])
+        _copy_columns(before.rest, kept, rest[:old])
         _copy_columns(echelon, kept, rest[old:])
-        self.field.subtract_product(rest[:old], np.take(known.rest, columns, axis=1), rest[old:])
+        self.field.subtract_product(rest[:old], np.take(before.rest, columns, axis=1), rest[old:])
         return _Echelon(
-            np.concatenate([known.rows, rows]),
-            np.concatenate([known.pivots, known.others[columns]]),
-            known.others[kept],
+            np.concatenate([before.rows, rows]),
+            np.concatenate([before.pivots, before.others[columns]]),
+            before.others[kept],
             rest,
         )
 

@@ -112,8 +112,8 @@ def _scaled(group: AxisGroup, action: Action, at: Floats, second: Floats) -> Flo
     signs = np.where(ratios < 0, -1.0, 1.0) if action.label % 2 else np.ones(len(ratios))
     factors = signs * np.abs(np.where(ratios == 0, 1, ratios)) ** (1 / action.label)
     moved = at.copy()
-    for own in group.actions:
-        moved[own.entries[0]] *= factors[:, None] ** own.label
+    for other in group.actions:
+        moved[other.entries[0]] *= factors[:, None] ** other.label
     return moved
 
 
@@ -122,9 +122,9 @@ def _based(group: AxisGroup, action: Action, at: Floats, second: Floats) -> Floa
     for copy in range(group.copies):
         matrix = second[action.entries[copy]] @ np.linalg.pinv(at[action.entries[copy]])
         dual = np.linalg.pinv(matrix).T
-        for own in group.actions:
-            element = matrix if own.label == action.label else dual
-            moved[own.entries[copy]] = element @ moved[own.entries[copy]]
+        for other in group.actions:
+            element = matrix if other.label == action.label else dual
+            moved[other.entries[copy]] = element @ moved[other.entries[copy]]
     return moved
 
 

@@ -36,72 +36,72 @@ class AxisFactors:
         self.items = program.instructions
         self.sets = DisjointSets()
         self.divisors: dict[object, set[int]] = {}
-        for place, item in enumerate(self.items):
-            for axis, other in _equal_axes(self.items, place, item):
+        for index, item in enumerate(self.items):
+            for axis, other in _equal_axes(self.items, index, item):
                 self.sets.join(axis, other)
         changed = True
         while changed:
-            changed = any([self._refined(place) for place in range(len(self.items))])
+            changed = any([self._refined(index) for index in range(len(self.items))])
 
-    def of_axis(self, place: int, axis: int) -> Shape:
+    def of_axis(self, index: int, axis: int) -> Shape:
         """Return the factors of one axis, outer first; none for an axis of length one."""
-        length = self.items[place].shape[axis]
-        steps = sorted({1, length, *self.divisors.get(self.sets.root((place, axis)), ())}, reverse=True)
+        length = self.items[index].shape[axis]
+        steps = sorted({1, length, *self.divisors.get(self.sets.root((index, axis)), ())}, reverse=True)
         return tuple(large // small for large, small in pairwise(steps))
 
-    def of(self, place: int) -> Shape:
+    def of(self, index: int) -> Shape:
         """Return the factors of all axes of an instruction."""
-        return tuple(n for axis in range(len(self.items[place].shape)) for n in self.of_axis(place, axis))
+        return tuple(n for axis in range(len(self.items[index].shape)) for n in self.of_axis(index, axis))
 
-    def spans(self, place: int) -> list[range]:
+    def spans(self, index: int) -> list[range]:
         """Return for each axis the positions of its factors in :meth:`of`."""
-        found, start = [], 0
-        for axis in range(len(self.items[place].shape)):
-            stop = start + len(self.of_axis(place, axis))
-            found.append(range(start, stop))
+        ranges, start = [], 0
+        for axis in range(len(self.items[index].shape)):
+            stop = start + len(self.of_axis(index, axis))
+            ranges.append(range(start, stop))
             start = stop
-        return found
+        return ranges
 
-    def _refined(self, place: int) -> bool:
+    def _refined(self, index: int) -> bool:
         """Refine the axes of a reshape or slice and of its operand; return whether something changed."""
-        item = self.items[place]
+        item = self.items[index]
         if item.operation == "reshape":
-            sides = (place, item.operands[0])
+            sides = (index, item.operands[0])
             steps = {step for side in sides for step in self._steps(side)}
             return any([self._divide_all(side, steps) for side in sides])
         if item.operation == "slice":
             shape = self.items[item.operands[0]].shape
             changes = [
-                self._slice_refined(place, item.operands[0], axis, part)
-                for axis, (part, n) in enumerate(zip(item.constants, shape, strict=True))
-                if part != (0, n, 1)
+                self._slice_refined(index, item.operands[0], axis, bounds)
+                for axis, (bounds, n) in enumerate(zip(item.constants, shape, strict=True))
+                if bounds != (0, n, 1)
             ]
             return any(changes)
         return False
 
-    def _steps(self, place: int) -> set[int]:
+    def _steps(self, index: int) -> set[int]:
         """Return the numbers of entries of all trailing blocks of factors."""
-        found, step = {1}, 1
-        for n in reversed(self.of(place)):
+        sizes, step = {1}, 1
+        for n in reversed(self.of(index)):
             step *= n
-            found.add(step)
-        return found
+            sizes.add(step)
+        return sizes
 
-    def _divide_all(self, place: int, steps: set[int]) -> bool:
+    def _divide_all(self, index: int, steps: set[int]) -> bool:
         """Divide the axes of an instruction at trailing blocks with these numbers of entries, where that fits."""
         changed, inner = False, 1
-        for axis in reversed(range(len(self.items[place].shape))):
-            length = self.items[place].shape[axis]
+        for axis in reversed(range(len(self.items[index].shape))):
+            length = self.items[index].shape[axis]
             for step in steps:
                 if step % inner == 0 and inner < step < inner * length:
-                    changed |= self._divide(place, axis, step // inner)
+                    changed |= self._divide(index, axis, step // inner)
             inner *= length
         return changed
 
-    def _divide(self, place: int, axis: int, step: int) -> bool:
+    def _divide(self, index: int, axis: int, step: int) -> bool:
         """Divide an axis into blocks of `step` entries, if that fits the divisions before."""
-        length = self.items[place].shape[axis]
-        divisors = self.divisors.setdefault(self.sets.root((place, axis)), set())
+        length = self.items[index].shape[axis]
+        divisors = self.divisors.setdefault(self.sets.root((index, axis)), set())
         if step in divisors or not 1 < step < length or length % step:
             return False
         if any(step % other and other % step for other in divisors):
@@ -109,28 +109,28 @@ class AxisFactors:
         divisors.add(step)
         return True
 
-    def _slice_refined(self, place: int, operand: int, axis: int, part: tuple[int, int, int]) -> bool:
-        start, count, step = part
+    def _slice_refined(self, index: int, operand: int, axis: int, bounds: tuple[int, int, int]) -> bool:
+        start, count, step = bounds
         length = self.items[operand].shape[axis]
         common = gcd(start, count, length) if step == 1 else step
         changed = self._divide(operand, axis, common)
-        for side, other in ((operand, place), (place, operand)):
+        for side, other in ((operand, index), (index, operand)):
             for divisor in list(self.divisors.get(self.sets.root((side, axis)), ())):
                 if step == 1 and common % divisor == 0:
                     changed |= self._divide(other, axis, divisor)
         if step == 1:
-            changed |= self._divide(place, axis, common)
+            changed |= self._divide(index, axis, common)
         return changed
 
 
-def _equal_axes(items: Sequence[Instruction], place: int, item: Instruction) -> list[tuple[Axis, Axis]]:
+def _equal_axes(items: Sequence[Instruction], index: int, item: Instruction) -> list[tuple[Axis, Axis]]:
     """List pairs of axes with the same index in one instruction."""
     shapes = [items[k].shape for k in item.operands]
     if item.operation == "einsum":
         terms, result = item.constants
         first: dict[str, Axis] = {}
         pairs = []
-        for k, term in (*zip(item.operands, terms, strict=True), (place, result)):
+        for k, term in (*zip(item.operands, terms, strict=True), (index, result)):
             for axis, letter in enumerate(term):
                 pairs.append((first.setdefault(letter, (k, axis)), (k, axis)))
         return pairs
@@ -143,5 +143,5 @@ def _equal_axes(items: Sequence[Instruction], place: int, item: Instruction) -> 
             equal = []
         else:
             equal = [(a, a) for a, n in enumerate(shape) if n == item.shape[a]]
-        pairs += [((k, a), (place, b)) for a, b in equal]
+        pairs += [((k, a), (index, b)) for a, b in equal]
     return pairs

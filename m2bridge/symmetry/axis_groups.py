@@ -74,12 +74,12 @@ class AxisGroup:
 
     @property
     def moved(self) -> tuple[str, ...]:
-        """The names of the weights that move."""
+        """Return the names of the weights that move."""
         return tuple(dict.fromkeys(action.name for action in self.actions))
 
     @property
     def text(self) -> str:
-        """The group in words: ``GL(4) for each of 2 blocks (heads): Q, K``."""
+        """Return the group in words: ``GL(4) for each of 2 blocks (heads): Q, K``."""
         moved = " and ".join([", ".join(self.moved[:-1]), self.moved[-1]] if self.moved[1:] else self.moved)
         if self.kind == "torus":
             powers = ", ".join(
@@ -93,7 +93,7 @@ class AxisGroup:
 
     @property
     def name(self) -> str:
-        """The group, as ``GL(4)^2``."""
+        """Return the group, as ``GL(4)^2``."""
         if self.kind == "torus":
             return "GL(1)" if self.size == 1 else f"GL(1)^{self.size}"
         power = f"^{self.copies}" if self.copies > 1 else ""

@@ -49,12 +49,12 @@ def _sum_over_parts(
     axis = int(whole.constants[0])
     terms, _ = item.constants
     start, total = 0, -1
-    for part in whole.operands:
-        count = program.instructions[part].shape[axis]
+    for source in whole.operands:
+        count = program.instructions[source].shape[axis]
         operands = []
         for number, k in enumerate(item.operands):
             if number == side:
-                operands.append(renamed[part])
+                operands.append(renamed[source])
             else:
                 box = [(0, n, 1) for n in program.instructions[k].shape]
                 if terms[side][axis] in terms[number]:

@@ -48,16 +48,16 @@ Trial = tuple[int, list[str], Collection[str], list[Integers]]
 
 
 def exchanges(
-    program: Program, known: Sequence[FiniteSymmetry] = (), *, p: int = LARGE_PRIME
+    program: Program, listed: Sequence[FiniteSymmetry] = (), *, p: int = LARGE_PRIME
 ) -> tuple[FiniteSymmetry, ...]:
-    """Symmetric groups on arrays, and on slices that are not among the known ones, with what they do to the other weights."""
+    """Return symmetric groups on arrays, and on slices that are not in `listed`, with what they do to the other weights."""
     if not program.polynomial:
         return ()
     swaps, small = verified_swaps(program, p=p), _small(program, p)
-    found = groups_of_swaps(swaps)
+    groups = groups_of_swaps(swaps)
     if small is not None:
-        found += small.exchanges(known, swaps)
-    return tuple(found)
+        groups += small.exchanges(listed, swaps)
+    return tuple(groups)
 
 
 def exchanged_variables(user: UserDefinition) -> list[Pairs]:
@@ -92,16 +92,16 @@ def _candidates(program: Program) -> Iterator[Pairs]:
 
 
 def _order(program: Program, pairs: Pairs) -> Integers:
-    """Where each flat weight comes from when arrays change places."""
-    parts = {name: part for name, _, part in flat_parts(program.parameters)}
+    """Return where each flat weight comes from when arrays change places."""
+    slices = {name: entries for name, _, entries in flat_parts(program.parameters)}
     order = np.arange(program.parameter_count)
     for a, b in pairs:
-        order[parts[a]], order[parts[b]] = order[parts[b]], order[parts[a]].copy()
+        order[slices[a]], order[slices[b]] = order[slices[b]], order[slices[a]].copy()
     return order
 
 
 def _swaps_at_a_point(program: Program, p: int) -> Iterator[Pairs]:
-    """Exchanges of arrays that leave the outputs at one random point."""
+    """Yield exchanges of arrays that leave the outputs at one random point."""
     size = program.parameter_count + sum(item.size for item in program.instructions)
     tried = islice(_candidates(program), min(MOST_EXCHANGES, 10 * MOST_COMPARED_NUMBERS // size))
     weights = integers(0, WEIGHTS + 48, program.parameter_count, p)
@@ -109,8 +109,8 @@ def _swaps_at_a_point(program: Program, p: int) -> Iterator[Pairs]:
     expected = outputs_at(program, p, weights[None], inputs[None])
     while group := list(islice(tried, max(1, MOST_COMPARED_NUMBERS // size))):
         points = np.stack([weights[_order(program, pairs)] for pairs in group])
-        found = outputs_at(program, p, points, np.repeat(inputs[None], len(group), axis=0))
-        yield from (group[k] for k in np.flatnonzero((found == expected).all(axis=1)))
+        values = outputs_at(program, p, points, np.repeat(inputs[None], len(group), axis=0))
+        yield from (group[k] for k in np.flatnonzero((values == expected).all(axis=1)))
 
 
 def _minimal(several: Iterator[Pairs]) -> Iterator[Pairs]:
@@ -123,46 +123,46 @@ def _minimal(several: Iterator[Pairs]) -> Iterator[Pairs]:
 
 
 def _same_program(program: Program, pairs: Pairs) -> bool:
-    """Whether the program is the same after the exchange, up to the order of terms and factors."""
+    """Return whether the program is the same after the exchange, up to the order of terms and factors."""
     numbers: dict[Any, int] = {}
     names = {a: b for pair in pairs for a, b in (pair, pair[::-1])}
     return _numbered(program, {}, numbers) == _numbered(program, names, numbers)
 
 
 def _numbered(program: Program, names: Mapping[str, str], numbers: dict[Any, int]) -> list[int]:
-    """The outputs, as numbers that are equal for equal computations; weights are renamed first.
+    """Return the outputs, as numbers that are equal for equal computations; weights are renamed first.
 
     Sums and products are lists of their terms in ascending order, and an einsum is written with its operands in this order.
     """
-    found: list[int] = []
+    labels: list[int] = []
     terms: list[tuple[str, list[int]]] = []
     for item in program.instructions:
-        own, constants = [found[k] for k in item.operands], item.constants
+        operands, constants = [labels[k] for k in item.operands], item.constants
         if item.operation == "weight":
             constants = (names.get(str(constants[0]), constants[0]),)
         if item.operation in ("add", "multiply"):
-            parts = [terms[k][1] if terms[k][0] == item.operation else [found[k]] for k in item.operands]
-            own = sorted(number for part in parts for number in part)
+            lists = [terms[k][1] if terms[k][0] == item.operation else [labels[k]] for k in item.operands]
+            operands = sorted(number for nested in lists for number in nested)
         if item.operation == "einsum":
-            constants, own = min(
-                _written(constants, own), _written((constants[0][::-1], constants[1]), own[::-1])
+            constants, operands = min(
+                _written(constants, operands), _written((constants[0][::-1], constants[1]), operands[::-1])
             )
-        key = (item.operation, constants, tuple(own), item.shape)
-        found.append(numbers.setdefault(key, len(numbers)))
-        terms.append((item.operation, own))
-    return [found[place] for _, place in program.outputs]
+        key = (item.operation, constants, tuple(operands), item.shape)
+        labels.append(numbers.setdefault(key, len(numbers)))
+        terms.append((item.operation, operands))
+    return [labels[index] for _, index in program.outputs]
 
 
-def _written(constants: tuple[Any, ...], own: list[int]) -> tuple[tuple[Any, ...], list[int]]:
-    """An einsum with its letters in the order in which they first occur."""
+def _written(constants: tuple[Any, ...], operands: list[int]) -> tuple[tuple[Any, ...], list[int]]:
+    """Return an einsum with its letters in the order in which they first occur."""
     terms, result = constants
     letters = dict.fromkeys("".join(terms) + result)
     table = str.maketrans({letter: chr(97 + k) for k, letter in enumerate(letters)})
-    return (tuple(term.translate(table) for term in terms), result.translate(table)), own
+    return (tuple(term.translate(table) for term in terms), result.translate(table)), operands
 
 
 def groups_of_swaps(swaps: Sequence[Pairs]) -> list[FiniteSymmetry]:
-    """Symmetric groups: all n(n-1)/2 exchanges of n blocks of arrays are one, other exchanges stand alone."""
+    """Return symmetric groups: all n(n-1)/2 exchanges of n blocks of arrays are one, other exchanges stand alone."""
     orbits: dict[str, tuple[str, ...]] = {}
     for a, b in (pair for pairs in swaps for pair in pairs):
         joined = tuple(dict.fromkeys((*orbits.get(a, (a,)), *orbits.get(b, (b,)))))
@@ -170,7 +170,7 @@ def groups_of_swaps(swaps: Sequence[Pairs]) -> list[FiniteSymmetry]:
     by_orbits: dict[frozenset[tuple[str, ...]], list[Pairs]] = {}
     for pairs in swaps:
         by_orbits.setdefault(frozenset(orbits[a] for a, _ in pairs), []).append(pairs)
-    found = []
+    groups = []
     for same in by_orbits.values():
         first = [orbits[a] for a, _ in same[0]]
         n = len(first[0])
@@ -179,10 +179,10 @@ def groups_of_swaps(swaps: Sequence[Pairs]) -> list[FiniteSymmetry]:
             and {len(orbit) for orbit in first} == {n}
             and 2 * len(same) == n * (n - 1)
         ):
-            found.append(symmetric_group(n, [" <-> ".join(orbit) for orbit in first]))
+            groups.append(symmetric_group(n, [" <-> ".join(orbit) for orbit in first]))
         else:
-            found += [symmetric_group(2, [" <-> ".join(pair) for pair in pairs]) for pairs in same]
-    return found
+            groups += [symmetric_group(2, [" <-> ".join(pair) for pair in pairs]) for pairs in same]
+    return groups
 
 
 class _SmallMap:
@@ -190,16 +190,16 @@ class _SmallMap:
 
     def __init__(self, program: Program, p: int) -> None:
         self.program, self.p, self.model = program, p, UserNetwork(recorded=program)
-        self.parts = {name: (shape, part) for name, shape, part in flat_parts(program.parameters)}
+        self.parts = {name: (shape, entries) for name, shape, entries in flat_parts(program.parameters)}
 
     def swapped(self, pairs: Pairs) -> Affine | None:
-        """How the other weights answer an exchange of arrays in which they need not move; None if it is no symmetry."""
+        """Return how the other weights answer an exchange of arrays in which they need not move; None if it is no symmetry."""
         return self._verified(_order(self.program, pairs), [], (np.zeros((0, 0), int), np.zeros(0, int)))
 
-    def exchanges(self, known: Sequence[FiniteSymmetry], swaps: Sequence[Pairs]) -> Iterator[FiniteSymmetry]:
-        """Exchanges of slices and of arrays that are not known, with what the other weights answer."""
+    def exchanges(self, listed: Sequence[FiniteSymmetry], swaps: Sequence[Pairs]) -> Iterator[FiniteSymmetry]:
+        """Yield exchanges of slices and of arrays that are not known, with what the other weights answer."""
         before: list[set[str]] = []
-        for n, words, moved, orders in (*self._slices(known), *self._swaps(swaps)):
+        for n, words, moved, orders in (*self._slices(listed), *self._swaps(swaps)):
             if any(less <= set(words) for less in before):
                 continue
             answers = [self._answer(order, moved) for order in orders]
@@ -207,37 +207,37 @@ class _SmallMap:
                 before.append(set(words))
                 yield symmetric_group(n, [*words, *self._told(moved, answers[0])])
 
-    def _slices(self, known: Sequence[FiniteSymmetry]) -> Iterator[Trial]:
-        """Slices along axes of one length, permuted together."""
+    def _slices(self, listed: Sequence[FiniteSymmetry]) -> Iterator[Trial]:
+        """Yield slices along axes of one length, permuted together."""
         shapes = self.program.parameters
         for n in sorted({length for shape in shapes.values() for length in shape if length > 1}):
             axes = {name: shape.index(n) for name, shape in shapes.items() if shape.count(n) == 1}
             words = [f"{name} axis {axis}" for name, axis in axes.items()]
-            equal = [set(item.acts_on) for item in known if item.group == f"S_{n}"]
-            shown = set[str]().union(*(own for own in equal if own <= set(words)))
-            if axes and shown != set(words) and not any(set(words) <= own for own in equal):
+            equal = [set(item.acts_on) for item in listed if item.group == f"S_{n}"]
+            shown = set[str]().union(*(acted for acted in equal if acted <= set(words)))
+            if axes and shown != set(words) and not any(set(words) <= acted for acted in equal):
                 yield n, words, axes, slices_permuted(self.program, n, map(self._table, axes, axes.values()))
 
     def _table(self, name: str, axis: int) -> Integers:
-        """The flat weights of an array, one row for each index on an axis."""
-        shape, part = self.parts[name]
-        entries = np.arange(part.start, part.stop).reshape(shape)
+        """Return the flat weights of an array, one row for each index on an axis."""
+        shape, bounds = self.parts[name]
+        entries = np.arange(bounds.start, bounds.stop).reshape(shape)
         return np.moveaxis(entries, axis, 0).reshape(shape[axis], -1)
 
-    def _swaps(self, known: Sequence[Pairs]) -> Iterator[Trial]:
+    def _swaps(self, swaps: Sequence[Pairs]) -> Iterator[Trial]:
         for pairs in islice(_candidates(self.program), MOST_EXCHANGES // 10):
             moved = {name for pair in pairs for name in pair}
-            seen = any(set(other) <= set(pairs) or set(pairs) <= set(other) for other in known)
+            seen = any(set(other) <= set(pairs) or set(pairs) <= set(other) for other in swaps)
             if not seen and len(moved) < len(self.parts):
                 yield 2, [" <-> ".join(pair) for pair in pairs], moved, [_order(self.program, pairs)]
 
     def _answer(self, order: Integers, moved: Collection[str]) -> Affine | None:
-        """How the weights that are not moved answer a permutation of the others; None if no affine map does."""
+        """Return how the weights that are not moved answer a permutation of the others; None if no affine map does."""
         rest = [
             k
-            for name, (_, part) in self.parts.items()
+            for name, (_, entries) in self.parts.items()
             if name not in moved
-            for k in range(part.start, part.stop)
+            for k in range(entries.start, entries.stop)
         ]
         rng, rows, p = np.random.default_rng(0), [], self.p
         units = np.eye(len(order), dtype=np.int64)[rest]
@@ -258,12 +258,12 @@ class _SmallMap:
         return self._verified(order, rest, (balanced[:-1].T, balanced[-1]))
 
     def _coordinates(self, points: Sequence[Integers]) -> Integers:
-        """The coordinates at flat weights, one point per row."""
-        given = self.model.unflatten(Mod(np.stack(points), self.p))
-        return np.asarray(self.model.coordinates(given).values).reshape(len(points), -1)
+        """Return the coordinates at flat weights, one point per row."""
+        weights = self.model.unflatten(Mod(np.stack(points), self.p))
+        return np.asarray(self.model.coordinates(weights).values).reshape(len(points), -1)
 
     def _solved(self, columns: Any, right: int) -> np.ndarray | None:
-        """The only solution of a linear system over F_p, right sides in the last columns; None if there is not exactly one."""
+        """Return the only solution of a linear system over F_p, right sides in the last columns; else None."""
         table = np.stack(list(columns), axis=1) % self.p
         unknowns = table.shape[1] - right
         reduced, pivots = echelon_mod(table, self.p)
@@ -271,12 +271,12 @@ class _SmallMap:
 
     @cached_property
     def _variables(self) -> tuple[np.ndarray, list[Any]]:
-        """The flat weights as variables, and the coordinates as polynomials in them."""
+        """Return the flat weights as variables, and the coordinates as polynomials in them."""
         weights, _ = symbolic_weights(self.model)
         return self.model.flatten(weights), list(self.model.coordinates(weights).reshape(-1))
 
     def _verified(self, order: Integers, rest: list[int], answer: Affine) -> Affine | None:
-        """The answer, if with it every coordinate stays as it is, as polynomials in the weights."""
+        """Return the answer, if with it every coordinate stays as it is, as polynomials in the weights."""
         try:
             flat, before = self._variables
             moved = flat[order]
@@ -290,19 +290,19 @@ class _SmallMap:
         return answer if all(a == b for a, b in zip(before, after, strict=True)) else None
 
     def _told(self, moved: Collection[str], answer: Affine) -> list[str]:
-        """What happens to the other weights, in words: ``weight -> 1 - weight``."""
+        """Describe what happens to the other weights, in words: ``weight -> 1 - weight``."""
         (matrix, shift), words, start = answer, [], 0
         for name, (shape, _) in self.parts.items():
             if name in moved:
                 continue
-            own = slice(start, start + prod(shape))
-            start = own.stop
-            unit = np.zeros_like(matrix[own])
-            unit[:, own] = np.eye(prod(shape), dtype=int)
-            if (matrix[own] == unit).all() and not shift[own].any():
+            rows = slice(start, start + prod(shape))
+            start = rows.stop
+            unit = np.zeros_like(matrix[rows])
+            unit[:, rows] = np.eye(prod(shape), dtype=int)
+            if (matrix[rows] == unit).all() and not shift[rows].any():
                 continue
-            if prod(shape) == 1 and not (matrix[own] * (1 - unit)).any():
-                m, c = int(matrix[own.start, own.start]), int(shift[own.start])
+            if prod(shape) == 1 and not (matrix[rows] * (1 - unit)).any():
+                m, c = int(matrix[rows.start, rows.start]), int(shift[rows.start])
                 term = {1: name, -1: f"-{name}"}.get(m, f"{m} {name}")
                 words.append(f"{name} -> {f'{c} - {name}' if m == -1 else f'{c} + {term}' if c else term}")
             else:

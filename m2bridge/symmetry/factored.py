@@ -97,50 +97,50 @@ class _Factoring:
         self.program, self.items = program, program.instructions
         self.factors = AxisFactors(program)
         self.needed: list[dict[Box, None]] = [{} for _ in self.items]
-        for _, place in program.outputs:
-            self.needed[place][self._whole(place)] = None
-        for place in reversed(range(len(self.items))):
-            for box in list(self.needed[place]):
-                self._need_operands(place, box)
+        for _, index in program.outputs:
+            self.needed[index][self._whole(index)] = None
+        for index in reversed(range(len(self.items))):
+            for box in list(self.needed[index]):
+                self._need_operands(index, box)
         self.tensors: list[Tensor] = []
         self.places: dict[tuple[int, Box], int] = {}
-        self.starts = {name: part.start for name, _, part in flat_parts(program.parameters)}
+        self.starts = {name: entries.start for name, _, entries in flat_parts(program.parameters)}
 
     def result(self) -> FactoredProgram:
-        for place in range(len(self.items)):
-            boxes = sorted(self.needed[place], key=lambda box: box != self._whole(place))
+        for index in range(len(self.items)):
+            boxes = sorted(self.needed[index], key=lambda box: box != self._whole(index))
             for box in boxes:
-                self._write(place, box)
+                self._write(index, box)
         outputs = tuple(self.places[k, self._whole(k)] for _, k in self.program.outputs)
         used = {int(i) for item in self.tensors if item.entries is not None for i in item.entries.reshape(-1)}
         unused = tuple(i for i in range(self.program.parameter_count) if i not in used)
         return FactoredProgram(tuple(self.tensors), outputs, unused)
 
-    def _write(self, place: int, box: Box) -> None:
+    def _write(self, index: int, box: Box) -> None:
         """Append the step that computes a box; a reshape or slice that only renames axes needs none."""
-        made = self._tensor(place, box)
-        self.places[place, box] = len(self.tensors)
-        if self.items[place].operation in ("reshape", "slice") and made.letters == (made.result,):
-            self.places[place, box] = made.operands[0]
+        made = self._tensor(index, box)
+        self.places[index, box] = len(self.tensors)
+        if self.items[index].operation in ("reshape", "slice") and made.letters == (made.result,):
+            self.places[index, box] = made.operands[0]
         else:
             self.tensors.append(made)
 
-    def _whole(self, place: int) -> Box:
-        return tuple((0, n) for n in self.factors.of(place))
+    def _whole(self, index: int) -> Box:
+        return tuple((0, n) for n in self.factors.of(index))
 
     # -- which boxes are needed ---------------------------------------------------------------------------
 
-    def _need_operands(self, place: int, box: Box) -> None:
-        boxes = self._operand_boxes(place, box)
+    def _need_operands(self, index: int, box: Box) -> None:
+        boxes = self._operand_boxes(index, box)
         if boxes is None:  # the instruction is computed as a whole, and the box is an opaque step
-            self.needed[place][self._whole(place)] = None
-            boxes = [self._whole(k) for k in self._sources(place)]
-        for k, own in zip(self._sources(place), boxes, strict=True):
-            self.needed[k][own] = None
+            self.needed[index][self._whole(index)] = None
+            boxes = [self._whole(k) for k in self._sources(index)]
+        for k, operand_box in zip(self._sources(index), boxes, strict=True):
+            self.needed[k][operand_box] = None
 
-    def _sources(self, place: int) -> tuple[int, ...]:
+    def _sources(self, index: int) -> tuple[int, ...]:
         """Return the operands of an instruction; of a gather the array whose flat entries it takes."""
-        item = self.items[place]
+        item = self.items[index]
         return (self._gathered(item)[0],) if item.operation == "gather" else item.operands
 
     def _gathered(self, item: Instruction) -> tuple[int, int]:
@@ -153,14 +153,14 @@ class _Factoring:
             else:
                 return source, before.size
 
-    def _operand_boxes(self, place: int, box: Box) -> list[Box] | None:  # noqa: PLR0911 -- one case for each instruction
+    def _operand_boxes(self, index: int, box: Box) -> list[Box] | None:  # noqa: PLR0911 -- one case for each instruction
         """Return the boxes of the operands from which a box is computed by the same operation, or None."""
-        item, whole = self.items[place], box == self._whole(place)
-        spans = self.factors.spans(place)
+        item, whole = self.items[index], box == self._whole(index)
+        spans = self.factors.spans(index)
         if not item.operands:
             return []
         if item.operation in ("add", "multiply"):
-            return [self._broadcast_box(place, k, box) for k in item.operands]
+            return [self._broadcast_box(index, k, box) for k in item.operands]
         if item.operation == "einsum":
             terms, result = item.constants
             by_letter = {
@@ -168,9 +168,9 @@ class _Factoring:
             }
             return [
                 tuple(
-                    part
+                    bounds
                     for axis, letter in enumerate(term)
-                    for part in by_letter.get(letter) or _full(self.factors.of_axis(k, axis))
+                    for bounds in by_letter.get(letter) or _full(self.factors.of_axis(k, axis))
                 )
                 for k, term in zip(item.operands, terms, strict=True)
             ]
@@ -178,66 +178,68 @@ class _Factoring:
             return [box]
         if item.operation == "softmax":
             along = spans[item.constants[0]]
-            full = all(box[k] == (0, self.factors.of(place)[k]) for k in along)
+            full = all(box[k] == (0, self.factors.of(index)[k]) for k in along)
             return [box] if full else None
-        if item.operation == "reshape" and self.factors.of(place) == self.factors.of(item.operands[0]):
+        if item.operation == "reshape" and self.factors.of(index) == self.factors.of(item.operands[0]):
             return [box]
         if item.operation == "slice":
-            return self._sliced_box(place, box)
-        return [self._whole(k) for k in self._sources(place)] if whole else None
+            return self._sliced_box(index, box)
+        return [self._whole(k) for k in self._sources(index)] if whole else None
 
-    def _broadcast_box(self, place: int, operand: int, box: Box) -> Box:
-        shape, spans = self.items[operand].shape, self.factors.spans(place)
+    def _broadcast_box(self, index: int, operand: int, box: Box) -> Box:
+        shape, spans = self.items[operand].shape, self.factors.spans(index)
         shift = len(spans) - len(shape)
-        found: list[tuple[int, int]] = []
+        ranges: list[tuple[int, int]] = []
         for axis, n in enumerate(shape):
             if n > 1:
                 span = spans[axis + shift]
-                found += box[span.start : span.stop]
-        return tuple(found)
+                ranges += box[span.start : span.stop]
+        return tuple(ranges)
 
-    def _sliced_box(self, place: int, box: Box) -> list[Box] | None:
+    def _sliced_box(self, index: int, box: Box) -> list[Box] | None:
         """Return the box of the operand of a slice that a box of its result is."""
-        item = self.items[place]
-        operand, found = item.operands[0], list[tuple[int, int]]()
-        spans = self.factors.spans(place)
-        for axis, part in enumerate(item.constants):
-            outer = _box_of_slice(self.factors.of_axis(operand, axis), part)
-            own = iter(box[spans[axis].start : spans[axis].stop])
+        item = self.items[index]
+        operand, ranges = item.operands[0], list[tuple[int, int]]()
+        spans = self.factors.spans(index)
+        for axis, bounds in enumerate(item.constants):
+            outer = _box_of_slice(self.factors.of_axis(operand, axis), bounds)
+            inner_ranges = iter(box[spans[axis].start : spans[axis].stop])
             sizes = [count for _, count in outer or () if count > 1]
-            if outer is None or tuple(sizes) != self.factors.of_axis(place, axis):
-                return None if box != self._whole(place) else [self._whole(operand)]
+            if outer is None or tuple(sizes) != self.factors.of_axis(index, axis):
+                return None if box != self._whole(index) else [self._whole(operand)]
             for start, count in outer:
-                inner = next(own) if count > 1 else (0, 1)
-                found.append((start + inner[0], inner[1]))
-        return [tuple(found)]
+                inner = next(inner_ranges) if count > 1 else (0, 1)
+                ranges.append((start + inner[0], inner[1]))
+        return [tuple(ranges)]
 
     # -- steps --------------------------------------------------------------------------------------------
 
-    def _tensor(self, place: int, box: Box) -> Tensor:
-        item = self.items[place]
+    def _tensor(self, index: int, box: Box) -> Tensor:
+        item = self.items[index]
         shape = tuple(count for _, count in box if count > 1)
         result = tuple(k for k, (_, count) in enumerate(box) if count > 1)
         if item.operation == "weight":
-            return self._weight(place, box, shape, result)
+            return self._weight(index, box, shape, result)
         if item.operation in ("input", "constant"):
             return Tensor("fixed", shape, result)
-        boxes = self._operand_boxes(place, box)
+        boxes = self._operand_boxes(index, box)
         if boxes is None:
             kept = [
                 k
-                for k, (part, n) in enumerate(zip(box, self.factors.of(place), strict=True))
-                if part == (0, n)
+                for k, (bounds, n) in enumerate(zip(box, self.factors.of(index), strict=True))
+                if bounds == (0, n)
             ]
-            source = self.places[place, self._whole(place)]
+            source = self.places[index, self._whole(index)]
             kept_letters = tuple(k if k in kept else -1 - k for k in range(len(box)))
             return Tensor("opaque", shape, result, (source,), (kept_letters,))
-        operands = tuple(self.places[k, own] for k, own in zip(self._sources(place), boxes, strict=True))
-        terms = self._letters(place, boxes)
+        operands = tuple(
+            self.places[k, operand_box] for k, operand_box in zip(self._sources(index), boxes, strict=True)
+        )
+        terms = self._letters(index, boxes)
         operation = _STEPS.get(item.operation, item.operation)
         number = item.constants[0] if operation in ("power", "scale") else 1
         if operation == "softmax":
-            along = self.factors.spans(place)[item.constants[0]]
+            along = self.factors.spans(index)[item.constants[0]]
             return Tensor(
                 "softmax", shape, result, operands, terms, along=tuple(k for k in along if k in result)
             )
@@ -259,74 +261,78 @@ class _Factoring:
             return square.operands, letters * 2
         return operands, letters
 
-    def _weight(self, place: int, box: Box, shape: Shape, result: Letters) -> Tensor:
-        name = str(self.items[place].constants[0])
-        factors = self.factors.of(place)
+    def _weight(self, index: int, box: Box, shape: Shape, result: Letters) -> Tensor:
+        name = str(self.items[index].constants[0])
+        factors = self.factors.of(index)
         entries = self.starts[name] + np.arange(prod(factors)).reshape(factors)
-        own = entries[tuple(slice(start, start + count) for start, count in box)].reshape(shape)
-        others = [other for other in self.needed[place] if other != box]
+        indices = entries[tuple(slice(start, start + count) for start, count in box)].reshape(shape)
+        others = [other for other in self.needed[index] if other != box]
         if any(_overlap(box, other) for other in others):
-            return Tensor("fixed", shape, result, entries=own)
-        shown = f"{name}{self._ranges(place, box)}" if others else name
+            return Tensor("fixed", shape, result, entries=indices)
+        shown = f"{name}{self._ranges(index, box)}" if others else name
         return Tensor(
             "weight",
             shape,
             result,
-            entries=own,
+            entries=indices,
             name=shown,
             weight=name,
-            axes=self._axes(place, result),
+            axes=self._axes(index, result),
             box=box,
             factors=factors,
         )
 
-    def _ranges(self, place: int, box: Box) -> str:
+    def _ranges(self, index: int, box: Box) -> str:
         """Return a box of a weight as indices on its axes."""
         words = []
-        for axis, span in enumerate(self.factors.spans(place)):
-            factors = self.factors.of_axis(place, axis)
+        for axis, span in enumerate(self.factors.spans(index)):
+            factors = self.factors.of_axis(index, axis)
             entries = np.arange(prod(factors)).reshape(factors)
-            own = entries[tuple(slice(first, first + n) for first, n in box[span.start : span.stop])].reshape(
-                -1
+            indices = entries[
+                tuple(slice(first, first + n) for first, n in box[span.start : span.stop])
+            ].reshape(-1)
+            step = int(indices[1] - indices[0]) if len(indices) > 1 else 1
+            full = len(indices) == prod(factors)
+            words.append(
+                ":" if full else f"{indices[0]}:{indices[-1] + 1}" + (f":{step}" if step > 1 else "")
             )
-            step = int(own[1] - own[0]) if len(own) > 1 else 1
-            full = len(own) == prod(factors)
-            words.append(":" if full else f"{own[0]}:{own[-1] + 1}" + (f":{step}" if step > 1 else ""))
         while words[-1] == ":":
             words.pop()
         return f"[{', '.join(words)}]"
 
-    def _axes(self, place: int, positions: Letters) -> tuple[tuple[int, str], ...]:
+    def _axes(self, index: int, positions: Letters) -> tuple[tuple[int, str], ...]:
         """Return the axis of each factor of an instruction, and in words which factor of several it is."""
-        found = {}
-        for axis, span in enumerate(self.factors.spans(place)):
-            sizes = "x".join(map(str, self.factors.of_axis(place, axis)))
+        axes = {}
+        for axis, span in enumerate(self.factors.spans(index)):
+            sizes = "x".join(map(str, self.factors.of_axis(index, axis)))
             for number, position in enumerate(span):
-                found[position] = (axis, "" if len(span) == 1 else f" (factor {number + 1} of {sizes})")
-        return tuple(found[position] for position in positions)
+                axes[position] = (axis, "" if len(span) == 1 else f" (factor {number + 1} of {sizes})")
+        return tuple(axes[position] for position in positions)
 
-    def _letters(self, place: int, boxes: Sequence[Box]) -> tuple[Letters, ...]:
-        """Letters on the axes of the operands: those of the result are the positions of its factors."""
-        spans, found = self.factors.spans(place), []
-        for number, (k, own) in enumerate(zip(self._sources(place), boxes, strict=True)):
-            named = self._operand_letters(place, number, k, spans)
-            found.append(tuple(letter for letter, (_, count) in zip(named, own, strict=True) if count > 1))
-        return tuple(found)
+    def _letters(self, index: int, boxes: Sequence[Box]) -> tuple[Letters, ...]:
+        """Return letters on the axes of the operands: those of the result are the positions of its factors."""
+        spans, terms = self.factors.spans(index), []
+        for number, (k, operand_box) in enumerate(zip(self._sources(index), boxes, strict=True)):
+            named = self._operand_letters(index, number, k, spans)
+            terms.append(
+                tuple(letter for letter, (_, count) in zip(named, operand_box, strict=True) if count > 1)
+            )
+        return tuple(terms)
 
-    def _operand_letters(self, place: int, number: int, k: int, spans: Sequence[range]) -> list[int]:
-        item = self.items[place]
+    def _operand_letters(self, index: int, number: int, k: int, spans: Sequence[range]) -> list[int]:
+        item = self.items[index]
         if item.operation == "gather":
-            return self._gather_letters(place, k)
+            return self._gather_letters(index, k)
         if item.operation == "reshape":
-            same = self.factors.of(place) == self.factors.of(k)
+            same = self.factors.of(index) == self.factors.of(k)
             return [j if same else -1 - j for j in range(len(self.factors.of(k)))]
-        found: list[int] = []
+        letters: list[int] = []
         for axis in range(len(self.items[k].shape)):
             count = len(self.factors.of_axis(k, axis))
-            found += self._axis_letters(item, number, axis, count, spans)
+            letters += self._axis_letters(item, number, axis, count, spans)
         if item.operation == "slice":
-            return self._slice_letters(place, k)
-        return found
+            return self._slice_letters(index, k)
+        return letters
 
     def _axis_letters(
         self, item: Instruction, number: int, axis: int, count: int, spans: Sequence[range]
@@ -345,27 +351,29 @@ class _Factoring:
             return [-1 - 100 * axis - j for j in range(count)]
         return list(spans[axis + shift])
 
-    def _slice_letters(self, place: int, operand: int) -> list[int]:
-        item, spans = self.items[place], self.factors.spans(place)
-        found: list[int] = []
-        for axis, part in enumerate(item.constants):
+    def _slice_letters(self, index: int, operand: int) -> list[int]:
+        item, spans = self.items[index], self.factors.spans(index)
+        letters: list[int] = []
+        for axis, bounds in enumerate(item.constants):
             factors = self.factors.of_axis(operand, axis)
-            box = _box_of_slice(factors, part)
+            box = _box_of_slice(factors, bounds)
             sizes = tuple(count for _, count in box or () if count > 1)
-            own = iter(spans[axis])
-            if box is None or sizes != self.factors.of_axis(place, axis):
-                found += [-1 - 100 * axis - j for j in range(len(factors))]
+            positions = iter(spans[axis])
+            if box is None or sizes != self.factors.of_axis(index, axis):
+                letters += [-1 - 100 * axis - j for j in range(len(factors))]
             else:
-                found += [next(own) if count > 1 else -1 - 100 * axis - j for j, (_, count) in enumerate(box)]
-        return found
+                letters += [
+                    next(positions) if count > 1 else -1 - 100 * axis - j for j, (_, count) in enumerate(box)
+                ]
+        return letters
 
-    def _gather_letters(self, place: int, source: int) -> list[int]:
+    def _gather_letters(self, position: int, source: int) -> list[int]:
         """Tie an axis of the source to one of the result if every slice along it is gathered in the same way."""
-        item, size = self.items[place], self._gathered(self.items[place])[1]
-        factors, shape = self.factors.of(source), self.factors.of(place)
+        item, size = self.items[position], self._gathered(self.items[position])[1]
+        factors, shape = self.factors.of(source), self.factors.of(position)
         flat = np.array(item.constants, dtype=np.int64).reshape(shape)
         outside = flat >= size
-        found: list[int] = []
+        letters: list[int] = []
         for axis, n in enumerate(factors):
             step = prod(factors[axis + 1 :])
             index = flat // step % n
@@ -373,10 +381,10 @@ class _Factoring:
             kept = [
                 other
                 for other, m in enumerate(shape)
-                if m == n and other not in found and _passes(index, rest, outside, other)
+                if m == n and other not in letters and _passes(index, rest, outside, other)
             ]
-            found.append(kept[0] if kept else -1 - axis)
-        return found
+            letters.append(kept[0] if kept else -1 - axis)
+        return letters
 
 
 def _passes(index: np.ndarray, rest: np.ndarray, outside: np.ndarray, axis: int) -> bool:
@@ -398,9 +406,9 @@ def _full(factors: Shape) -> Box:
     return tuple((0, n) for n in factors)
 
 
-def _box_of_slice(factors: Shape, part: tuple[int, int, int]) -> Box | None:
+def _box_of_slice(factors: Shape, bounds: tuple[int, int, int]) -> Box | None:
     """Return the box of factors that a slice of their axis is, or None if it is none."""
-    start, count, step = part
+    start, count, step = bounds
     if not factors:
         return ()
     indices = np.unravel_index(start + step * np.arange(count), factors)

@@ -36,28 +36,28 @@ class VectorField:
 
     @property
     def moved(self) -> tuple[int, ...]:
-        """The flat weights that move, in ascending order."""
+        """Return the flat weights that move, in ascending order."""
         return tuple(sorted({i for i, _, _ in self.terms}))
 
     @property
     def involved(self) -> frozenset[int]:
-        """The flat weights that move or by which others move."""
+        """Return the flat weights that move or by which others move."""
         return frozenset({i for i, _, _ in self.terms} | {j for _, _, m in self.terms for j in m})
 
     @property
     def document(self) -> list[list[Any]]:
-        """The field as certificates write it: ``[i, c, [[j, e], ...]]``."""
+        """Return the field as certificates write it: ``[i, c, [[j, e], ...]]``."""
         return [[i, c, [[j, m.count(j)] for j in sorted(set(m))]] for i, c, m in self.terms]
 
     def at(self, points: Integers, p: int) -> Integers:
-        """Its values modulo p at flat weights, the last axis of `points`."""
+        """Return its values modulo p at flat weights, the last axis of `points`."""
         moved = np.zeros(points.shape, dtype=np.int64)
         for i, c, monomial in self.terms:
             moved[..., i] = (moved[..., i] + c % p * monomial_at(monomial, points, p)) % p
         return moved
 
     def generators(self, weights: Mapping[str, Any]) -> Any:
-        """How a linear field moves given weights (Mod arrays, integers or objects): one row."""
+        """Return how a linear field moves given weights (Mod arrays, integers or objects): one row."""
         flat = np.concatenate([weight.reshape(-1) for weight in weights.values()])
         sources = sorted({j for _, _, (j,) in self.terms})
         matrix = np.zeros((flat.shape[0], len(sources)), dtype=np.int64)
@@ -67,7 +67,7 @@ class VectorField:
 
 
 def monomial_at(monomial: Monomial, points: Integers, p: int) -> Integers:
-    """The values modulo p of a monomial at points, along their last axis."""
+    """Return the values modulo p of a monomial at points, along their last axis."""
     value = np.ones(points.shape[:-1], dtype=np.int64)
     for j in monomial:
         value = value * points[..., j] % p
@@ -75,7 +75,7 @@ def monomial_at(monomial: Monomial, points: Integers, p: int) -> Integers:
 
 
 def field_from(document: Sequence[Sequence[Any]]) -> VectorField:
-    """The field that :attr:`VectorField.document` wrote.
+    """Return the field that :attr:`VectorField.document` wrote.
 
     >>> field_from([[0, 1, [[1, 2]]]]).terms
     ((0, 1, (1, 1)),)
@@ -87,49 +87,49 @@ def field_from(document: Sequence[Sequence[Any]]) -> VectorField:
 def jacobian_at(
     program: Program, p: int, weights: Integers, inputs: Integers, entries: np.ndarray | None = None
 ) -> Integers:
-    """The Jacobian by all flat weights at pairs of flat weights and flat inputs: (samples, rows, weights), in 0..p-1.
+    """Return the Jacobian by all flat weights at pairs of flat weights and flat inputs: (samples, rows, weights), in 0..p-1.
 
     One row of `weights` serves for all inputs. With `entries`, only these flat outputs of each sample are used.
     """
     arithmetic = PrimeFieldArithmetic(field_of(p))
     several = weights if len(weights) == len(inputs) else np.repeat(weights, len(inputs), axis=0)
-    given = arrays_at(program, several, inputs, arithmetic)
-    block = jacobian_block(program, arithmetic, given, np.arange(program.parameter_count), entries=entries)
+    arrays = arrays_at(program, several, inputs, arithmetic)
+    block = jacobian_block(program, arithmetic, arrays, np.arange(program.parameter_count), entries=entries)
     return arithmetic.field.canonical(block).reshape(len(several), -1, program.parameter_count)
 
 
 def outputs_at(program: Program, p: int, weights: Integers, inputs: Integers | None = None) -> Integers:
-    """The flat outputs at flat weights (and flat inputs), one point per row, in 0..p-1."""
+    """Return the flat outputs at flat weights (and flat inputs), one point per row, in 0..p-1."""
     arithmetic = PrimeFieldArithmetic(field_of(p))
-    given = arrays_at(program, weights, weights[:, :0] if inputs is None else inputs, arithmetic)
-    values = evaluate(program, arithmetic, given)
+    arrays = arrays_at(program, weights, weights[:, :0] if inputs is None else inputs, arithmetic)
+    values = evaluate(program, arithmetic, arrays)
     return arithmetic.field.canonical(flat_outputs(program, arithmetic, values, {"N": len(weights)}))
 
 
 def arrays_at(
     program: Program, weights: Integers, inputs: Integers, arithmetic: PrimeFieldArithmetic
 ) -> dict[str, Lettered]:
-    """Flat weights and inputs, one point per row, as the arrays of a program with an axis N over the points."""
-    found, points = {}, np.concatenate([weights, inputs], axis=1)
-    for name, shape, part in flat_parts(program.parameters | program.input_shapes):
-        array = np.ascontiguousarray(points[:, part]).reshape(len(points), *shape)
-        found[name] = Lettered("N", arithmetic.integers(array))
-    return found
+    """Return flat weights and inputs, one point per row, as the arrays of a program with an axis N over the points."""
+    arrays, points = {}, np.concatenate([weights, inputs], axis=1)
+    for name, shape, entries in flat_parts(program.parameters | program.input_shapes):
+        array = np.ascontiguousarray(points[:, entries]).reshape(len(points), *shape)
+        arrays[name] = Lettered("N", arithmetic.integers(array))
+    return arrays
 
 
 def flat_values(item: Lettered, count: int, arithmetic: PrimeFieldArithmetic) -> Integers:
-    """The entries of an array at `count` points, one point per row, in 0..p-1."""
+    """Return the entries of an array at `count` points, one point per row, in 0..p-1."""
     array = arithmetic.field.canonical(np.asarray(aligned(item, "N", len(item.core))))
     return np.broadcast_to(array.reshape(len(array), prod(item.core)), (count, prod(item.core)))
 
 
 def product_mod(left: Integers, right: Integers, p: int) -> Integers:
-    """The product of two matrices modulo p."""
+    """Return the product of two matrices modulo p."""
     return (Mod(left, p) @ Mod(right, p)).values
 
 
 def small_integers(row: Sequence[int] | Integers, p: int) -> list[int] | None:
-    """Integers without a common factor that are proportional to the row modulo p, by rational reconstruction; None if none fit.
+    """Return integers, without common factor, proportional to the row modulo p, by rational reconstruction; None if none fit.
 
     >>> small_integers([4, 2, 6], 101)
     [2, 1, 3]
@@ -142,9 +142,9 @@ def small_integers(row: Sequence[int] | Integers, p: int) -> list[int] | None:
             continue
         common = lcm(*(f.denominator for f in fractions))
         divisor = gcd(*(int(f * common) for f in fractions))
-        found = [int(f * common) // divisor for f in fractions]
-        if best is None or max(map(abs, found)) < max(map(abs, best)):
-            best = found
+        scaled = [int(f * common) // divisor for f in fractions]
+        if best is None or max(map(abs, scaled)) < max(map(abs, best)):
+            best = scaled
     return best
 
 
@@ -152,12 +152,12 @@ def small_integers(row: Sequence[int] | Integers, p: int) -> list[int] | None:
 
 
 def in_span(field: VectorField, others: Sequence[VectorField], p: int) -> bool:
-    """Whether a field is a combination of others with constant coefficients, modulo p."""
+    """Return whether a field is a combination of others with constant coefficients, modulo p."""
     return each_in_span([field], others, p)[0]
 
 
 def each_in_span(fields: Sequence[VectorField], others: Sequence[VectorField], p: int) -> list[bool]:
-    """For each field whether it is a combination of others with constant coefficients, modulo p."""
+    """Return for each field whether it is a combination of others with constant coefficients, modulo p."""
     table = _coefficients([*others, *fields], p)
     rows = table[len(others) :]
     if others:
@@ -167,11 +167,11 @@ def each_in_span(fields: Sequence[VectorField], others: Sequence[VectorField], p
 
 
 def _coefficients(fields: Sequence[VectorField], p: int) -> Integers:
-    """The coefficients of the fields modulo p, one field a row, on all terms that occur."""
+    """Return the coefficients of the fields modulo p, one field a row, on all terms that occur."""
     terms = {(i, m) for field in fields for i, _, m in field.terms}
-    places = {term: k for k, term in enumerate(sorted(terms))}
-    table = np.zeros((len(fields), max(1, len(places))), dtype=np.int64)
+    columns = {term: k for k, term in enumerate(sorted(terms))}
+    table = np.zeros((len(fields), max(1, len(columns))), dtype=np.int64)
     for row, field in zip(table, fields, strict=True):
         for i, c, m in field.terms:
-            row[places[i, m]] = c % p
+            row[columns[i, m]] = c % p
     return table

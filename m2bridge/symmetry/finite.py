@@ -71,15 +71,15 @@ def permuted_axes(program: Program) -> list[tuple[int, list[PermutedAxis]]]:
     sets = index_spaces(steps)
     pinned = [(k, (a,)) for k in steps.outputs for a in range(len(steps.tensors[k].shape))]
     classes: dict[object, list[PermutedAxis]] = {}
-    for place, item in enumerate(steps.tensors):
+    for index, item in enumerate(steps.tensors):
         if item.operation in ("fixed", "opaque"):
             kept = set(item.result).intersection(*item.letters) if item.operands else set()
-            for k, letters in ((place, item.result), *zip(item.operands, item.letters, strict=True)):
+            for k, letters in ((index, item.result), *zip(item.operands, item.letters, strict=True)):
                 pinned += [(k, (a,)) for a, letter in enumerate(letters) if letter not in kept]
         for a, n in enumerate(item.shape if item.operation == "weight" else ()):
             entries = np.moveaxis(entries_of(item), a, 0).reshape(n, -1)
-            found = PermutedAxis(item.name.split("[")[0], item.axes[a][0], item.axis_text(a), entries)
-            classes.setdefault(sets.root((place, (a,))), []).append(found)
+            permuted = PermutedAxis(item.name.split("[")[0], item.axes[a][0], item.axis_text(a), entries)
+            classes.setdefault(sets.root((index, (a,))), []).append(permuted)
     fixed = {sets.root(axis) for axis in pinned}
     return [(len(axes[0].entries), axes) for space, axes in classes.items() if space not in fixed]
 
@@ -140,17 +140,17 @@ def finite_group(
 
 
 def slices_permuted(program: Program, n: int, tables: Iterable[Integers]) -> list[Integers]:
-    """Where flat weights come from when n slices are permuted together: by a swap and a turn, which generate all.
+    """Return where flat weights come from when n slices are permuted together: by a swap and a turn, which generate all.
 
     Each of the `tables` has n rows of flat weights, the slices along one axis.
     """
-    found, along = [], list(tables)
+    orders, along = [], list(tables)
     for moved in ([1, 0, *range(2, n)], [*range(1, n), 0])[: n - 1]:
         order = np.arange(program.parameter_count)
         for table in along:
             order[table] = order[table[moved]]
-        found.append(order)
-    return found
+        orders.append(order)
+    return orders
 
 
 def permuting_elements(
@@ -160,43 +160,43 @@ def permuting_elements(
     *,
     most: int,
 ) -> tuple[SignedPermutation, ...]:
-    """Elements of the group that permutations along axes, and more generators, generate: identity first, at most this many."""
+    """Return elements of the group that permutations along axes, and `more`, generate: identity first, at most `most`."""
     size, plus = program.parameter_count, (1,) * program.parameter_count
     tables = [(n, [axis.entries for axis in axes]) for n, axes in permuted]
-    orders = [order for n, own in tables for order in slices_permuted(program, n, own)]
+    orders = [order for n, entries in tables for order in slices_permuted(program, n, entries)]
     generators = [*more, *(SignedPermutation(tuple(order.tolist()), plus) for order in orders)]
-    found = [SignedPermutation(tuple(range(size)), plus)]
-    for element in found:
-        found += [new for step in generators if (new := step.after(element)) not in found][
-            : most - len(found)
+    elements = [SignedPermutation(tuple(range(size)), plus)]
+    for element in elements:
+        elements += [new for step in generators if (new := step.after(element)) not in elements][
+            : most - len(elements)
         ]
-    return tuple(found)
+    return tuple(elements)
 
 
 def _sign_changes(program: Program) -> list[int]:
-    """Sets of weights, as masks, whose signs can change together, generators of them all: whole arrays first, then slices."""
+    """Return sets of weights, as masks, whose signs can change together, generators of all: whole arrays first, then slices."""
     size = program.parameter_count
     if size > MOST_SIGNED_WEIGHTS:
         return []
-    whole = [(1 << part.stop) - (1 << part.start) for _, _, part in flat_parts(program.parameters)]
+    whole = [(1 << entries.stop) - (1 << entries.start) for _, _, entries in flat_parts(program.parameters)]
     even = _even_sets(program)
     by_array = [sum((mask & array).bit_count() % 2 << k for k, array in enumerate(whole)) for mask in even]
     arrays = [
         sum(array for k, array in enumerate(whole) if choice >> k & 1)
         for choice in _short_kernel(by_array, len(whole))
     ]
-    found: list[int] = []
+    masks: list[int] = []
     for mask in (*arrays, *_short_kernel(even, size)):
-        if _rest(mask, _echelon(found)):
-            found.append(mask)
-    return found
+        if _rest(mask, _echelon(masks)):
+            masks.append(mask)
+    return masks
 
 
 def _moved(program: Program, mask: int) -> tuple[str, ...]:
-    """The arrays and slices whose sign changes."""
+    """Return the arrays and slices whose sign changes."""
     names: list[str] = []
-    for name, shape, part in flat_parts(program.parameters):
-        chosen = np.array([mask >> k & 1 for k in range(part.start, part.stop)]).reshape(shape)
+    for name, shape, entries in flat_parts(program.parameters):
+        chosen = np.array([mask >> k & 1 for k in range(entries.start, entries.stop)]).reshape(shape)
         indices = [tuple(int(i) for i in index) for index in np.argwhere(chosen)]
         if indices:
             where = slice_name(shape, indices)
@@ -205,18 +205,18 @@ def _moved(program: Program, mask: int) -> tuple[str, ...]:
 
 
 def _even_sets(program: Program) -> list[int]:
-    """Sets of weights of which an even number must change its sign, so that no output changes."""
+    """Return sets of weights of which an even number must change its sign, so that no output changes."""
     agree: set[int] = set()
     arithmetic = ObjectArithmetic(lambda number: _Parity(0 if number else None, agree))
-    given = {}
-    for name, shape, part in flat_parts(program.parameters):
-        own = [_Parity(1 << k, agree) for k in range(part.start, part.stop)]
-        given[name] = Lettered("", object_array(own, shape), arithmetic)
+    arrays = {}
+    for name, shape, entries in flat_parts(program.parameters):
+        parities = [_Parity(1 << k, agree) for k in range(entries.start, entries.stop)]
+        arrays[name] = Lettered("", object_array(parities, shape), arithmetic)
     for name, shape in program.input_shapes.items():
-        given[name] = Lettered("", object_array([_Parity(0, agree)] * prod(shape), shape), arithmetic)
-    values = evaluate(program, arithmetic, given)
-    for _, place in program.outputs:
-        agree.update(entry.mask or 0 for entry in values[place].array.reshape(-1))
+        arrays[name] = Lettered("", object_array([_Parity(0, agree)] * prod(shape), shape), arithmetic)
+    values = evaluate(program, arithmetic, arrays)
+    for _, index in program.outputs:
+        agree.update(entry.mask or 0 for entry in values[index].array.reshape(-1))
     return sorted(agree - {0})
 
 
@@ -224,7 +224,7 @@ def _even_sets(program: Program) -> list[int]:
 
 
 def _echelon(rows: Iterable[int]) -> dict[int, int]:
-    """A reduced basis of the span: highest bit to vector, no vector with the highest bit of another."""
+    """Return a reduced basis of the span: highest bit to vector, no vector with the highest bit of another."""
     basis: dict[int, int] = {}
     for row in rows:
         if rest := _rest(row, basis):
@@ -235,7 +235,7 @@ def _echelon(rows: Iterable[int]) -> dict[int, int]:
 
 
 def _rest(row: int, basis: dict[int, int]) -> int:
-    """What is left of a vector modulo a reduced basis: zero exactly if it lies in the span."""
+    """Return what is left of a vector modulo a reduced basis: zero exactly if it lies in the span."""
     for top, other in basis.items():
         if row >> top & 1:
             row ^= other
@@ -243,7 +243,7 @@ def _rest(row: int, basis: dict[int, int]) -> int:
 
 
 def _short_kernel(rows: Iterable[int], size: int) -> list[int]:
-    """A basis of the vectors of length `size` that meet every row in an even number of places; no sum of two of them is
+    """Return a basis of the vectors of length `size` that meet every row in an even number of places; no sum of two of them is
     shorter than the longer one.
 
     >>> [bin(vector) for vector in _short_kernel([0b011, 0b110], 3)]
@@ -251,14 +251,14 @@ def _short_kernel(rows: Iterable[int], size: int) -> list[int]:
     """
     basis = _echelon(rows)
     free = [bit for bit in range(size) if bit not in basis]
-    found = [1 << bit | sum(1 << top for top, row in basis.items() if row >> bit & 1) for bit in free]
+    vectors = [1 << bit | sum(1 << top for top, row in basis.items() if row >> bit & 1) for bit in free]
     changed = True
     while changed:
-        found.sort(key=int.bit_count)
+        vectors.sort(key=int.bit_count)
         changed = False
-        for k in range(len(found)):
-            for short in found[:k]:
-                if (found[k] ^ short).bit_count() < found[k].bit_count():
-                    found[k] ^= short
+        for k in range(len(vectors)):
+            for short in vectors[:k]:
+                if (vectors[k] ^ short).bit_count() < vectors[k].bit_count():
+                    vectors[k] ^= short
                     changed = True
-    return found
+    return vectors

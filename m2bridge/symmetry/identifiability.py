@@ -50,11 +50,11 @@ def freedoms(shape: Shape) -> list[Freedom]:
     ['determined up to scale', 'each row up to scale', 'each column up to scale']
     """
     letters = LETTERS[1 : len(shape) + 1]
-    found = [Freedom("determined up to scale", (), ("", letters))]
+    listed = [Freedom("determined up to scale", (), ("", letters))]
     if len(shape) < 2:
-        return found if prod(shape) > 1 else []
+        return listed if prod(shape) > 1 else []
     (n, first), (m, last) = (shape[0], letters[0]), (shape[-1], letters[-1])
-    found += [
+    listed += [
         Freedom(
             "each row up to scale" if len(shape) == 2 else "each block (head) up to scale",
             (n,),
@@ -64,7 +64,7 @@ def freedoms(shape: Shape) -> list[Freedom]:
         Freedom("up to a change of basis of the rows", (n, n), ("a" + first, "a" + letters[1:])),
         Freedom("up to a change of basis of the columns", (m, m), (last + "a", letters[:-1] + "a")),
     ]
-    return [freedom for freedom in found if prod(freedom.shape) < prod(shape)]
+    return [freedom for freedom in listed if prod(freedom.shape) < prod(shape)]
 
 
 def with_function(program: Program, function: Program, freedom: Freedom | None = None) -> Program:
@@ -107,15 +107,17 @@ def _multiplied(items: dict[int, Instruction], output: int, freedom: Freedom) ->
 
 def kept_rank(program: Program, function: Program, freedom: Freedom | None, *, p: int, seed: int) -> int:
     """Return the dimension of orbits, in the weights of a program, of the symmetries that keep a function up to a freedom."""
-    found = structure(with_function(program, function, freedom))
+    symmetries = structure(with_function(program, function, freedom))
     count = program.parameter_count
     groups = []
-    for group in found.groups:
+    for group in symmetries.groups:
         actions = tuple(action for action in group.actions if (action.entries < count).all())
         if actions:
             groups.append(replace(group, actions=actions))
-    shifts = tuple(shift for shift in found.shifts if all((own < count).all() for own in shift.entries()))
-    unused = tuple(i for i in found.unused if i < count)
+    shifts = tuple(
+        shift for shift in symmetries.shifts if all((entries < count).all() for entries in shift.entries())
+    )
+    unused = tuple(i for i in symmetries.unused if i < count)
     restricted = Structure(count, tuple(groups), shifts, unused)
     return restricted.rank(integers(seed, WEIGHTS, count, p), p)
 
@@ -144,9 +146,9 @@ def moves(function: Program, field: VectorField, point: Integers, p: int) -> boo
     """Return whether a function of all weights has a derivative along a field at a point modulo p that is not zero."""
     arithmetic = PrimeFieldArithmetic(field_of(p))
     nothing = np.zeros((1, 0), dtype=np.int64)
-    given = arrays_at(function, point[None, :] % p, nothing, arithmetic)
+    arrays = arrays_at(function, point[None, :] % p, nothing, arithmetic)
     directions = arrays_at(function, field.at(point, p)[None, :], nothing, arithmetic)
-    values = evaluate(function, arithmetic, given)
+    values = evaluate(function, arithmetic, arrays)
     slope = tangents(function, arithmetic, values, directions)[function.outputs[0][1]]
     return slope is not None and bool(flat_values(slope, 1, arithmetic).any())
 
@@ -181,14 +183,14 @@ def neighbouring_products(program: Program) -> dict[str, Program]:
     >>> list(neighbouring_products(parse_spec("lightning(d=3,dp=3,a=2,t=3)").program))
     ['Q.T @ K']
     """
-    found: dict[str, Program] = {}
+    products: dict[str, Program] = {}
     for group in structure(program).groups:
         matrices = [action for action in group.actions if _is_matrix(action, group.kind == "torus")]
         for first, second in combinations(matrices, 2):
             if first.label * second.label < 0 and first.tensor is not second.tensor:
                 pair = (first, second) if _axis(second) == 0 else (second, first)
-                found.setdefault(_product_name(*pair), _product(program, *pair))
-    return found
+                products.setdefault(_product_name(*pair), _product(program, *pair))
+    return products
 
 
 def _axis(action: Action) -> int:
@@ -216,17 +218,17 @@ def _product(program: Program, left: Action, right: Action) -> Program:
     count = len(program.instructions)
 
     def write(operation: str, operands: tuple[int, ...], *constants: Any, shape: Shape = ()) -> int:
-        place = count + len(items)
+        index = count + len(items)
         shapes = tuple(items[k].shape for k in operands)
-        items[place] = instruction(operation, constants, operands, shapes, shape)
-        return place
+        items[index] = instruction(operation, constants, operands, shapes, shape)
+        return index
 
     sides, words = [], []
     for number, action in enumerate((left, right)):
         tensor = action.tensor
-        place = write("reshape", (program.weights[tensor.weight],), shape=tensor.factors)
-        place = write("slice", (place,), *((start, n, 1) for start, n in tensor.box))
-        sides.append(write("reshape", (place,), shape=tensor.shape))
+        index = write("reshape", (program.weights[tensor.weight],), shape=tensor.factors)
+        index = write("slice", (index,), *((start, n, 1) for start, n in tensor.box))
+        sides.append(write("reshape", (index,), shape=tensor.shape))
         words.append(_product_letters(action, number))
     order = dict(zip(dict.fromkeys([*words[0], *words[1]]), LETTERS, strict=False))
     terms = tuple("".join(order[a] for a in word) for word in words)
@@ -244,10 +246,10 @@ def _product(program: Program, left: Action, right: Action) -> Program:
 def _product_letters(action: Action, number: int) -> list[str]:
     """Name the axes of one side: digits for copies, "i" for the index that is summed over, capitals for the others."""
     names = iter("ABCDEFGHKLMNPQRST"[8 * number :])
-    found = []
+    letters = []
     for axis in range(len(action.tensor.shape)):
         if axis in action.copies:
-            found.append(str(action.copies.index(axis)))
+            letters.append(str(action.copies.index(axis)))
         else:
-            found.append("i" if axis in action.index else next(names))
-    return found
+            letters.append("i" if axis in action.index else next(names))
+    return letters

@@ -58,26 +58,26 @@ class Verifier:
             integers(seed, stream, self.samples * width, p).reshape(self.samples, width)
             for stream, width in ((21, program.parameter_count), (22, program.input_count))
         )
-        given = arrays_at(program, self.weights, self.inputs, self.arithmetic)
-        self.values = evaluate(program, self.arithmetic, given) if program.polynomial else []
+        arrays = arrays_at(program, self.weights, self.inputs, self.arithmetic)
+        self.values = evaluate(program, self.arithmetic, arrays) if program.polynomial else []
 
     def is_symmetry(self, field: VectorField) -> bool | None:
-        """True and False are proved; None means that the expansion is infeasible."""
+        """Return whether a field is a symmetry: True and False are proved, None means that the expansion is infeasible."""
         if not self.program.polynomial:
             return None
         moves = self._moves(field)
         alive = frozenset(moves)
-        if any(place in alive for _, place in self.program.outputs):
+        if any(index in alive for _, index in self.program.outputs):
             return False  # it moves an output at one point modulo p
         names = frozenset(self.owners[i][0] for i in field.involved)
         relations = self._relations(moves)
         verdict: bool | None = False
-        for known, whole in ((relations, False), ({}, False), ({}, True)):
+        for chained, whole in ((relations, False), ({}, False), ({}, True)):
             try:
-                key = (names, alive, frozenset(known), whole)
+                key = (names, alive, frozenset(chained), whole)
                 if key not in self._expansions:
-                    self._expansions[key] = _Expansion(self.program, names, alive, frozenset(known), whole)
-                if self._expansions[key].vanishes(field, self.owners, known):
+                    self._expansions[key] = _Expansion(self.program, names, alive, frozenset(chained), whole)
+                if self._expansions[key].vanishes(field, self.owners, chained):
                     if not whole:
                         self.carried[field] = frozenset(self._expansions[key].carried)
                     return True
@@ -86,44 +86,44 @@ class Verifier:
         return verdict
 
     def _moves(self, field: VectorField) -> dict[int, Integers]:
-        """Derivatives along the field at random points modulo p, flat, for the places where they are not zero."""
+        """Return derivatives along the field at random points modulo p, flat, for the places where they are not zero."""
         moved = field.at(self.weights, self.p)
         names = {self.owners[i][0] for i in field.moved}
         arrays = arrays_at(self.program, moved, self.inputs, self.arithmetic)
-        given = {name: array for name, array in arrays.items() if name in names}
-        found = {}
-        for place, item in enumerate(tangents(self.program, self.arithmetic, self.values, given)):
+        directions = {name: array for name, array in arrays.items() if name in names}
+        derivatives = {}
+        for index, item in enumerate(tangents(self.program, self.arithmetic, self.values, directions)):
             if item is not None:
                 array = flat_values(item, self.samples, self.arithmetic)
                 if array.any():
-                    found[place] = array
-        return found
+                    derivatives[index] = array
+        return derivatives
 
     def _relations(self, moves: Mapping[int, Integers]) -> dict[int, Relation]:
         """Return the derivatives of arrays as linear combinations of their entries, fitted to the samples."""
-        found = {}
-        for place, move in moves.items():
-            item = self.program.instructions[place]
+        relations = {}
+        for index, move in moves.items():
+            item = self.program.instructions[index]
             if item.operands and item.size <= MOST_CHAINED:
-                values = flat_values(self.values[place], self.samples, self.arithmetic)
+                values = flat_values(self.values[index], self.samples, self.arithmetic)
                 relation = self._relation(values, move)
                 if relation is not None:
-                    found[place] = relation
-        return found
+                    relations[index] = relation
+        return relations
 
     def _relation(self, values: Integers, move: Integers) -> Relation | None:
         width, alive = values.shape[1], np.flatnonzero(move.any(axis=0))
         reduced, pivots = echelon_mod(np.concatenate([values, move[:, alive]], axis=1), self.p)
         if pivots and pivots[-1] >= width:
             return None
-        found: Relation = {}
+        relation: Relation = {}
         for k, entry in enumerate(alive):
             column = reduced[:, width + k]
-            parts = [(pivots[row], rational(int(column[row]), self.p)) for row in np.flatnonzero(column)]
-            if any(c is None for _, c in parts):
+            terms = [(pivots[row], rational(int(column[row]), self.p)) for row in np.flatnonzero(column)]
+            if any(c is None for _, c in terms):
                 return None
-            found[int(entry)] = [(j, c) for j, c in parts if c is not None]
-        return found
+            relation[int(entry)] = [(j, c) for j, c in terms if c is not None]
+        return relation
 
 
 class _Expansion:
@@ -166,14 +166,14 @@ class _Expansion:
             if k in self.leaves:
                 taken, variables = variables[: items[k].size], variables[items[k].size :]
                 if k in chained:  # entries that are zero, such as masked ones, stay zero
-                    known = self._computed(k).array.reshape(-1)
-                    taken = [fmpq(0) if entry == 0 else v for entry, v in zip(known, taken, strict=True)]
+                    entries = self._computed(k).array.reshape(-1)
+                    taken = [fmpq(0) if entry == 0 else v for entry, v in zip(entries, taken, strict=True)]
                 self.values[k] = Lettered("", object_array(taken, items[k].shape), self.arithmetic)
             else:
                 self.values[k] = self._computed(k)
 
-    def _computed(self, place: int) -> Lettered:
-        item = self.program.instructions[place]
+    def _computed(self, index: int) -> Lettered:
+        item = self.program.instructions[index]
         operands = [self.values[o] for o in item.operands]
         _refuse_large(item, operands)
         return apply(self.arithmetic, item, operands)
@@ -185,58 +185,62 @@ class _Expansion:
             for name, array in self._directions(field, owners).items()
         }
         for k in self.carried:
-            found = self._moved(k, moves)
-            if found is None:
+            derivative = self._moved(k, moves)
+            if derivative is None:
                 continue
             if k not in self.alive:
                 return False
-            moves[k] = found
+            moves[k] = derivative
             if k in self.chained:
                 if k not in self.values:
                     continue
                 expected = _combination(self._computed(k), relations[k]).array.reshape(-1)
-                if any(a - b != 0 for a, b in zip(found.array.reshape(-1), expected, strict=True)):
+                if any(a - b != 0 for a, b in zip(derivative.array.reshape(-1), expected, strict=True)):
                     return False
                 moves[k] = _combination(self.values[k], relations[k])
         return True
 
-    def _moved(self, place: int, moves: Mapping[int, Lettered]) -> Lettered | None:
-        """The derivative of one instruction; None where it is zero."""
-        item = self.program.instructions[place]
+    def _moved(self, index: int, moves: Mapping[int, Lettered]) -> Lettered | None:
+        """Return the derivative of one instruction; None where it is zero."""
+        item = self.program.instructions[index]
         directions = [moves.get(o) for o in item.operands]
         operands = [self.values[o] for o in item.operands]
         for o, move in enumerate(directions):
             if move is not None:
                 _refuse_large(item, [move if n == o else operand for n, operand in enumerate(operands)])
-        found = tangent(self.arithmetic, item, operands, operands[0], directions)
-        return found if found is not None and any(e != 0 for e in found.array.reshape(-1)) else None
+        derivative = tangent(self.arithmetic, item, operands, operands[0], directions)
+        return (
+            derivative
+            if derivative is not None and any(e != 0 for e in derivative.array.reshape(-1))
+            else None
+        )
 
     def _directions(self, field: VectorField, owners: Owners) -> dict[str, np.ndarray]:
-        found: dict[str, np.ndarray] = {}
+        directions: dict[str, np.ndarray] = {}
         for i, c, monomial in field.terms:
-            name, place = owners[i]
-            if name not in found:
-                found[name] = self.arithmetic.zeros((prod(self.program.parameters[name]),))
+            name, index = owners[i]
+            if name not in directions:
+                directions[name] = self.arithmetic.zeros((prod(self.program.parameters[name]),))
             value = fmpq(c)
             for j in monomial:
                 other, where = owners[j]
                 value = value * self.values[self.program.weights[other]].array.reshape(-1)[where]
-            found[name][place] = found[name][place] + value
-        return {name: array.reshape(self.program.parameters[name]) for name, array in found.items()}
+            directions[name][index] = directions[name][index] + value
+        return {name: array.reshape(self.program.parameters[name]) for name, array in directions.items()}
 
 
 def _combination(value: Lettered, relation: Relation) -> Lettered:
     """Return the derivative of an array that the relation states."""
     flat = value.array.reshape(-1)
     entries = [fmpq(0)] * len(flat)
-    for k, parts in relation.items():
-        for j, c in parts:
+    for k, terms in relation.items():
+        for j, c in terms:
             entries[k] = entries[k] + flat[j] * fmpq(c.numerator, c.denominator)
     return value.like(object_array(entries, value.array.shape))
 
 
 def _counts(item: Lettered) -> Lettered:
-    """The number of terms of each entry."""
+    """Return the number of terms of each entry."""
     numbers = [
         float(entry != 0) if isinstance(entry, fmpq) else float(len(entry))
         for entry in item.array.reshape(-1)

@@ -16,8 +16,8 @@ from m2bridge.symmetry.factored import FactoredProgram, Letters, Tensor
 
 def matrix_groups(program: FactoredProgram) -> list[tuple[AxisGroup, Labels]]:
     """Return the groups of matrices, each with the labels of its diagonal matrices."""
-    found = map(_Matrices(program).group, _components(program))
-    return [item for item in found if item is not None]
+    groups = map(_Matrices(program).group, _components(program))
+    return [item for item in groups if item is not None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,21 +34,21 @@ def _ties(program: FactoredProgram) -> tuple[list[_Tie], list[Node]]:
     """List the axes that matrices move together, and those along which no matrix can act."""
     ties: list[_Tie] = []
     still: list[Node] = [(k, (a,)) for k in program.outputs for a in range(len(program.tensors[k].shape))]
-    for place, item in enumerate(program.tensors):
+    for index, item in enumerate(program.tensors):
         sides = [*zip(item.operands, item.letters, strict=True)]
         if item.operation == "fixed":
-            still += [(place, (a,)) for a in range(len(item.shape))]
+            still += [(index, (a,)) for a in range(len(item.shape))]
         if not item.operands:
             continue
         for letter in dict.fromkeys(a for letters in (*item.letters, item.result) for a in letters):
-            own = [(k, letters) for k, letters in sides if letter in letters]
+            axes = [(k, letters) for k, letters in sides if letter in letters]
             if letter in item.result:
-                own.append((place, item.result))
-            if len(own) != 2 if item.operation == "einsum" else not _keeps(item, letter):
-                still += [(k, (letters.index(letter),)) for k, letters in own]
+                axes.append((index, item.result))
+            if len(axes) != 2 if item.operation == "einsum" else not _keeps(item, letter):
+                still += [(k, (letters.index(letter),)) for k, letters in axes]
                 continue
             sign = 1 if letter in item.result else -1
-            ties += [_tie(own[0], other, letter, sign) for other in own[1:]]
+            ties += [_tie(axes[0], other, letter, sign) for other in axes[1:]]
     return ties, still
 
 
@@ -71,11 +71,11 @@ def _components(program: FactoredProgram) -> list[list[_Tie]]:
     for tie in ties:
         sets.join(tie.first, tie.second)
     fixed = {sets.root(node) for node in still}
-    found: dict[object, list[_Tie]] = {}
+    components: dict[object, list[_Tie]] = {}
     for tie in ties:
         if sets.root(tie.first) not in fixed:
-            found.setdefault(sets.root(tie.first), []).append(tie)
-    return list(found.values())
+            components.setdefault(sets.root(tie.first), []).append(tie)
+    return list(components.values())
 
 
 class _Matrices:
@@ -147,13 +147,13 @@ def _signs(ties: Sequence[_Tie]) -> dict[Node, int] | None:
         beside.setdefault(tie.first, []).append((tie.second, tie.sign))
         beside.setdefault(tie.second, []).append((tie.first, tie.sign))
     start = next(iter(beside))
-    found = {start: 1}
+    signs = {start: 1}
     waiting = [start]
     while waiting:
         node = waiting.pop()
         for other, sign in beside[node]:
-            if other not in found:
+            if other not in signs:
                 waiting.append(other)
-            if found.setdefault(other, sign * found[node]) != sign * found[node]:
+            if signs.setdefault(other, sign * signs[node]) != sign * signs[node]:
                 return None
-    return found
+    return signs

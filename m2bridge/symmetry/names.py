@@ -30,7 +30,7 @@ Move = tuple[Index, Index, int]
 
 
 def known_fields(model: Model) -> list[tuple[str, VectorField]]:
-    """The infinitesimal generators of the groups that a model names, each with the name of its group."""
+    """Return the infinitesimal generators of the groups that a model names, each with the name of its group."""
     if model.parameter_count > MOST_NAMED_WEIGHTS:
         return []
     return [
@@ -41,8 +41,8 @@ def known_fields(model: Model) -> list[tuple[str, VectorField]]:
 
 
 def _generators(model: Model, symmetry: Symmetry) -> list[VectorField]:
-    """A basis of the Lie algebra of a group, as vector fields."""
-    found = []
+    """Return a basis of the Lie algebra of a group, as vector fields."""
+    fields = []
     for row in symmetry.generators(symbolic_weights(model)[0]):
         terms = [
             (i, int(c), tuple(j for j, e in enumerate(exponents) for _ in range(e)))
@@ -51,12 +51,12 @@ def _generators(model: Model, symmetry: Symmetry) -> list[VectorField]:
             for exponents, c in sparse(entry).items()
         ]
         if terms:
-            found.append(VectorField(tuple(terms)))
-    return found
+            fields.append(VectorField(tuple(terms)))
+    return fields
 
 
 def declared_fields(model: Model, item: Mapping[str, Any]) -> list[VectorField]:
-    """The vector fields of a symmetry as the user wrote it.
+    """Return the vector fields of a symmetry as the user wrote it.
 
     Raises
     ------
@@ -89,9 +89,9 @@ def declared_fields(model: Model, item: Mapping[str, Any]) -> list[VectorField]:
 
 
 def rotations(program: Program) -> Iterator[VectorField]:
-    """dw_i = v_j w_j, dw_j = -v_i w_i wherever a program computes sum_i v_i (w_i . h)^2: rotations of the quadratic form v."""
+    """Yield dw_i = v_j w_j, dw_j = -v_i w_i wherever a program computes sum_i v_i (w_i . h)^2, rotations of the form v."""
     items = program.instructions
-    starts = {program.weights[name]: part.start for name, _, part in flat_parts(program.parameters)}
+    starts = {program.weights[name]: entries.start for name, _, entries in flat_parts(program.parameters)}
     for item in items:
         if item.operation != "einsum" or len(item.operands) != 2 or item.size != 1:
             continue
@@ -113,20 +113,20 @@ def rotations(program: Program) -> Iterator[VectorField]:
 
 
 def entry(program: Program, flat: int) -> tuple[str, Index]:
-    """The array and the index of a flat weight."""
-    for name, shape, part in flat_parts(program.parameters):
-        if flat < part.stop:
-            return name, tuple(int(k) for k in np.unravel_index(flat - part.start, shape)) if shape else ()
+    """Return the array and the index of a flat weight."""
+    for name, shape, entries in flat_parts(program.parameters):
+        if flat < entries.stop:
+            return name, tuple(int(k) for k in np.unravel_index(flat - entries.start, shape)) if shape else ()
     raise IndexError(flat)
 
 
 def entry_name(name: str, index: Index) -> str:
-    """An entry as people write it: ``W[0,1]``."""
+    """Return an entry as people write it: ``W[0,1]``."""
     return f"{name}[{','.join(map(str, index))}]" if index else name
 
 
 def slice_name(shape: Shape, indices: list[Index]) -> str | None:
-    """The slice of an array that these entries fill: all of it, or one index on some axes."""
+    """Return the slice of an array that these entries fill: all of it, or one index on some axes."""
     fixed = [{index[axis] for index in indices} for axis in range(len(shape))]
     words = [
         str(next(iter(values))) if len(values) == 1 and n > 1 else ":"
@@ -139,7 +139,7 @@ def slice_name(shape: Shape, indices: list[Index]) -> str | None:
 
 
 def field_name(program: Program, field: VectorField) -> str | None:
-    """What people call this field, or None."""
+    """Return what people call this field, or None."""
     if all(not monomial for _, _, monomial in field.terms):
         where = ", ".join(entry_name(*entry(program, i)) for i in field.moved[:3])
         return f"{where} is not used" if len(field.moved) == 1 else f"translation of {where}"
@@ -159,7 +159,7 @@ def field_name(program: Program, field: VectorField) -> str | None:
 
 
 def _scaling(program: Program, moves: dict[str, list[Move]]) -> str | None:
-    parts = []
+    words = []
     for name, moved in moves.items():
         by_factor: dict[int, list[Index]] = defaultdict(list)
         for target, _, c in moved:
@@ -168,13 +168,13 @@ def _scaling(program: Program, moves: dict[str, list[Move]]) -> str | None:
             where = slice_name(program.parameters[name], indices)
             if where is None:
                 return "scaling of several entries"
-            parts.append(f"{name}{where} by s^{c}" if c != 1 else f"{name}{where} by s")
-    return "scaling: " + ", ".join(parts)
+            words.append(f"{name}{where} by s^{c}" if c != 1 else f"{name}{where} by s")
+    return "scaling: " + ", ".join(words)
 
 
 def _mixing(program: Program, moves: dict[str, list[Move]]) -> str | None:
-    """E_ij along one axis of each array: GL(k) between layers, or a rotation where i and j change places in one array."""
-    parts, rotated = [], False
+    """Name E_ij along one axis of each array: GL(k) between layers, or a rotation where i and j change places in one array."""
+    words, rotated = [], False
     for name, moved in moves.items():
         pairs: dict[tuple[int, int, int], list[int]] = defaultdict(list)
         for target, source, c in moved:
@@ -187,20 +187,20 @@ def _mixing(program: Program, moves: dict[str, list[Move]]) -> str | None:
             if len(factors) != rest or len(set(factors)) != 1:
                 return None
             rotated |= (axis, j, i) in pairs
-            parts.append(f"{name} axis {axis}: {i} from {j}")
+            words.append(f"{name} axis {axis}: {i} from {j}")
     kind = "rotation, O(n)" if rotated else "GL between " + " and ".join(moves)
-    return f"{kind} ({', '.join(parts)})"
+    return f"{kind} ({', '.join(words)})"
 
 
 def _rotation(program: Program, field: VectorField) -> str | None:
-    """dw_i = v_j w_j, dw_j = -v_i w_i."""
+    """Name dw_i = v_j w_j, dw_j = -v_i w_i."""
     rows: set[tuple[str, int]] = set()
     for i, _, monomial in field.terms:
         name, target = entry(program, i)
-        own = [index for other, index in (entry(program, j) for j in monomial) if other == name]
-        if len(monomial) != 2 or len(own) != 1 or len(target) != 2 or own[0][1] != target[1]:
+        indices = [index for other, index in (entry(program, j) for j in monomial) if other == name]
+        if len(monomial) != 2 or len(indices) != 1 or len(target) != 2 or indices[0][1] != target[1]:
             return None
-        rows |= {(name, target[0]), (name, own[0][0])}
+        rows |= {(name, target[0]), (name, indices[0][0])}
     if len(rows) != 2 or len({name for name, _ in rows}) != 1:
         return None
     (name, i), (_, j) = sorted(rows)

@@ -128,8 +128,8 @@ class Search:
         self._search(1, self._parts(1, least=1))
         return self
 
-    def _search(self, degree: int, parts: Iterator[Unknowns]) -> None:
-        for unknowns in parts:
+    def _search(self, degree: int, blocks: Iterator[Unknowns]) -> None:
+        for unknowns in blocks:
             if self.explains_fiber and not self._wants(degree):
                 break
             if len(unknowns) > MOST_UNKNOWNS:
@@ -152,7 +152,7 @@ class Search:
             self.take(field)
 
     def _wants(self, degree: int) -> bool:
-        """Whether fields are kept that do not make orbits larger. Multiples of a constant field by functions never are."""
+        """Return whether fields are kept that do not make orbits larger. Multiples of a constant field by functions never are."""
         return self.all_affine and degree == 1 and all(field.degree for field in self.fields)
 
     def take(self, field: VectorField) -> bool | None:
@@ -214,17 +214,17 @@ class Search:
                 yield unknowns
 
     def _columns(self, unknowns: Unknowns, start: int, stop: int) -> Integers:
-        """The equations of these unknowns at some samples."""
+        """Return the equations of these unknowns at some samples."""
         p, weights = self.p, self.samples.weights[start:stop]
-        places = np.array([i for i, _ in unknowns])
+        moved = np.array([i for i, _ in unknowns])
         values = np.stack([monomial_at(monomial, weights, p) for _, monomial in unknowns], axis=-1)
-        table = self.samples.rows[start:stop][:, :, places] * values[:, None, :] % p
+        table = self.samples.rows[start:stop][:, :, moved] * values[:, None, :] % p
         return table.reshape(-1, len(unknowns))
 
     def _kernel(self, unknowns: Unknowns) -> list[VectorField]:
-        """Fields in the kernel of the equations of one part, once it is stable."""
-        places, height = sorted({i for i, _ in unknowns}), self.samples.height
-        if len(places) <= height and rank_mod(self.samples.rows[0][:, places], self.p) == len(places):
+        """Return fields in the kernel of the equations of one part, once it is stable."""
+        moved, height = sorted({i for i, _ in unknowns}), self.samples.height
+        if len(moved) <= height and rank_mod(self.samples.rows[0][:, moved], self.p) == len(moved):
             return []  # the columns of the moved weights are independent at one point: no field moves them
         needed = -(-(len(unknowns) + 2) // height) + 2
         while True:
@@ -239,7 +239,7 @@ class Search:
         return [_lifted(unknowns, row, self.p) for row in self._sparse(unknowns, basis)]
 
     def _sparse(self, unknowns: Unknowns, basis: Integers) -> list[Integers]:
-        """A basis of the kernel in which fields that move few weight arrays come first."""
+        """Return a basis of the kernel in which fields that move few weight arrays come first."""
         names = [self.verifier.owners[i][0] for i, _ in unknowns]
         arrays = list(dict.fromkeys(names))
         chosen: list[Integers] = []
@@ -264,17 +264,17 @@ class Search:
 
 
 def _characters(program: Program, p: int, seed: int) -> Integers:
-    """Two numbers modulo p for each weight that tell its character; a clash joins two parts, which costs time alone."""
-    found = gradings(program)
-    if found is None or not len(found.weights):
+    """Return two numbers modulo p for each weight that tell its character; a clash joins two parts, which costs time alone."""
+    grading = gradings(program)
+    if grading is None or not len(grading.weights):
         return np.zeros((2, program.parameter_count), dtype=np.int64)
-    factors = np.random.default_rng([seed, 32]).integers(0, p, size=(2, len(found.weights)))
-    return product_mod(factors, found.weights % p, p)
+    factors = np.random.default_rng([seed, 32]).integers(0, p, size=(2, len(grading.weights)))
+    return product_mod(factors, grading.weights % p, p)
 
 
 def _lifted(unknowns: Unknowns, row: Integers, p: int) -> VectorField:
-    """The field with small integer coefficients that is proportional to a vector modulo p, or with its residues."""
-    places = np.flatnonzero(row)
-    whole = small_integers(row[places], p) or [int(c) if c <= p // 2 else int(c) - p for c in row[places]]
-    terms = ((unknowns[k][0], c, unknowns[k][1]) for k, c in zip(places, whole, strict=True))
+    """Return the field with small integer coefficients that is proportional to a vector modulo p, or with its residues."""
+    nonzero = np.flatnonzero(row)
+    whole = small_integers(row[nonzero], p) or [int(c) if c <= p // 2 else int(c) - p for c in row[nonzero]]
+    terms = ((unknowns[k][0], c, unknowns[k][1]) for k, c in zip(nonzero, whole, strict=True))
     return VectorField(tuple(sorted(terms)))

@@ -75,7 +75,7 @@ class Structure:
 
         Shifts have None: they are free on the weight that they shift. Families for which there is no such weight are left out.
         """
-        left, found = list(self.families), list[tuple[Family, Action | None]]()
+        left, ordered = list(self.families), list[tuple[Family, Action | None]]()
         while left:
             users = np.zeros(self.parameters, dtype=np.int64)
             for family in left:
@@ -84,9 +84,9 @@ class Structure:
             step = next((pair for family in left for pair in _alone(family, users, is_free)), None)
             if step is None:
                 break
-            found.append(step)
+            ordered.append(step)
             left.remove(step[0])
-        return found
+        return ordered
 
 
 @lru_cache(maxsize=32)
@@ -101,11 +101,13 @@ def structure(program: Program) -> Structure:
     steps = simplified(factored(program))
     matrices = matrix_groups(steps)
     groups = (*(group for group, _ in matrices), *tori(steps, [labels for _, labels in matrices]))
-    found = Structure(program.parameter_count, groups, (*shifts(steps), *centred_shifts(steps)), steps.unused)
-    return _without_contradictions(program, found)
+    symmetries = Structure(
+        program.parameter_count, groups, (*shifts(steps), *centred_shifts(steps)), steps.unused
+    )
+    return _without_contradictions(program, symmetries)
 
 
-def _without_contradictions(program: Program, found: Structure) -> Structure:
+def _without_contradictions(program: Program, symmetries: Structure) -> Structure:
     """Drop what changes the outputs at a random point: a second computation, of derivatives, that the search did not use.
 
     Nothing is dropped unless the search has a mistake. One random combination of the fields of each family is tried; it is zero
@@ -117,10 +119,10 @@ def _without_contradictions(program: Program, found: Structure) -> Structure:
     def is_constant(fields: Iterator[VectorField]) -> bool:
         return not probe.moved([_combination(program, probe, fields, rng)]).any()
 
-    groups = tuple(group for group in found.groups if is_constant(_some_fields(group, program)))
-    moved = tuple(shift for shift in found.shifts if is_constant(_some_fields(shift, program)))
-    unused = found.unused if is_constant(found.translations()) else ()
-    return Structure(found.parameters, groups, moved, unused)
+    groups = tuple(group for group in symmetries.groups if is_constant(_some_fields(group, program)))
+    moved = tuple(shift for shift in symmetries.shifts if is_constant(_some_fields(shift, program)))
+    unused = symmetries.unused if is_constant(symmetries.translations()) else ()
+    return Structure(symmetries.parameters, groups, moved, unused)
 
 
 def _some_fields(family: Family, program: Program) -> Iterator[VectorField]:
@@ -136,8 +138,8 @@ def _combination(
     total = np.zeros_like(flat)
     for field in fields:
         total = (total + int(rng.integers(1, probe.p)) * field.at(flat, probe.p)) % probe.p
-    parts = flat_parts(program.parameters)
-    return {name: total[part].reshape(shape) for name, shape, part in parts}
+    slices = flat_parts(program.parameters)
+    return {name: total[entries].reshape(shape) for name, shape, entries in slices}
 
 
 def structural_rank(program: Program, *, p: int, seed: int) -> int:

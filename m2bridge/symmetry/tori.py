@@ -22,18 +22,18 @@ _MOST_SCALED_INDICES = 3
 
 
 def index_spaces(program: FactoredProgram) -> DisjointSets:
-    """Unite axes of tensors (place, (position,)) that have the same index."""
+    """Unite axes of tensors (index, (position,)) that have the same index."""
     sets = DisjointSets()
-    for place, item in enumerate(program.tensors):
+    for index, item in enumerate(program.tensors):
         first: dict[int, Node] = {}
-        for k, letters in ((place, item.result), *zip(item.operands, item.letters, strict=True)):
+        for k, letters in ((index, item.result), *zip(item.operands, item.letters, strict=True)):
             for position, letter in enumerate(letters):
                 node = (k, (position,))
                 sets.join(first.setdefault(letter, node), node)
     return sets
 
 
-def tori(program: FactoredProgram, known: Sequence[Labels]) -> list[AxisGroup]:
+def tori(program: FactoredProgram, earlier: Sequence[Labels]) -> list[AxisGroup]:
     """Return tori with one scaling for each tuple of indices; larger tuples first, without scalings that were found before."""
     sets = index_spaces(program)
     spaces = [
@@ -46,12 +46,12 @@ def tori(program: FactoredProgram, known: Sequence[Labels]) -> list[AxisGroup]:
         for axes in combinations(range(len(spaces[k])), count)
     )
     different = {frozenset(choice): choice for choice in choices if len(set(choice)) == len(choice)}
-    found, before = [], list(known)
+    groups, before = [], list(earlier)
     for choice in sorted(different.values(), key=len, reverse=True):
         for labels in _torus_labels(program, spaces, choice, before):
             before.append(labels)
-            found.append(_torus(program, labels))
-    return found
+            groups.append(_torus(program, labels))
+    return groups
 
 
 def _torus_labels(
@@ -64,17 +64,17 @@ def _torus_labels(
     unknowns: dict[Node, int] = {}
     forms: dict[Node, dict[Node, Fraction]] = {}
     equations: list[dict[Node, Fraction]] = []
-    for place, item in enumerate(program.tensors):
-        nodes = [(place, axes) for axes in _tuples(spaces[place], choice)]
+    for index, item in enumerate(program.tensors):
+        nodes = [(index, axes) for axes in _tuples(spaces[index], choice)]
         if item.operation == "weight":
             for node in nodes:
                 unknowns[node] = len(unknowns)
                 forms[node] = {node: Fraction(1)}
             continue
-        own = {tuple(item.result[a] for a in axes): (place, axes) for _, axes in nodes}
-        forms |= {node: {} for node in own.values()}
-        for letters, parts in _by_letters(item, spaces, choice).items():
-            equations += _label_equations(item, own.get(letters), parts, forms)
+        results = {tuple(item.result[a] for a in axes): (index, axes) for _, axes in nodes}
+        forms |= {node: {} for node in results.values()}
+        for letters, sources in _by_letters(item, spaces, choice).items():
+            equations += _label_equations(item, results.get(letters), sources, forms)
     equations += [
         forms[node] for k in program.outputs for axes in _tuples(spaces[k], choice) for node in [(k, axes)]
     ]
@@ -84,41 +84,41 @@ def _torus_labels(
 
 def _tuples(spaces: Sequence[object], choice: Sequence[object]) -> Iterator[Letters]:
     """List the tuples of axes that lie in the chosen index spaces."""
-    places = [[a for a, space in enumerate(spaces) if space == wanted] for wanted in choice]
-    if not all(places):
+    axes_in = [[a for a, space in enumerate(spaces) if space == wanted] for wanted in choice]
+    if not all(axes_in):
         return
-    found: list[Letters] = [()]
-    for options in places:
-        found = [(*axes, a) for axes in found for a in options if a not in axes]
-    yield from found
+    tuples: list[Letters] = [()]
+    for options in axes_in:
+        tuples = [(*axes, a) for axes in tuples for a in options if a not in axes]
+    yield from tuples
 
 
 def _by_letters(
     item: Tensor, spaces: Sequence[Sequence[object]], choice: tuple[object, ...]
 ) -> dict[Letters, list[Node]]:
     """Group the tuples of axes of the operands by their letters."""
-    found: dict[Letters, list[Node]] = {}
+    nodes: dict[Letters, list[Node]] = {}
     for k, letters in zip(item.operands, item.letters, strict=True):
         for axes in _tuples(spaces[k], choice):
-            found.setdefault(tuple(letters[a] for a in axes), []).append((k, axes))
-    return found
+            nodes.setdefault(tuple(letters[a] for a in axes), []).append((k, axes))
+    return nodes
 
 
 def _label_equations(
-    item: Tensor, result: Node | None, parts: Sequence[Node], forms: dict[Node, dict[Node, Fraction]]
+    item: Tensor, result: Node | None, nodes: Sequence[Node], forms: dict[Node, dict[Node, Fraction]]
 ) -> list[dict[Node, Fraction]]:
     """Set the label of a result and return the forms that must vanish, for one tuple of letters of a step."""
-    own = [forms[part] for part in parts]
+    labels = [forms[node] for node in nodes]
     if item.operation in ("exp", "softmax"):
-        return own
+        return labels
     if item.operation in ("add", "scale", "opaque"):
-        equal = [_sum([own[0], _scaled(other, -1)]) for other in own[1:]]
-        if result is None or (item.operation == "add" and len(own) < len(item.operands)):
-            return [*equal, own[0]]
-        forms[result] = own[0]
+        equal = [_sum([labels[0], _scaled(other, -1)]) for other in labels[1:]]
+        if result is None or (item.operation == "add" and len(labels) < len(item.operands)):
+            return [*equal, labels[0]]
+        forms[result] = labels[0]
         return equal
     total = _scaled(
-        _sum(own), _EXPONENTS.get(item.operation, item.number if item.operation == "power" else 1)
+        _sum(labels), _EXPONENTS.get(item.operation, item.number if item.operation == "power" else 1)
     )
     if result is None:
         return [total]
@@ -127,11 +127,11 @@ def _label_equations(
 
 
 def _sum(forms: Sequence[Mapping[Node, Fraction]]) -> dict[Node, Fraction]:
-    found: dict[Node, Fraction] = {}
+    total: dict[Node, Fraction] = {}
     for form in forms:
         for node, c in form.items():
-            found[node] = found.get(node, Fraction(0)) + c
-    return {node: c for node, c in found.items() if c}
+            total[node] = total.get(node, Fraction(0)) + c
+    return {node: c for node, c in total.items() if c}
 
 
 def _scaled(form: Mapping[Node, Fraction], factor: int | Fraction) -> dict[Node, Fraction]:
@@ -143,14 +143,14 @@ def _projected(labels: Labels, spaces: Sequence[Sequence[object]], choice: tuple
 
     Return {} if an action does not have exactly one axis in each chosen space.
     """
-    found: Labels = {}
+    products: Labels = {}
     for (k, axes), label in labels.items():
         inside = [[a for a in axes if spaces[k][a] == wanted] for wanted in choice]
         if any(len(options) != 1 for options in inside):
             return {}
         node = (k, tuple(options[0] for options in inside))
-        found[node] = found.get(node, Fraction(0)) + label
-    return found
+        products[node] = products.get(node, Fraction(0)) + label
+    return products
 
 
 def _kernel(equations: Sequence[Mapping[Node, Fraction]], unknowns: Sequence[Node]) -> list[Labels]:
@@ -161,9 +161,9 @@ def _kernel(equations: Sequence[Mapping[Node, Fraction]], unknowns: Sequence[Nod
         if not rest:
             continue
         pivot = next(iter(rest))
-        own = {node: -c / rest[pivot] for node, c in rest.items() if node != pivot}
-        solved = {node: _substituted(form, pivot, own) for node, form in solved.items()}
-        solved[pivot] = own
+        form_of_pivot = {node: -c / rest[pivot] for node, c in rest.items() if node != pivot}
+        solved = {node: _substituted(form, pivot, form_of_pivot) for node, form in solved.items()}
+        solved[pivot] = form_of_pivot
     basis = []
     for free in unknowns:
         if free not in solved:
@@ -176,11 +176,11 @@ def _kernel(equations: Sequence[Mapping[Node, Fraction]], unknowns: Sequence[Nod
 def _reduced(
     form: Mapping[Node, Fraction], solved: Mapping[Node, Mapping[Node, Fraction]]
 ) -> dict[Node, Fraction]:
-    parts = [
+    terms = [
         {other: c * d for other, d in solved[node].items()} if node in solved else {node: c}
         for node, c in form.items()
     ]
-    return _sum(parts)
+    return _sum(terms)
 
 
 def _substituted(
@@ -189,11 +189,11 @@ def _substituted(
     return _reduced(form, {pivot: value}) if pivot in form else dict(form)
 
 
-def _modulo(solutions: Sequence[Labels], known: Sequence[Labels]) -> list[Labels]:
+def _modulo(solutions: Sequence[Labels], earlier: Sequence[Labels]) -> list[Labels]:
     """Return those solutions that are independent of the known ones and of those before them, short ones first."""
     solved: dict[Node, dict[Node, Fraction]] = {}
     chosen = []
-    for number, labels in enumerate([*known, *sorted(solutions, key=len)]):
+    for number, labels in enumerate([*earlier, *sorted(solutions, key=len)]):
         rest = {node: c for node, c in labels.items() if c}
         for pivot, row in solved.items():
             if pivot in rest:
@@ -202,7 +202,7 @@ def _modulo(solutions: Sequence[Labels], known: Sequence[Labels]) -> list[Labels
             continue
         pivot = next(iter(rest))
         solved[pivot] = {node: c / rest[pivot] for node, c in rest.items()}
-        if number >= len(known):
+        if number >= len(earlier):
             chosen.append(labels)
     return chosen
 
