@@ -70,7 +70,7 @@ class Arithmetic(Protocol):
     def broadcast(self, array: Array, shape: Shape) -> Array: ...
 
     def spread(self, array: Array, indices: np.ndarray, size: int) -> Array:
-        """Scatter-add along the last axis: entry k is added at `indices[k]` of a last axis of length `size`."""
+        """Add by scattering along the last axis: entry k is added at `indices[k]` of a last axis of length `size`."""
 
 
 class NumPyArithmetic(ABC):
@@ -219,10 +219,10 @@ class PrimeFieldArithmetic(NumPyArithmetic):
 
     def sqrt(self, array: Array) -> Array:
         """Return the roots below p / 2; :mod:`m2bridge.programs.roots` draws points at which they exist."""
-        found = square_roots(self.field.p)[self.field.canonical(array)]
-        if not found.all():
+        roots = square_roots(self.field.p)[self.field.canonical(array)]
+        if not roots.all():
             raise ZeroDenominatorError(self.field.p, "a radicand is zero or not a square")
-        return self.field.residues(found)
+        return self.field.residues(roots)
 
     def softmax(self, array: Array, axis: int) -> Array:
         return self.exp(array)
@@ -236,9 +236,9 @@ def square_roots(p: int) -> np.ndarray:
     [0, 1, 3, 0, 2, 0, 0]
     """
     roots = np.arange(1, (p + 1) // 2, dtype=np.int64)
-    found = np.zeros(p, dtype=np.int32)
-    found[roots * roots % p] = roots
-    return found
+    table = np.zeros(p, dtype=np.int32)
+    table[roots * roots % p] = roots
+    return table
 
 
 class _Same:
@@ -258,9 +258,9 @@ class _Same:
 def _constant_residues(constants: _Same, field: Field) -> Array:
     p = field.p
     whole = [v.numerator % p if v.denominator == 1 else residue(v, p) for v in constants.values]
-    found = field.residues(np.array(whole, dtype=np.int64))
-    found.setflags(write=False)
-    return found
+    residues = field.residues(np.array(whole, dtype=np.int64))
+    residues.setflags(write=False)
+    return residues
 
 
 class ObjectArithmetic(NumPyArithmetic):
@@ -304,10 +304,10 @@ def exact_root(value: Any) -> Any:
     if hasattr(value, "sqrt"):
         return value.sqrt()
     number = Fraction(value)
-    found = Fraction(isqrt(abs(number.numerator)), isqrt(number.denominator))
-    if found**2 != number:
+    root = Fraction(isqrt(abs(number.numerator)), isqrt(number.denominator))
+    if root**2 != number:
         raise NotPolynomialError(f"the square root of {number} is not a rational number")
-    return found
+    return root
 
 
 def object_array(entries: Sequence[Any], shape: Shape) -> np.ndarray:

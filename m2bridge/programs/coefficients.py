@@ -44,16 +44,16 @@ class Form:
 
     def __getitem__(self, key: Any) -> Form:
         """Return some of the polynomials, without monomials that do not occur in them."""
-        found = self.coefficients[(slice(None), *(key if isinstance(key, tuple) else (key,)))]
-        kept = _nonzero(found)
+        chosen = self.coefficients[(slice(None), *(key if isinstance(key, tuple) else (key,)))]
+        kept = _nonzero(chosen)
         kept[:1] |= not kept.any()  # zero has a monomial too
-        return Form(self.exponents[kept], found[kept])
+        return Form(self.exponents[kept], chosen[kept])
 
 
 def _nonzero(coefficients: Array) -> np.ndarray:
-    """Of which monomials some coefficient is not zero."""
-    found: np.ndarray = coefficients.astype(bool).any(axis=tuple(range(1, coefficients.ndim)))
-    return found
+    """Return of which monomials some coefficient is not zero."""
+    occurring: np.ndarray = coefficients.astype(bool).any(axis=tuple(range(1, coefficients.ndim)))
+    return occurring
 
 
 class InputPolynomials(NumPyArithmetic):
@@ -143,10 +143,10 @@ class InputPolynomials(NumPyArithmetic):
         total: Array = None
         for k, rows in enumerate(positions.reshape(len(small.exponents), -1)):
             factor = small.coefficients[k, ...]  # an array also where it is a single number
-            part = product(large.coefficients, factor) if flipped else product(factor, large.coefficients)
+            products = product(large.coefficients, factor) if flipped else product(factor, large.coefficients)
             if total is None:
-                total = self.over.zeros((len(whole), *part.shape[1:]))
-            total[rows] = self.over.add(total[rows], part)
+                total = self.over.zeros((len(whole), *products.shape[1:]))
+            total[rows] = self.over.add(total[rows], products)
         return Form(whole, total)
 
     def exp(self, array: Form, axis: int = 0) -> NoReturn:
@@ -166,8 +166,8 @@ def _distinct(exponents: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     if not np.array_equal(
         exponents[first][positions], exponents
     ):  # two monomials with one number, modulo 2^64
-        found, positions = np.unique(exponents, axis=0, return_inverse=True)
-        return found, positions.reshape(-1)
+        monomials, positions = np.unique(exponents, axis=0, return_inverse=True)
+        return monomials, positions.reshape(-1)
     return exponents[first], positions
 
 
@@ -197,15 +197,15 @@ def output_form(
     an OutOfReachError.
     """
     polynomials = InputPolynomials(over, program.input_count, most_products)
-    given = {name: Lettered(value.lead, polynomials.lift(value.array)) for name, value in weights.items()}
-    for name, shape, part in flat_parts(program.input_shapes):
-        given[name] = Lettered("", polynomials.generic(shape, part.start))
-    values = evaluate(program, polynomials, given)
-    found: Sequence[Lettered | None] = values
+    arrays = {name: Lettered(value.lead, polynomials.lift(value.array)) for name, value in weights.items()}
+    for name, shape, entries in flat_parts(program.input_shapes):
+        arrays[name] = Lettered("", polynomials.generic(shape, entries.start))
+    values = evaluate(program, polynomials, arrays)
+    results: Sequence[Lettered | None] = values
     if directions is not None:
         moves = {name: Lettered(move.lead, polynomials.lift(move.array)) for name, move in directions.items()}
-        found = tangents(program, polynomials, values, moves)
-    form: Form = flat_outputs(program, polynomials, found, sizes)
+        results = tangents(program, polynomials, values, moves)
+    form: Form = flat_outputs(program, polynomials, results, sizes)
     return form
 
 
@@ -217,8 +217,8 @@ def coefficient_table(over: Arithmetic, form: Form, exponents: np.ndarray) -> Ar
     row = {monomial.tobytes(): i for i, monomial in enumerate(np.ascontiguousarray(exponents))}
     table = over.zeros((len(exponents), *form.shape))
     occur = _nonzero(form.coefficients)  # a form that is zero at these weights has some monomial all the same
-    found = np.ascontiguousarray(form.exponents[occur])
-    table[[row[monomial.tobytes()] for monomial in found]] = form.coefficients[occur]
+    monomials = np.ascontiguousarray(form.exponents[occur])
+    table[[row[monomial.tobytes()] for monomial in monomials]] = form.coefficients[occur]
     last = (*form.shape[:-1], form.shape[-1] * len(exponents))
     return table.transpose(*range(1, len(last) + 1), 0).reshape(last)
 

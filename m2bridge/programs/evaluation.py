@@ -94,11 +94,11 @@ class GivenArrays:
         for name, shape in shapes.items():
             if name not in arrays:
                 raise InputError(f"missing array {name} of shape {tuple(shape)}")
-            given = tuple(arrays[name].shape)
-            split = len(given) - len(shape)
-            if given[split:] != tuple(shape):
-                raise InputError(f"{name} has shape {given}, which does not end with {shape}")
-            self.batch = np.broadcast_shapes(self.batch, given[:split])
+            full_shape = tuple(arrays[name].shape)
+            split = len(full_shape) - len(shape)
+            if full_shape[split:] != tuple(shape):
+                raise InputError(f"{name} has shape {full_shape}, which does not end with {shape}")
+            self.batch = np.broadcast_shapes(self.batch, full_shape[:split])
         self.arrays: dict[str, Lettered] = {}
         for name, shape in shapes.items():
             array = self.arithmetic.convert_input(arrays[name])
@@ -112,10 +112,12 @@ class GivenArrays:
     def values(self) -> Array:
         """Return the outputs, or their derivatives, as vectors after the leading axes."""
         arithmetic = self.arithmetic
-        found: Sequence[Lettered | None] = evaluate(self.program, arithmetic, self.arrays)
+        results: Sequence[Lettered | None] = evaluate(self.program, arithmetic, self.arrays)
         if self.directions is not None:
-            found = tangents(self.program, arithmetic, [v for v in found if v is not None], self.directions)
-        return flat_outputs(self.program, arithmetic, found, self.sizes)
+            results = tangents(
+                self.program, arithmetic, [v for v in results if v is not None], self.directions
+            )
+        return flat_outputs(self.program, arithmetic, results, self.sizes)
 
     def coefficients(self, exponents: np.ndarray) -> Array:
         """Return the coefficients of monomials in the inputs, or their derivatives, after the leading axes."""
@@ -137,34 +139,36 @@ def _by_name(program: Program, inputs: Any) -> dict[str, Any]:
     shapes = program.input_shapes
     if len(shapes) == 1:
         return {next(iter(shapes)): inputs}
-    parts = flat_parts(shapes)
-    return {name: inputs[..., part].reshape((*inputs.shape[:-1], *shape)) for name, shape, part in parts}
+    slices = flat_parts(shapes)
+    return {
+        name: inputs[..., entries].reshape((*inputs.shape[:-1], *shape)) for name, shape, entries in slices
+    }
 
 
 def unit_directions(program: Program, arithmetic: Arithmetic) -> dict[str, Lettered]:
     """Return one unit direction for each flat weight."""
     unit = np.eye(program.parameter_count, dtype=np.int64)
-    parts = flat_parts(program.parameters)
+    slices = flat_parts(program.parameters)
     return {
-        name: Lettered("T", arithmetic.integers(unit[:, part].reshape(-1, *shape)))
-        for name, shape, part in parts
+        name: Lettered("T", arithmetic.integers(unit[:, entries].reshape(-1, *shape)))
+        for name, shape, entries in slices
     }
 
 
 def run(program: Program, weights: Weights, inputs: Any = None) -> Any:
     """Return the outputs of a program after the batch axes: one output in its shape, several as one vector."""
-    given = GivenArrays(program, weights, inputs if program.inputs else None)
+    arrays = GivenArrays(program, weights, inputs if program.inputs else None)
     shapes = list(program.output_shapes.values())
-    return given.returned(given.values(), shapes[0] if len(shapes) == 1 else (program.output_count,))
+    return arrays.returned(arrays.values(), shapes[0] if len(shapes) == 1 else (program.output_count,))
 
 
 def program_jacobian(program: Program, weights: Weights) -> Any:
     """Return the Jacobian of a program without inputs; the last two axes are flat outputs and flat weights."""
-    given = GivenArrays(program, weights, derivative=True)
-    return given.matrix(given.values())
+    arrays = GivenArrays(program, weights, derivative=True)
+    return arrays.matrix(arrays.values())
 
 
 def input_form(program: Program, weights: Weights, *, most_products: int) -> Form:
     """Return the outputs as polynomials in the inputs; OutOfReachError if an instruction multiplies too many coefficients."""
-    given = GivenArrays(program, weights)
-    return output_form(program, given.arithmetic, given.arrays, given.sizes, most_products=most_products)
+    arrays = GivenArrays(program, weights)
+    return output_form(program, arrays.arithmetic, arrays.arrays, arrays.sizes, most_products=most_products)

@@ -253,29 +253,29 @@ class _Test:
     def _draws_with_roots(self) -> Integers:
         """Return the numbers of inputs at which all square roots exist, for one weight point after the other."""
         program, p, (groups, members) = self.program, self.p, self.points
-        found, first = [], 0
+        numbers, first = [], 0
         for group in range(groups):
             units = Units(program, self.relations, p=p, seed=self.seed, first_group=group)
             arrays = {
-                n: self.weights[group, part].reshape(shape)
-                for n, shape, part in flat_parts(program.parameters)
+                n: self.weights[group, entries].reshape(shape)
+                for n, shape, entries in flat_parts(program.parameters)
             }
             points = input_roots(
                 program, arrays, units.at, p=p, seed=self.seed, stream=TEST_INPUTS, first=first
             )
-            found.append(points.first(members, witnesses=False))
+            numbers.append(points.first(members, witnesses=False))
             first = points.next_number
-        return np.concatenate(found)
+        return np.concatenate(numbers)
 
     def _weights_in_arguments(self) -> list[int]:
         """Return the flat weights that arguments without inputs, and remainders of relations, may depend on."""
         chosen = [gate.operand for gate in self.columns.gates if not self.columns.is_sample(gate.column)]
-        found: list[int] = []
+        indices: list[int] = []
         for name, _, window in flat_parts(self.program.parameters):
             reached = self.program.depending_on([self.program.weights[name]])
             if any(reached[index] for index in chosen):
-                found += range(window.start, window.stop)
-        return found
+                indices += range(window.start, window.stop)
+        return indices
 
     def values(self) -> tuple[Integers, Integers]:
         """Return the values of functions of the weights (groups, columns), and of the others (groups, members, columns)."""
@@ -285,30 +285,30 @@ class _Test:
         inputs = integer_rows(self.seed, TEST_INPUTS, rows, program.input_count, p)
         inputs = inputs.reshape(groups, members, program.input_count)
         arithmetic = _PointsLeftOut(p, groups)
-        given = lettered(
+        arrays = lettered(
             arithmetic,
             {
-                n: weights[:, part].reshape(groups, *shape)
-                for n, shape, part in flat_parts(program.parameters)
+                n: weights[:, entries].reshape(groups, *shape)
+                for n, shape, entries in flat_parts(program.parameters)
             },
             "N",
         )
-        given |= lettered(
+        arrays |= lettered(
             arithmetic,
             {
-                n: inputs[:, :, part].reshape(groups, members, *shape)
-                for n, shape, part in flat_parts(program.input_shapes)
+                n: inputs[:, :, entries].reshape(groups, members, *shape)
+                for n, shape, entries in flat_parts(program.input_shapes)
             },
             "NM",
         )
         units = Units(program, self.relations, p=p, seed=self.seed, groups=groups, draws=self.draws)
-        found = evaluate(program, arithmetic, given, units)
+        results = evaluate(program, arithmetic, arrays, units)
         constant = np.ones((groups, 1), dtype=np.int64)
         ours, others = [constant, weights], [inputs]
         for gate in self.columns.gates:
             sample = self.columns.is_sample(gate.column)
             sizes = {"N": groups, "M": members} if sample else {"N": groups}
-            values = arithmetic.field.canonical(found[gate.operand].flattened().behind(sizes))
+            values = arithmetic.field.canonical(results[gate.operand].flattened().behind(sizes))
             (others if sample else ours).append(values)
         return np.concatenate(ours, axis=-1)[arithmetic.kept], np.concatenate(others, axis=-1)[
             arithmetic.kept
@@ -320,18 +320,18 @@ class _Test:
         start, weights = self.columns.sample_start, self.columns.weights
         among_weights = [0, *(1 + i for i in self.moving), *range(1 + weights, start)]
         table = ours[:, among_weights]
-        found = _dependent(table, among_weights, self.p)
+        relations = _dependent(table, among_weights, self.p)
         differences = (others[:, 1:] - others[:, :1]) % self.p
-        found |= _dependent(
+        relations |= _dependent(
             differences.reshape(prod(differences.shape[:2]), differences.shape[2]),
             range(start, self.columns.count),
             self.p,
         )
         for gate in self.columns.gates:
             new = {
-                column: found[column]
+                column: relations[column]
                 for column in range(gate.column, gate.column + gate.size)
-                if column in found and column not in self.relations
+                if column in relations and column not in self.relations
             }
             if new:
                 return self._completed(new, ours, others)
@@ -371,9 +371,9 @@ def _multiple(values: Integers, table: Integers, p: int) -> Relation | None:
 
 
 def _small_rational(residue: int, p: int) -> Fraction | None:
-    found = rational(residue, p)
-    small = found is not None and max(abs(found.numerator), found.denominator) <= LARGEST_COEFFICIENT
-    return found if small else None
+    fraction = rational(residue, p)
+    small = fraction is not None and max(abs(fraction.numerator), fraction.denominator) <= LARGEST_COEFFICIENT
+    return fraction if small else None
 
 
 def _residue(value: Fraction, p: int) -> int:
@@ -385,12 +385,12 @@ def _dependent(table: Integers, columns: Sequence[int], p: int) -> dict[int, Rel
     if not len(columns):
         return {}
     reduced, pivots = echelon_mod(table, p)
-    found: dict[int, Relation | None] = {}
+    relations: dict[int, Relation | None] = {}
     for index in sorted(set(range(len(columns))) - set(pivots)):
         rows = np.flatnonzero(reduced[:, index]).tolist()
         coefficients = [_small_rational(int(reduced[row, index]), p) for row in rows]
         relation = {
             columns[pivots[row]]: c for row, c in zip(rows, coefficients, strict=True) if c is not None
         }
-        found[columns[index]] = relation if len(relation) == len(rows) else None
-    return found
+        relations[columns[index]] = relation if len(relation) == len(rows) else None
+    return relations

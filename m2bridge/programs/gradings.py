@@ -68,9 +68,11 @@ def gradings(program: Program) -> Gradings | None:
     nothing = np.zeros(variables, dtype=np.int64)
     arithmetic = ObjectArithmetic(lambda number: _Character(nothing if number else None, conditions))
     units = [_Character(row, conditions) for row in np.eye(variables, dtype=np.int64)]
-    parts = flat_parts(program.parameters | program.input_shapes)
-    given = {name: Lettered("", object_array(units[part], shape)) for name, shape, part in parts}
-    values = evaluate(program, arithmetic, given)
+    slices = flat_parts(program.parameters | program.input_shapes)
+    arrays = {
+        name: Lettered("", object_array(units[entries_of], shape)) for name, shape, entries_of in slices
+    }
+    values = evaluate(program, arithmetic, arrays)
     entries = [entry for _, index in program.outputs for entry in values[index].array.flat]
     outputs = np.array([nothing if entry.vector is None else entry.vector for entry in entries])
     basis = _solutions(list(conditions.values()), variables)

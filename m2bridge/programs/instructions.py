@@ -161,9 +161,9 @@ def read_instruction(line: str, before: Sequence[Instruction]) -> Instruction:
     kinds = _OPERATIONS[operation].words
     count = next((k for k, word in enumerate(words) if word[:1] == "%"), len(words))
     # only the last word may have blanks in it
-    parts = " ".join(words[:count]).split(" ", max(len(kinds) - 1, 0))
+    fields = " ".join(words[:count]).split(" ", max(len(kinds) - 1, 0))
     try:
-        read = {kind: _WORDS[kind].read(part) for kind, part in zip(kinds, parts, strict=False)}
+        read = {kind: _WORDS[kind].read(field) for kind, field in zip(kinds, fields, strict=False)}
         shape = read.pop("shape", ())
         operands = tuple(int(word[1:]) for word in words[count:])
         for operand in operands:
@@ -243,9 +243,9 @@ def _result_shape(  # noqa: C901, PLR0911 -- one case for each instruction
     return None
 
 
-def _is_inside(part: AxisSlice, length: int) -> bool:
+def _is_inside(bounds: AxisSlice, length: int) -> bool:
     """Return whether a slice of an axis is non-empty and in range; the step of a single entry is 1."""
-    start, count, step = part
+    start, count, step = bounds
     inside = 0 <= start < length and 0 <= start + (count - 1) * step < length
     return inside and count >= 1 and step != 0 and (count > 1 or step == 1)
 

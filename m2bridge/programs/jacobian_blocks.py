@@ -75,9 +75,9 @@ class JacobianRows:
         return size.outputs * self.layer.columns if self.layer else size.outputs
 
     def memory(self, size: Samples) -> int:
-        """Bytes of a block of the reverse pass, of the values, and of the rows at independent tokens."""
-        own = self._bytes_per_sample(size)
-        chunk = max(own, min(_CHUNK_BYTES, size.count * own))
+        """Return the bytes of a block of the reverse pass, of the values, and of the rows at independent tokens."""
+        per_sample = self._bytes_per_sample(size)
+        chunk = max(per_sample, min(_CHUNK_BYTES, size.count * per_sample))
         pairs = zip(self.program.instructions, self.program.sees_inputs, strict=True)
         values = 8 * size.stop * sum(item.size for item, seen in pairs if seen)
         independent = 8 * size.outputs * self.layer.width * self.width if self.layer else 0
@@ -123,7 +123,7 @@ class JacobianRows:
             yield [(k, entry) for k in samples for entry in entries.get(k, ())], block[kept]
 
     def _output_rows(self, values: Sequence[Lettered], size: Samples) -> Iterator[Block]:
-        """The Jacobian of a few random output entries of each sample."""
+        """Yield the Jacobian of a few random output entries of each sample."""
         every, n = self.program.output_count, size.outputs
         entries = np.stack([np.sort(self._random.permutation(every)[:n]) for _ in range(size.count)])
         for window in self._windows(size):
@@ -131,7 +131,11 @@ class JacobianRows:
             seeds = output_seeds(self.program, self.arithmetic, chosen)
             block = self._block(values, seeds, window)
             samples = range(window.start, window.stop)
-            names = [(k, int(entry)) for k, own in zip(samples, chosen, strict=True) for entry in own]
+            names = [
+                (k, int(entry))
+                for k, sample_entries in zip(samples, chosen, strict=True)
+                for entry in sample_entries
+            ]
             yield names, block.reshape(-1, self.width)
 
     def _rows_modulo_layer(self, values: Sequence[Lettered], size: Samples) -> Iterator[Block]:
@@ -165,8 +169,8 @@ class JacobianRows:
 
         independent = np.empty((len(pivots), outputs * self.width))
         for sample in np.unique(pivots // n).tolist():
-            own = pivots // n == sample
-            independent[own] = derivatives(slice(sample, sample + 1))[pivots[own] % n]
+            of_sample = pivots // n == sample
+            independent[of_sample] = derivatives(slice(sample, sample + 1))[pivots[of_sample] % n]
         for window in self._windows(size):
             tokens = np.arange(window.start * n, window.stop * n)
             free = ~np.isin(tokens, pivots)
@@ -181,16 +185,16 @@ class JacobianRows:
 
     def _block(self, values: Sequence[Lettered], seeds: dict[int, Lettered], window: slice) -> Array:
         """Return rows of the Jacobian at some samples: (samples, rows, columns)."""
-        part = [v.like(v.array[window]) if v.lead else v for v in values]
-        return jacobian_rows(self.program, self.arithmetic, part, seeds, self.columns)
+        window_values = [v.like(v.array[window]) if v.lead else v for v in values]
+        return jacobian_rows(self.program, self.arithmetic, window_values, seeds, self.columns)
 
 
 def _joined(blocks: Iterator[Block], rows: int) -> Iterator[Block]:
-    """The same rows in blocks of `rows`, but for the last one."""
+    """Yield the same rows in blocks of `rows`, but for the last one."""
     names: list[RowName] = []
     waiting: list[Array] = []
-    for own, block in blocks:
-        names += own
+    for block_names, block in blocks:
+        names += block_names
         waiting.append(block)
         if len(names) < rows:
             continue

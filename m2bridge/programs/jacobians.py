@@ -38,14 +38,14 @@ def cotangents(
         for position, source in enumerate(item.operands):
             if reached[source]:
                 operands = [values[k] for k in item.operands]
-                part = pull(item, position, operands, values[index], cotangent)
-                pulled[source] = accumulated(pulled[source], part) if source in pulled else part
+                term = pull(item, position, operands, values[index], cotangent)
+                pulled[source] = accumulated(pulled[source], term) if source in pulled else term
     return {name: pulled.get(program.weights[name]) for name in wanted}
 
 
-def accumulated(known: Lettered, part: Lettered) -> Lettered:
+def accumulated(total: Lettered, term: Lettered) -> Lettered:
     """Return the cotangent of a value that is used more than once."""
-    return known + part
+    return total + term
 
 
 def pull(  # noqa: PLR0911 -- one case for each instruction
@@ -84,15 +84,15 @@ def _pull_einsum(
     terms, result = item.constants
     term, core = terms[position], operands[position].core
     other = terms[1 - position] if len(operands) == 2 else ""
-    known = "".join(letter for letter in term if letter in result + other)
+    letters = "".join(letter for letter in term if letter in result + other)
     if len(operands) == 1:
-        found = cotangent.single(result, known)
+        pulled = cotangent.single(result, letters)
     else:
-        found = cotangent.contract(result, operands[1 - position], other, known)
-    if known == term:
-        return found
-    shape = tuple(size if letter in known else 1 for letter, size in zip(term, core, strict=True))
-    return found.reshaped(shape).repeated(core)
+        pulled = cotangent.contract(result, operands[1 - position], other, letters)
+    if letters == term:
+        return pulled
+    shape = tuple(size if letter in letters else 1 for letter, size in zip(term, core, strict=True))
+    return pulled.reshaped(shape).repeated(core)
 
 
 def jacobian_rows(
@@ -106,17 +106,17 @@ def jacobian_rows(
     samples = max((value.sizes.get("N", 1) for value in values), default=1)
     sizes = {"N": samples, "R": next(iter(seeds.values())).sizes["R"]}
     chosen = {}
-    for name, _, part in flat_parts(program.parameters):
-        first, last = np.searchsorted(columns, (part.start, part.stop))
+    for name, _, entries in flat_parts(program.parameters):
+        first, last = np.searchsorted(columns, (entries.start, entries.stop))
         if first < last:
-            chosen[name] = columns[first:last] - part.start
-    found = cotangents(program, arithmetic, values, seeds, list(chosen))
-    parts = []
-    for name, own in chosen.items():
+            chosen[name] = columns[first:last] - entries.start
+    derivatives = cotangents(program, arithmetic, values, seeds, list(chosen))
+    blocks = []
+    for name, indices in chosen.items():
         shape = program.parameters[name]
-        flat = (found[name] or Lettered("", arithmetic.zeros(shape), arithmetic)).flattened()
-        parts.append((flat if flat.core == own.shape else flat.indexed((own,))).behind(sizes))
-    return arithmetic.concatenate(parts, -1) if parts else arithmetic.zeros((*sizes.values(), 0))
+        flat = (derivatives[name] or Lettered("", arithmetic.zeros(shape), arithmetic)).flattened()
+        blocks.append((flat if flat.core == indices.shape else flat.indexed((indices,))).behind(sizes))
+    return arithmetic.concatenate(blocks, -1) if blocks else arithmetic.zeros((*sizes.values(), 0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,12 +159,12 @@ def output_seeds(
 
 
 def form_seeds(program: Program, arithmetic: Arithmetic, lead: str, forms: np.ndarray) -> dict[int, Lettered]:
-    """Linear forms of the flat outputs, which the last axis of `forms` is over, as forms of instructions."""
+    """Return linear forms of the flat outputs, which the last axis of `forms` is over, as forms of instructions."""
     seeds: dict[int, Lettered] = {}
-    for name, shape, part in flat_parts(program.output_shapes):
+    for name, shape, entries in flat_parts(program.output_shapes):
         index = dict(program.outputs)[name]
-        own = forms[..., part].reshape(*forms.shape[:-1], *shape)
-        seed = Lettered(lead, arithmetic.integers(own), arithmetic)
+        array = forms[..., entries].reshape(*forms.shape[:-1], *shape)
+        seed = Lettered(lead, arithmetic.integers(array), arithmetic)
         seeds[index] = seed if index not in seeds else seeds[index] + seed
     return seeds
 
@@ -181,7 +181,7 @@ def token_seeds(program: Program, arithmetic: Arithmetic, layer: LastLayer, form
 def jacobian_block(
     program: Program,
     arithmetic: Arithmetic,
-    given: Mapping[str, Lettered],
+    arrays: Mapping[str, Lettered],
     columns: np.ndarray,
     *,
     layer: LastLayer | None = None,
@@ -193,26 +193,26 @@ def jacobian_block(
     With `entries`, only these flat output entries of each sample are used. With `layer`, only the first `outputs` rows of V
     are, and their entries in V are the first columns.
     """
-    values = evaluate(program, arithmetic, given)
+    values = evaluate(program, arithmetic, arrays)
     if layer is None:
         seeds = output_seeds(program, arithmetic, entries)
         block = jacobian_rows(program, arithmetic, values, seeds, columns)
     else:
-        seed = token_seeds(program, arithmetic, layer, given[layer.weight].array[:outputs])
+        seed = token_seeds(program, arithmetic, layer, arrays[layer.weight].array[:outputs])
         inner = jacobian_rows(program, arithmetic, values, {layer.tokens: seed}, columns)
         tokens = values[layer.tokens].reshaped((layer.width, layer.columns))
         eye = Lettered("", arithmetic.integers(np.eye(outputs, dtype=np.int64)), arithmetic)
-        own = eye.contract("ab", tokens, "cd", "adbc").array
-        own = own.reshape((*inner.shape[:2], outputs * layer.width))
-        block = arithmetic.concatenate([own, inner], -1)
+        last = eye.contract("ab", tokens, "cd", "adbc").array
+        last = last.reshape((*inner.shape[:2], outputs * layer.width))
+        block = arithmetic.concatenate([last, inner], -1)
     return block.reshape((block.shape[0] * block.shape[1], block.shape[2]))
 
 
 def free_columns(program: Program, held: Held, layer: LastLayer | None = None) -> np.ndarray:
-    """Flat weights that are not held, without those of the last layer."""
-    found = [
-        part.start + held.free(name, shape)
-        for name, shape, part in flat_parts(program.parameters)
+    """Return flat weights that are not held, without those of the last layer."""
+    indices = [
+        entries.start + held.free(name, shape)
+        for name, shape, entries in flat_parts(program.parameters)
         if layer is None or name != layer.weight
     ]
-    return np.concatenate([np.zeros(0, dtype=np.int64), *found])
+    return np.concatenate([np.zeros(0, dtype=np.int64), *indices])

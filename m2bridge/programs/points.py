@@ -87,8 +87,8 @@ NOTHING_HELD = Held()
 def draw_weights(program: Program, p: int, seed: int, held: Held = NOTHING_HELD) -> dict[str, Integers]:
     """Draw random weights in 0..p-1; held entries have their values."""
     numbers = integers(seed, WEIGHTS, program.parameter_count, p)
-    parts = flat_parts(program.parameters)
-    return {name: held.with_held(name, numbers[part].reshape(shape)) for name, shape, part in parts}
+    slices = flat_parts(program.parameters)
+    return {name: held.with_held(name, numbers[entries].reshape(shape)) for name, shape, entries in slices}
 
 
 def draw_inputs(
@@ -96,8 +96,8 @@ def draw_inputs(
 ) -> dict[str, Integers]:
     """Draw the first `samples` random inputs of a seed, or those with the given numbers; the leading axis is the sample."""
     numbers = integer_rows(seed, stream, samples, program.input_count, p)
-    parts = flat_parts(program.input_shapes)
-    return {name: numbers[:, part].reshape(len(numbers), *shape) for name, shape, part in parts}
+    slices = flat_parts(program.input_shapes)
+    return {name: numbers[:, entries].reshape(len(numbers), *shape) for name, shape, entries in slices}
 
 
 def lettered(arithmetic: Arithmetic, arrays: Mapping[str, Integers], lead: str = "") -> dict[str, Lettered]:

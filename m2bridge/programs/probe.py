@@ -34,8 +34,8 @@ class Probe:
         points = input_roots(program, self.weights, units.at, p=p, seed=seed + 1)
         draws = points.first(_SAMPLES, witnesses=False)
         self.inputs = draw_inputs(program, p, seed + 1, draws)
-        given = lettered(self.arithmetic, self.weights) | lettered(self.arithmetic, self.inputs, "N")
-        self.values = evaluate(program, self.arithmetic, given, units.at(draws))
+        arrays = lettered(self.arithmetic, self.weights) | lettered(self.arithmetic, self.inputs, "N")
+        self.values = evaluate(program, self.arithmetic, arrays, units.at(draws))
         self._samples = _SAMPLES if program.inputs else 1
 
     def outputs(self) -> list[list[int]]:
@@ -56,12 +56,12 @@ class Probe:
                 zero = np.zeros(shape, dtype=np.int64)
                 tables[name] = np.stack([direction.get(name, zero) for direction in directions])
         moved = lettered(self.arithmetic, tables, "T")
-        found = tangents(self.program, self.arithmetic, self.values, moved)
-        return self._flat(found, {"T": len(directions)})
+        derivatives = tangents(self.program, self.arithmetic, self.values, moved)
+        return self._flat(derivatives, {"T": len(directions)})
 
     def _flat(self, items: Sequence[Lettered | None], sizes: dict[str, int]) -> Integers:
-        found = flat_outputs(self.program, self.arithmetic, items, sizes | {"N": self._samples})
-        return self.arithmetic.field.canonical(found)
+        outputs = flat_outputs(self.program, self.arithmetic, items, sizes | {"N": self._samples})
+        return self.arithmetic.field.canonical(outputs)
 
     def random_direction(self) -> dict[str, Integers]:
         rng = np.random.default_rng([self.seed, self.p, 11])

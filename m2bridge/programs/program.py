@@ -47,10 +47,10 @@ class Degrees:
         return Degrees(self.bits | other.bits)
 
     def __mul__(self, other: Degrees) -> Degrees:
-        found = 0
+        bits = 0
         for d in other.members:
-            found |= self.bits << d
-        return Degrees(found)
+            bits |= self.bits << d
+        return Degrees(bits)
 
     @property
     def members(self) -> list[int]:
@@ -135,10 +135,10 @@ class Program:
 
     def depending_on(self, indices: Iterable[int]) -> tuple[bool, ...]:
         """Return for each instruction whether its value depends on one of the given instructions."""
-        leaves, found = set(indices), list[bool]()
+        leaves, dependent = set(indices), list[bool]()
         for index, item in enumerate(self.instructions):
-            found.append(index in leaves or any(found[k] for k in item.operands))
-        return tuple(found)
+            dependent.append(index in leaves or any(dependent[k] for k in item.operands))
+        return tuple(dependent)
 
     @cached_property
     def sees_inputs(self) -> tuple[bool, ...]:
@@ -151,13 +151,15 @@ class Program:
 
         A sum has the degrees of its terms, a product the sums of the degrees of its factors.
         """
-        found: list[Degrees] = []
+        degrees: list[Degrees] = []
         for item in self.instructions:
-            operands = [found[k] for k in item.operands] or [Degrees(2 if item.operation == "input" else 1)]
+            operands = [degrees[k] for k in item.operands] or [Degrees(2 if item.operation == "input" else 1)]
             if item.operation == "power":
                 operands *= item.constants[0]
-            found.append(reduce(mul if item.operation in ("multiply", "einsum", "power") else add, operands))
-        return tuple(reduce(add, (found[index] for _, index in self.outputs)).members)
+            degrees.append(
+                reduce(mul if item.operation in ("multiply", "einsum", "power") else add, operands)
+            )
+        return tuple(reduce(add, (degrees[index] for _, index in self.outputs)).members)
 
     @cached_property
     def numbers(self) -> GivenNumbers:
@@ -235,11 +237,11 @@ def arranged(
 
 def indices_needed(items: Sequence[Instruction], results: Iterable[int], leaf: int | None = None) -> set[int]:
     """Return the indices of the results and of all instructions that they depend on, not searching beyond `leaf`."""
-    found = set(results)
+    needed = set(results)
     for index in reversed(range(len(items))):
-        if index in found and index != leaf:
-            found.update(items[index].operands)
-    return found
+        if index in needed and index != leaf:
+            needed.update(items[index].operands)
+    return needed
 
 
 class Builder:

@@ -98,7 +98,7 @@ def generic_rank(  # noqa: PLR0913 -- options of one computation, all keywords w
     report: Report | None = None,
     check: Interruption | None = None,
 ) -> GenericRank:
-    """Rank over F_p of the Jacobian of a program at a random point, with as many random inputs as it takes.
+    """Return the rank over F_p of the Jacobian of a program at a random point, with as many random inputs as it takes.
 
     Parameters
     ----------
@@ -126,10 +126,10 @@ def generic_rank(  # noqa: PLR0913 -- options of one computation, all keywords w
         A denominator is zero at all points that were drawn.
     """
     of_weights = weight_roots(program, p=p, seed=seed, held=held)
-    for own in seeds(seed, of_weights.first(_DRAWS)):
+    for point_seed in seeds(seed, of_weights.first(_DRAWS)):
         try:
             return _rank_of_seed(
-                program, p=p, seed=own, held=held, upper=upper, samples=samples, grow=grow, whole=whole,
+                program, p=p, seed=point_seed, held=held, upper=upper, samples=samples, grow=grow, whole=whole,
                 memory_limit=memory_limit, report=report, check=check,
                 rejected_weights=tuple(seeds(seed, of_weights.witnesses)),
             )  # fmt: skip
@@ -142,7 +142,7 @@ def _rank_of_seed(  # noqa: PLR0913 -- options of one computation, all keywords 
     program: Program, *, p: int, seed: int, held: Held, upper: int | None, samples: int | None, grow: bool, whole: bool,
     memory_limit: int | None, report: Report | None, check: Interruption | None, rejected_weights: tuple[int, ...],
 ) -> GenericRank:  # fmt: skip
-    """The rank at the point of one seed; ZeroDenominatorError where a denominator is zero there."""
+    """Return the rank at the point of one seed; ZeroDenominatorError where a denominator is zero there."""
     start = time.perf_counter()
     free = program.parameter_count - held.count
     work = _RankWork(program, p, seed, held, whole=whole)
@@ -169,21 +169,21 @@ def _rank_of_seed(  # noqa: PLR0913 -- options of one computation, all keywords 
     )
 
 
-def solve_minor(program: Program, found: GenericRank, sides: np.ndarray) -> np.ndarray:
+def solve_minor(program: Program, rank: GenericRank, sides: np.ndarray) -> np.ndarray:
     """Solve A X = B modulo p, A the minor of a rank without `layer`: rows and columns as there, one column per side in B.
 
     The reduced row echelon form of [A | B] is [I | X].
     """
-    relations = {} if found.exponentials is None else found.exponentials.relations
-    units = Units(program, relations, p=found.p, seed=found.seed)
-    jacobian = JacobianRows(program, units, found.held, whole=True)
-    columns = np.searchsorted(jacobian.columns, found.columns)
-    side = dict(zip(found.rows, sides, strict=True))
-    field = field_of(found.p)
+    relations = {} if rank.exponentials is None else rank.exponentials.relations
+    units = Units(program, relations, p=rank.p, seed=rank.seed)
+    jacobian = JacobianRows(program, units, rank.held, whole=True)
+    columns = np.searchsorted(jacobian.columns, rank.columns)
+    side = dict(zip(rank.rows, sides, strict=True))
+    field = field_of(rank.p)
     space = RowSpace(field, len(columns) + sides.shape[1])
-    for names, block in jacobian.named_blocks(found.rows, space.block_rows):
-        own = field.residues(np.stack([side[name] for name in names]))
-        space.add(np.concatenate([block[:, columns], own], axis=1))
+    for names, block in jacobian.named_blocks(rank.rows, space.block_rows):
+        right = field.residues(np.stack([side[name] for name in names]))
+        space.add(np.concatenate([block[:, columns], right], axis=1))
     return field.canonical(space.last_columns(sides.shape[1]))
 
 
@@ -242,7 +242,7 @@ class _RankWork:
         return self.space.rank + (self.layer.outputs * len(self.jacobian.tokens) if self.layer else 0)
 
     def result(self, rejected_weights: tuple[int, ...]) -> GenericRank:
-        """The rank of the rows so far, with its pivots."""
+        """Return the rank of the rows so far, with its pivots."""
         return GenericRank(
             rank=self.rank,
             columns=tuple(self.jacobian.columns[list(self.space.pivot_columns)].tolist()),

@@ -153,8 +153,8 @@ def input_roots(
     def radicands(index: int, numbers: Integers) -> Integers:
         operand = program.instructions[index].operands[0]
         point = at_weights | lettered(arithmetic, draw_inputs(program, p, seed, numbers, stream), "N")
-        found = evaluate(program, arithmetic, point, units(numbers), stop=operand + 1)[operand]
-        return arithmetic.field.canonical(found.flattened().behind({"N": len(numbers)}))
+        value = evaluate(program, arithmetic, point, units(numbers), stop=operand + 1)[operand]
+        return arithmetic.field.canonical(value.flattened().behind({"N": len(numbers)}))
 
     return PointsWithRoots(program, roots, radicands, p=p, first=first)
 
@@ -162,16 +162,16 @@ def input_roots(
 def weight_roots(program: Program, *, p: int, seed: int, held: Held = NOTHING_HELD) -> PointsWithRoots:
     """Return the points, numbered by the order of their seeds, at which the square roots of weights alone exist."""
     roots = [k for k in program.roots if not program.sees_inputs[k]]
-    parts = {k: _computed_part(program, program.instructions[k].operands[0]) for k in roots}
+    programs = {k: _computed_part(program, program.instructions[k].operands[0]) for k in roots}
     arithmetic = PrimeFieldArithmetic(field_of(p))
 
     def radicands(index: int, numbers: Integers) -> Integers:
-        part = parts[index]
+        subprogram = programs[index]
         tables = []
-        for own in seeds(seed, numbers):
-            weights = lettered(arithmetic, draw_weights(program, p, own, held))
-            found = evaluate(part, arithmetic, weights)[part.outputs[0][1]]
-            tables.append(arithmetic.field.canonical(found.flattened().array))
+        for point_seed in seeds(seed, numbers):
+            weights = lettered(arithmetic, draw_weights(program, p, point_seed, held))
+            value = evaluate(subprogram, arithmetic, weights)[subprogram.outputs[0][1]]
+            tables.append(arithmetic.field.canonical(value.flattened().array))
         return np.stack(tables)
 
     return PointsWithRoots(program, roots, radicands, p=p)
@@ -185,7 +185,7 @@ def seeds(first: int, numbers: Iterable[int]) -> list[int]:
 def _computed_part(program: Program, index: int) -> Program:
     """Return the program of one value; it must have no exponentials."""
     needed = indices_needed(program.instructions, [index])
-    part = arranged({k: program.instructions[k] for k in needed}, [("y", index)])[0]
-    if part.exponential:
+    subprogram = arranged({k: program.instructions[k] for k in needed}, [("y", index)])[0]
+    if subprogram.exponential:
         raise InputError("the square root of an exponential of weights alone is not supported")
-    return part
+    return subprogram

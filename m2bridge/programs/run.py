@@ -193,7 +193,9 @@ def _plan(a: str, b: str, out: str, left: Shape, right: Shape) -> _Plan:
     inner = "".join(letter for letter in a if letter in b and letter not in out)
     rows = "".join(letter for letter in a if letter not in b and letter in out)
     columns = "".join(letter for letter in b if letter not in a and letter in out)
-    depth, m, k, n = (prod(lengths[letter] for letter in part) for part in (stack, rows, inner, columns))
+    depth, m, k, n = (
+        prod(lengths[letter] for letter in letters) for letters in (stack, rows, inner, columns)
+    )
     outer = (depth,) if stack else ()
     return _Plan(
         _arrangement(a, stack + rows + inner, (*outer, m, k)),
@@ -207,7 +209,7 @@ def _plan(a: str, b: str, out: str, left: Shape, right: Shape) -> _Plan:
 def evaluate(
     program: Program,
     arithmetic: Arithmetic,
-    given: Mapping[str, Lettered],
+    arrays: Mapping[str, Lettered],
     units: ExponentialValues | None = None,
     stop: int | None = None,
 ) -> list[Lettered]:
@@ -218,7 +220,7 @@ def evaluate(
     values: list[Lettered] = []
     for index, item in enumerate(program.instructions[:stop]):
         if item.operation in ("weight", "input"):
-            values.append(given[str(item.constants[0])].within(arithmetic))
+            values.append(arrays[str(item.constants[0])].within(arithmetic))
         elif units is not None and item.operation in ("exp", "softmax"):
             argument = values[item.operands[0]].within(arithmetic)
             value = units.value(index, argument)
@@ -231,15 +233,15 @@ def evaluate(
 
 
 def flat_outputs(
-    program: Program, arithmetic: Arithmetic, found: Sequence[Lettered | None], sizes: Mapping[str, int]
+    program: Program, arithmetic: Arithmetic, values: Sequence[Lettered | None], sizes: Mapping[str, int]
 ) -> Array:
     """Return all outputs as one vector with leading axes `sizes`, from a value for every instruction; None is zero."""
-    parts = []
+    vectors = []
     for _, index in program.outputs:
         shape = program.instructions[index].shape
-        item = found[index] or Lettered("", arithmetic.zeros(shape), arithmetic)
-        parts.append(item.flattened().behind(sizes))
-    return parts[0] if len(parts) == 1 else arithmetic.concatenate(parts, -1)
+        item = values[index] or Lettered("", arithmetic.zeros(shape), arithmetic)
+        vectors.append(item.flattened().behind(sizes))
+    return vectors[0] if len(vectors) == 1 else arithmetic.concatenate(vectors, -1)
 
 
 LINEAR = frozenset({"scale", "einsum", "reshape", "slice", "gather", "concatenate"})
@@ -285,27 +287,27 @@ def apply(arithmetic: Arithmetic, item: Instruction, operands: Sequence[Lettered
 
 def _concatenated(arithmetic: Arithmetic, item: Instruction, operands: Sequence[Lettered]) -> Lettered:
     sizes = reduce(lambda a, b: a | b, [operand.sizes for operand in operands])
-    parts = [operand.within(arithmetic).behind(sizes) for operand in operands]
-    return Lettered("".join(sizes), arithmetic.concatenate(parts, axis_from_end(item)), arithmetic)
+    arrays = [operand.within(arithmetic).behind(sizes) for operand in operands]
+    return Lettered("".join(sizes), arithmetic.concatenate(arrays, axis_from_end(item)), arithmetic)
 
 
 def tangents(
-    program: Program, arithmetic: Arithmetic, values: Sequence[Lettered], given: Mapping[str, Lettered]
+    program: Program, arithmetic: Arithmetic, values: Sequence[Lettered], moves: Mapping[str, Lettered]
 ) -> list[Lettered | None]:
     """Return the derivative of every instruction in given directions of weights or inputs; None is zero.
 
     This is forward differentiation, with one rule for each instruction. It shares only the values with the reverse pass, so
     that each can be used to check the other.
     """
-    found: list[Lettered | None] = []
+    derivatives: list[Lettered | None] = []
     for index, item in enumerate(program.instructions):
         if item.operation in ("weight", "input"):
-            direction = given.get(str(item.constants[0]))
-            found.append(None if direction is None else direction.within(arithmetic))
+            direction = moves.get(str(item.constants[0]))
+            derivatives.append(None if direction is None else direction.within(arithmetic))
         else:
-            operands, directions = [values[k] for k in item.operands], [found[k] for k in item.operands]
-            found.append(tangent(arithmetic, item, operands, values[index], directions))
-    return found
+            operands, directions = [values[k] for k in item.operands], [derivatives[k] for k in item.operands]
+            derivatives.append(tangent(arithmetic, item, operands, values[index], directions))
+    return derivatives
 
 
 def tangent(  # noqa: PLR0911 -- one case for each instruction

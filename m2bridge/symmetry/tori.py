@@ -22,7 +22,7 @@ _MOST_SCALED_INDICES = 3
 
 
 def index_spaces(program: FactoredProgram) -> DisjointSets:
-    """Unite axes of tensors (index, (position,)) that have the same index."""
+    """Unite axes, as (number of the tensor, (position,)), that have the same index."""
     sets = DisjointSets()
     for index, item in enumerate(program.tensors):
         first: dict[int, Node] = {}
