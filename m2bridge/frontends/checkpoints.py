@@ -62,22 +62,24 @@ def read(file: CheckpointFile | Path, parameters: Mapping[str, Shape]) -> Checkp
 
     Dots in names become underscores; other entries, such as buffers and frozen parameters, are ignored.
     """
-    given = file if isinstance(file, CheckpointFile) else CheckpointFile(file)
-    path = given.path
+    checkpoint = file if isinstance(file, CheckpointFile) else CheckpointFile(file)
+    path = checkpoint.path
     readers = {".npz": _npz, ".safetensors": _safetensors, ".pt": _pt, ".pth": _pt, ".json": _json}
     if path.suffix not in readers:
         raise InputError(f"{path}: weights are read from {', '.join(readers)}", argument="at")
     try:
         _refuse_large(path, path.stat().st_size)
-        found = readers[path.suffix](path)
+        contents = readers[path.suffix](path)
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror or error}") from None
-    rounded = f"rounded to the nearest fractions with denominators up to 2^{given.bits}"
-    how = "converted exactly" if given.bits is None else rounded
+    rounded = f"rounded to the nearest fractions with denominators up to 2^{checkpoint.bits}"
+    how = "converted exactly" if checkpoint.bits is None else rounded
     if path.suffix == ".json":
-        return Checkpoint(weights=_rounded_lists(found, given.bits), note=f"{path.name}, numbers {how}")
-    named, ignored = _by_name(found, parameters)
-    weights = {name: _exact(path, name, array, given.bits) for name, array in named.items()}
+        return Checkpoint(
+            weights=_rounded_lists(contents, checkpoint.bits), note=f"{path.name}, numbers {how}"
+        )
+    named, ignored = _by_name(contents, parameters)
+    weights = {name: _exact(path, name, array, checkpoint.bits) for name, array in named.items()}
     return Checkpoint(weights=weights, note=f"{path.name}, binary floats {how}", ignored=ignored)
 
 
@@ -89,16 +91,16 @@ def _refuse_large(path: Path, size: int) -> None:
 
 
 def _by_name(
-    found: Mapping[str, np.ndarray], parameters: Mapping[str, Shape]
+    arrays: Mapping[str, np.ndarray], parameters: Mapping[str, Shape]
 ) -> tuple[dict[str, np.ndarray], tuple[str, ...]]:
-    """Arrays under the names of the model's weights, and the names that it does not have."""
+    """Return arrays under the names of the model's weights, and the names that it does not have."""
 
     def name_of(key: str) -> str | None:
         plain = re.sub(r"[^A-Za-z0-9_]", "_", key)
         return next((name for name in (key, plain, f"p{plain}") if name in parameters), None)
 
     key_of: dict[str, str] = {}
-    for key in found:
+    for key in arrays:
         name = name_of(key)
         if name is not None and key_of.setdefault(name, key) != key:
             raise InputError(
@@ -106,10 +108,10 @@ def _by_name(
             )
     if not key_of:
         raise InputError(
-            f"the file has {', '.join(list(found)[:6]) or 'nothing'}; the model's weights are {', '.join(list(parameters)[:6])}"
+            f"the file has {', '.join(list(arrays)[:6]) or 'nothing'}; the model's weights are {', '.join(list(parameters)[:6])}"
         )
-    return {name: found[key] for name, key in key_of.items()}, tuple(
-        key for key in found if name_of(key) is None
+    return {name: arrays[key] for name, key in key_of.items()}, tuple(
+        key for key in arrays if name_of(key) is None
     )
 
 
@@ -133,8 +135,8 @@ def _npz(path: Path) -> dict[str, np.ndarray]:
         if is_zipfile(path):
             with ZipFile(path) as archive:
                 _refuse_large(path, sum(entry.file_size for entry in archive.infolist()))
-        with np.load(path, allow_pickle=False) as found:
-            return {name: found[name] for name in found.files}
+        with np.load(path, allow_pickle=False) as arrays:
+            return {name: arrays[name] for name in arrays.files}
     except (ValueError, EOFError, KeyError, AttributeError, TypeError, BadZipFile, zlib.error) as error:
         raise InputError(f"{path} is not an .npz of plain arrays: {error}") from None
 
@@ -188,12 +190,12 @@ def _json(path: Path) -> dict[str, Any]:
 
 def read_json(document: str | bytes, name: str) -> dict[str, Any]:
     """Read weights by name from a JSON object, decimals exactly as they are written; `name` is its name in errors."""
-    found = exact_json(document, name)
-    if not isinstance(found, dict):
+    weights = exact_json(document, name)
+    if not isinstance(weights, dict):
         raise InputError(
-            f"{name} should contain an object that maps weights to matrices, not a {type(found).__name__}"
+            f"{name} should contain an object that maps weights to matrices, not a {type(weights).__name__}"
         )
-    return found
+    return weights
 
 
 def _rounded_lists(value: Any, bits: int | None) -> Any:

@@ -119,8 +119,8 @@ def _simple(recorder: Recorder, term: Term, index: int, lengths: dict[str, int])
 
 def quotient(recorder: Recorder, first: int, second: int) -> int:
     """Divide: write a product with exact constants, a softmax, or a product with the reciprocal."""
-    found = _softmax(recorder, first, second) if recorder.value(second) is None else None
-    return recorder.multiply(first, recorder.reciprocal(second)) if found is None else found
+    softmax = _softmax(recorder, first, second) if recorder.value(second) is None else None
+    return recorder.multiply(first, recorder.reciprocal(second)) if softmax is None else softmax
 
 
 def _softmax(recorder: Recorder, first: int, second: int) -> int | None:
@@ -159,16 +159,18 @@ def _summed_axis(recorder: Recorder, divisor: int, numbers: int, axes: list[int]
     if total.operation != "einsum" or total.operands != (numbers,):
         return None
     (term,), result = total.constants
-    found = [k for k, letter in enumerate(term) if letter not in result]
-    if len(found) != 1:
+    summed = [k for k, letter in enumerate(term) if letter not in result]
+    if len(summed) != 1:
         return None
     # number the sums, and compare: each entry has to be divided by the sum that it belongs to
     sums = np.arange(total.size).reshape(total.shape)
-    own = np.expand_dims(np.einsum(f"{result}->{term.replace(term[found[0]], '')}", sums), found[0])
-    wanted = np.broadcast_to(own, recorder.shape(numbers)).transpose(axes)
-    given = sums.reshape(recorder.shape(divisor))
-    aligned = given.ndim <= wanted.ndim and np.array_equal(np.broadcast_to(given, wanted.shape), wanted)
-    return found[0] if aligned else None
+    sum_of_entry = np.expand_dims(
+        np.einsum(f"{result}->{term.replace(term[summed[0]], '')}", sums), summed[0]
+    )
+    wanted = np.broadcast_to(sum_of_entry, recorder.shape(numbers)).transpose(axes)
+    divisors = sums.reshape(recorder.shape(divisor))
+    aligned = divisors.ndim <= wanted.ndim and np.array_equal(np.broadcast_to(divisors, wanted.shape), wanted)
+    return summed[0] if aligned else None
 
 
 def _scores(recorder: Recorder, index: int, axis: int) -> int:
@@ -179,8 +181,8 @@ def _scores(recorder: Recorder, index: int, axis: int) -> int:
     if item.operation == "add":
         for kept, dropped in (item.operands, item.operands[::-1]):
             if recorder.shape(kept) == item.shape and _is_maximum(recorder, dropped):
-                own = (1,) * (len(item.shape) - len(recorder.shape(dropped))) + recorder.shape(dropped)
-                if own[axis] == 1:
+                padded = (1,) * (len(item.shape) - len(recorder.shape(dropped))) + recorder.shape(dropped)
+                if padded[axis] == 1:
                     return _scores(recorder, kept, axis)
     return index
 

@@ -89,7 +89,7 @@ def read_ideal(text: str, *, source: str = "the ideal") -> GivenIdeal:
             plain = plain[: match.start()] + re.sub(r"[^\n]", " ", match[0]) + plain[match.end() :]
     if ring is not None:
         characteristic = 0 if ring["field"] == "QQ" else int(ring["field"].removeprefix("ZZ/"))
-    bodies = [(place, body) for place, body in _bodies(plain, source) if body]
+    bodies = [(offset, body) for offset, body in _bodies(plain, source) if body]
     if not bodies:
         _fail(source, "it contains no polynomials")
     if variables is None:
@@ -98,9 +98,9 @@ def read_ideal(text: str, *, source: str = "the ideal") -> GivenIdeal:
         _fail(source, "it contains no variables; declare them in a line `variables: x, y`")
     starts = [0, *(match.end() for match in re.finditer("\n", plain))]
     polynomials = []
-    for i, (place, body) in enumerate(bodies, 1):
-        line = bisect_right(starts, place)
-        column, where = place - starts[line - 1] + 1, f"{source}, polynomial {i}"
+    for i, (offset, body) in enumerate(bodies, 1):
+        line = bisect_right(starts, offset)
+        column, where = offset - starts[line - 1] + 1, f"{source}, polynomial {i}"
         polynomials.append(parse_polynomial(body, variables, source=where, line=line, column=column))
     return GivenIdeal(
         variables=tuple(variables), polynomials=tuple(polynomials), characteristic=characteristic
@@ -266,20 +266,20 @@ def _characteristic(field: Any) -> int:
 
 def _polynomial(terms: Any, count: int) -> dict[tuple[int, ...], Any]:
     limits = ParseLimits()
-    found: dict[tuple[int, ...], Any] = {}
+    coefficients: dict[tuple[int, ...], Any] = {}
     if len(terms) > limits.terms:
         raise ValueError(f"a polynomial has more than {limits.terms} terms")
     for exponents, coefficient in terms:
         key = tuple(int(e) for e in exponents)
         if len(key) != count or min(key) < 0 or max(key) > limits.exponent:
             raise ValueError(f"{exponents} are not the exponents of {count} variables")
-        value = found.get(key, 0) + _number(coefficient, limits.digits)
-        found[key] = whole(Fraction(value))
-    return {key: value for key, value in found.items() if value}
+        value = coefficients.get(key, 0) + _number(coefficient, limits.digits)
+        coefficients[key] = whole(Fraction(value))
+    return {key: value for key, value in coefficients.items() if value}
 
 
 def _number(value: Any, digits: int) -> Fraction:
-    parts = value if isinstance(value, list) else str(value).split("//")
-    if len(parts) not in (1, 2) or any(len(str(part)) > digits for part in parts):
+    numbers = value if isinstance(value, list) else str(value).split("//")
+    if len(numbers) not in (1, 2) or any(len(str(number)) > digits for number in numbers):
         raise ValueError(f"{str(value)[:40]!r} is not a coefficient")
-    return Fraction(int(parts[0]), int(parts[1]) if len(parts) == 2 else 1)
+    return Fraction(int(numbers[0]), int(numbers[1]) if len(numbers) == 2 else 1)

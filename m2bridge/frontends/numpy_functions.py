@@ -62,7 +62,7 @@ def call_function(recorder: Recorder, function: Any, args: Sequence[Any], kwargs
     module = (getattr(function, "__module__", None) or "numpy").removeprefix("numpy").lstrip("._")
     name = f"{module}.{function.__name__}" if module in ("linalg", "fft") else function.__name__
     options = _without_floating_dtype(kwargs)
-    table, count = next((found for found in _TABLES if function in found[0]), (None, 0))
+    table, count = next((entry for entry in _TABLES if function in entry[0]), (None, 0))
     if name in _HINT or (table is None and isinstance(function, np.ufunc)):
         raise refusal(name)
     if table is None or any(_is_empty(array, listed=count > 0) for array in args[: count or None]):
@@ -90,8 +90,8 @@ _signature = lru_cache(maxsize=256)(signature)
 def _is_empty(value: Any, *, listed: bool) -> bool:
     """Return whether an array, or one in a list of arrays, has no entries; with `listed`, also [] is an array."""
     if isinstance(value, (list, tuple)):
-        parts = (isinstance(part, np.ndarray) and not part.size for part in value)
-        return (listed and not value) or any(parts)
+        empty = (isinstance(item, np.ndarray) and not item.size for item in value)
+        return (listed and not value) or any(empty)
     return isinstance(value, np.ndarray) and not value.size
 
 

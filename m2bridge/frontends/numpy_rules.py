@@ -167,7 +167,7 @@ def where(recorder: Recorder, mask: Any, yes: Any = None, no: Any = None) -> Rec
         )
     chosen = np.asarray(mask).astype(bool)
     result = as_recorded(recorder, yes) * chosen + as_recorded(recorder, no) * ~chosen
-    shape = recorder.common_shape(*(index_of(recorder, part) for part in (chosen, yes, no)))
+    shape = recorder.common_shape(*(index_of(recorder, operand) for operand in (chosen, yes, no)))
     return broadcast_to(result, shape)
 
 
@@ -179,10 +179,10 @@ def pad(a: Recorded, pad_width: Any, mode: str = "constant", constant_values: An
 
 
 def concatenate(recorder: Recorder, arrays: Sequence[Any], axis: int | None = 0) -> Recorded:
-    parts = [as_recorded(recorder, array) for array in arrays]
+    recorded = [as_recorded(recorder, array) for array in arrays]
     if axis is None:
-        parts, axis = [part.ravel() for part in parts], 0
-    return parts[0].new(recorder.concatenate(parts[0].axes(axis)[0], [part.index for part in parts]))
+        recorded, axis = [part.ravel() for part in recorded], 0
+    return recorded[0].new(recorder.concatenate(recorded[0].axes(axis)[0], [part.index for part in recorded]))
 
 
 def stack(recorder: Recorder, arrays: Sequence[Any], axis: int = 0) -> Recorded:
@@ -204,18 +204,18 @@ def joined(at_least: Callable[..., Any], axis: int | None) -> Callable[..., Reco
 
 def block(recorder: Recorder, arrays: Any) -> Recorded:
     """Record np.block: move entries as NumPy moves the numbers of the entries."""
-    parts: list[Recorded] = []
+    recorded: list[Recorded] = []
 
     def numbers(value: Any) -> Any:
         if isinstance(value, list):
             return [numbers(item) for item in value]
         array = as_recorded(recorder, value)
-        start = sum(part.size for part in parts)
-        parts.append(array)
+        start = sum(earlier.size for earlier in recorded)
+        recorded.append(array)
         return start + np.arange(array.size).reshape(array.shape)
 
-    places = np.block(numbers(arrays))
-    return concatenate(recorder, parts, None)[places]
+    positions = np.block(numbers(arrays))
+    return concatenate(recorder, recorded, None)[positions]
 
 
 def cumsum(a: Recorded, axis: int | None = None) -> Recorded:

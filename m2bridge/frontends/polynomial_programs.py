@@ -47,8 +47,8 @@ def fraction_program(fractions: Sequence[tuple[Terms, Terms]], weights: Mapping[
     return record_call(values, weights).program
 
 
-def _combination(x: Any, given: Sequence[Polynomial | Terms]) -> Any:
-    polynomials = [dict(f) for f in given]
+def _combination(x: Any, forms: Sequence[Polynomial | Terms]) -> Any:
+    polynomials = [dict(f) for f in forms]
     monomials = list(dict.fromkeys(exponents for f in polynomials for exponents in f))
     if not monomials:
         return np.zeros(len(polynomials), dtype=np.int64)

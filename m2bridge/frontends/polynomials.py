@@ -147,27 +147,27 @@ class PolynomialParser:
         rest: dict[Exponents, Coefficient] | None = None
         while True:
             coefficient *= self.sign()
-            place = self.start
+            start = self.start
             if self.kind == "number":
                 value, exponent = self.integer(), self.exponent()
                 if value.bit_length() * exponent > 4 * self.limits.digits:
-                    self.fail(f"a number has more than {self.limits.digits} digits", place)
+                    self.fail(f"a number has more than {self.limits.digits} digits", start)
                 coefficient *= value**exponent
             elif self.kind == "name":
                 variable = self.variable()
                 exponents[variable] += self.exponent()
                 if exponents[variable] > self.limits.exponent:
-                    self.fail(f"the exponent {exponents[variable]} is above {self.limits.exponent}", place)
+                    self.fail(f"the exponent {exponents[variable]} is above {self.limits.exponent}", start)
             elif self.token == "(":
                 factor = self.parenthesis()
-                for _ in range(self.exponent(place)):
-                    rest = factor if rest is None else self.product(rest, factor, place)
+                for _ in range(self.exponent(start)):
+                    rest = factor if rest is None else self.product(rest, factor, start)
             else:
                 self.unexpected(FACTOR)
             while self.token == "/":
                 coefficient = Fraction(coefficient) / self.divisor()
             if Fraction(coefficient).numerator.bit_length() > 16 * self.limits.digits:
-                self.fail("a coefficient is too large", place)
+                self.fail("a coefficient is too large", start)
             if self.token != "*":
                 break
             self.advance()
@@ -185,12 +185,12 @@ class PolynomialParser:
 
     def divisor(self) -> int:
         self.advance()
-        place = self.start
+        start = self.start
         if self.kind != "number":
             self.fail(f"only division by an integer is allowed, found {self.found} after '/'")
         value = self.integer()
         if value == 0:
-            self.fail("a division by zero", place)
+            self.fail("a division by zero", start)
         return value
 
     def variable(self) -> int:
@@ -235,17 +235,17 @@ class PolynomialParser:
         self.advance()
         return inner
 
-    def product(self, left: Polynomial, right: Polynomial, place: int) -> dict[Exponents, Coefficient]:
+    def product(self, left: Polynomial, right: Polynomial, start: int) -> dict[Exponents, Coefficient]:
         self.products += len(left) * len(right)
         if self.products > self.limits.products:
-            self.fail("the product is too large to multiply out", place)
+            self.fail("the product is too large to multiply out", start)
         total: dict[Exponents, Coefficient] = {}
         for a, x in left.items():
             for b, y in right.items():
                 key = tuple(i + j for i, j in zip(a, b, strict=True))
                 total[key] = total.get(key, 0) + x * y
         if any(max(key, default=0) > self.limits.exponent for key in total):
-            self.fail(f"an exponent is above {self.limits.exponent}", place)
+            self.fail(f"an exponent is above {self.limits.exponent}", start)
         return {key: value for key, value in total.items() if value}
 
 
@@ -306,15 +306,15 @@ def variables_of(exponents: Exponents) -> tuple[int, ...]:
 
 
 def exponents_of(variables: Sequence[int], count: int) -> Exponents:
-    """The exponents of a product of some of `count` variables.
+    """Return the exponents of a product of some of `count` variables.
 
     >>> exponents_of((0, 0, 2), 3)
     (2, 0, 1)
     """
-    found = [0] * count
+    exponents = [0] * count
     for i in variables:
-        found[i] += 1
-    return tuple(found)
+        exponents[i] += 1
+    return tuple(exponents)
 
 
 def for_macaulay2(polynomial: Polynomial) -> list[list[object]]:
@@ -327,12 +327,12 @@ def for_macaulay2(polynomial: Polynomial) -> list[list[object]]:
 
 
 def split_at_commas(text: str, start: int = 0) -> Iterator[tuple[int, str]]:
-    """Parts between commas outside parentheses, each with its place; subscripts such as ``x_(0,1)`` stay whole."""
+    """Yield the texts between commas outside parentheses, each with its place; subscripts such as ``x_(0,1)`` stay whole."""
     depth = begin = 0
-    for place, char in enumerate(text + ","):
+    for position, char in enumerate(text + ","):
         depth += char in "([{"
         depth -= char in ")]}"
-        if (char == "," and depth == 0) or place == len(text):
-            part = text[begin:place]
-            yield start + begin + len(part) - len(part.lstrip()), part.strip()
-            begin = place + 1
+        if (char == "," and depth == 0) or position == len(text):
+            piece = text[begin:position]
+            yield start + begin + len(piece) - len(piece.lstrip()), piece.strip()
+            begin = position + 1

@@ -49,8 +49,8 @@ def parse_fraction(
 ) -> Quotient:
     """Parse a rational function; errors are those of :func:`~m2bridge.frontends.polynomials.parse_polynomial`."""
     if not _DIVISION.search(text):
-        found = parse_polynomial(text, variables, source=source, line=line, column=column, limits=limits)
-        return terms_of(found), constant_terms(1, len(variables))
+        polynomial = parse_polynomial(text, variables, source=source, line=line, column=column, limits=limits)
+        return terms_of(polynomial), constant_terms(1, len(variables))
     parser = _FractionParser(text, variables, (source, line, column), limits or ParseLimits())
     numerator, denominator = parser.quotient()
     if parser.kind != "end":
@@ -129,15 +129,15 @@ def cleared(fractions: Sequence[Quotient]) -> tuple[Terms, ...]:
     count = len(fractions[0][1][0][0])
     unders = [_flint(dict(under), count) for _, under in fractions]
     common = reduce(lambda a, b: a * (b / a.gcd(b)), unders)
-    found = []
+    numerators = []
     for (over, _), under in zip(fractions, unders, strict=True):
         product = _flint(dict(over), count) * (common / under)
         if len(product.to_dict()) > _MOST_FRACTION_TERMS:
             raise OutOfReachError(
                 "the fractions have too large a common denominator", estimate=_MOST_FRACTION_TERMS
             )
-        found.append(_terms(product))
-    return (*found, _terms(common))
+        numerators.append(_terms(product))
+    return (*numerators, _terms(common))
 
 
 class _FractionParser(PolynomialParser):
@@ -147,13 +147,13 @@ class _FractionParser(PolynomialParser):
         sign = self.sign()
         over, under = self.factors(sign)
         while self.token in ("+", "-"):
-            place = self.start
+            start = self.start
             more, other = self.factors(self.sign())
             if dict(other) == dict(under):
                 over = _sum(over, more)
             else:
-                over = _sum(self.product(over, other, place), self.product(more, under, place))
-                under = self.product(under, other, place)
+                over = _sum(self.product(over, other, start), self.product(more, under, start))
+                under = self.product(under, other, start)
             if len(over) > self.limits.terms:
                 self.fail(f"the polynomial has more than {self.limits.terms} terms")
         return over, under
@@ -164,12 +164,12 @@ class _FractionParser(PolynomialParser):
         under = one
         divides = False
         while True:
-            place = self.start
+            start = self.start
             top, bottom = self.factor()
             if divides and not top:
-                self.fail("a division by zero: this denominator is 0", place)
+                self.fail("a division by zero: this denominator is 0", start)
             top, bottom = (bottom, top) if divides else (top, bottom)
-            over, under = self.product(over, top, place), self.product(under, bottom, place)
+            over, under = self.product(over, top, start), self.product(under, bottom, start)
             if self.token not in ("*", "/"):
                 return over, under
             divides = self.token == "/"
@@ -177,7 +177,7 @@ class _FractionParser(PolynomialParser):
 
     def factor(self) -> tuple[Polynomial, Polynomial]:
         one: Polynomial = {(0,) * len(self.variables): 1}
-        sign, place = self.sign(), self.start
+        sign, start = self.sign(), self.start
         if self.kind == "number":
             value = self.integer()
             number = sign * value ** self.exponent()
@@ -192,8 +192,8 @@ class _FractionParser(PolynomialParser):
         inner, below = self.nested(self.quotient)
         over: Polynomial = {(0,) * len(self.variables): sign}
         under = one
-        for _ in range(self.exponent(place)):
-            over, under = self.product(over, inner, place), self.product(under, below, place)
+        for _ in range(self.exponent(start)):
+            over, under = self.product(over, inner, start), self.product(under, below, start)
         return over, under
 
 

@@ -97,9 +97,9 @@ class Recorded(WithoutValues, NDArrayOperatorsMixin):
     # -- the same entries elsewhere -----------------------------------------------------------------
 
     def __getitem__(self, key: Any) -> Recorded:
-        parts = tuple(_index(part) for part in (key if isinstance(key, tuple) else (key,)))
-        found: Recorded = self.moved(lambda positions: positions[parts])
-        return found
+        indices = tuple(_index(item) for item in (key if isinstance(key, tuple) else (key,)))
+        entries: Recorded = self.moved(lambda positions: positions[indices])
+        return entries
 
     def moved(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """Apply a function of NumPy that only moves entries; return a list if it returns several arrays.
@@ -107,12 +107,12 @@ class Recorded(WithoutValues, NDArrayOperatorsMixin):
         NumPy rearranges the array of flat positions, which shows where each entry goes.
         """
         try:
-            found = function(_flat_positions(self.shape), *args, **kwargs)
+            positions = function(_flat_positions(self.shape), *args, **kwargs)
         except (IndexError, ValueError, TypeError) as error:
             raise wrong_input(f"{type(error).__name__}: {error}") from None
-        if isinstance(found, (list, tuple)):
-            return [self._taken(part) for part in found]
-        return self._taken(np.asarray(found))
+        if isinstance(positions, (list, tuple)):
+            return [self._taken(array) for array in positions]
+        return self._taken(np.asarray(positions))
 
     def _taken(self, positions: np.ndarray) -> Recorded:
         """Take the entries at flat positions: by slices and a transpose if these are a view of all, else by a gather."""
@@ -120,10 +120,10 @@ class Recorded(WithoutValues, NDArrayOperatorsMixin):
         if not positions.size:
             return positions.astype(object)  # type: ignore[return-value] # NumPy's own: nothing in it is recorded
         if positions.shape and np.may_share_memory(positions, _flat_positions(shape)):
-            found = _slices(shape, positions)
-            if found is not None:
-                parts, order = found
-                index = recorder.slice(self.index, parts)
+            view = _slices(shape, positions)
+            if view is not None:
+                bounds, order = view
+                index = recorder.slice(self.index, bounds)
                 if order != sorted(order):
                     index = transposed(
                         recorder, index, [*order, *sorted(set(range(len(shape))) - set(order))]
@@ -267,21 +267,21 @@ def _flat_positions(shape: Shape) -> np.ndarray:
 
 def _slices(shape: Shape, positions: np.ndarray) -> tuple[tuple[AxisSlice, ...], list[int]] | None:
     """Return start, count and step on each axis, and the order of the axes in a view; None for other views."""
-    parts: list[AxisSlice] = [(int(start), 1, 1) for start in np.unravel_index(positions.flat[0], shape)]
+    bounds: list[AxisSlice] = [(int(start), 1, 1) for start in np.unravel_index(positions.flat[0], shape)]
     order: list[int] = []
     for count, stride in zip(positions.shape, positions.strides, strict=True):
         if count == 1:
             continue
         for axis, length in enumerate(shape):
             step, rest = divmod(stride // positions.itemsize, prod(shape[axis + 1 :]))
-            start = parts[axis][0]
+            start = bounds[axis][0]
             if rest == 0 and step and 0 <= start + (count - 1) * step < length and axis not in order:
-                parts[axis] = (start, count, step)
+                bounds[axis] = (start, count, step)
                 order.append(axis)
                 break
         else:
             return None
-    return tuple(parts), order
+    return tuple(bounds), order
 
 
 def _index(part: Any) -> Any:
@@ -303,8 +303,8 @@ def _index(part: Any) -> Any:
 
 def as_recorded(recorder: Recorder, value: Any) -> Recorded:
     """Convert a recorded array, a constant, or a list of both to a recorded array."""
-    own = isinstance(value, Recorded) and value.recorder is recorder
-    return value if own else Recorded(recorder, index_of(recorder, value))
+    is_recorded = isinstance(value, Recorded) and value.recorder is recorder
+    return value if is_recorded else Recorded(recorder, index_of(recorder, value))
 
 
 def index_of(recorder: Recorder, value: Any) -> int:
@@ -341,31 +341,31 @@ def _leaves(value: Any) -> tuple[Shape, list[Any]]:
         return value.shape, list(value.flat)
     if not isinstance(value, (list, tuple)):
         return (), [value]
-    parts = [_leaves(item) for item in value]
-    if not parts:
+    nested = [_leaves(item) for item in value]
+    if not nested:
         raise wrong_input("an empty list is not an array of a network")
-    if any(shape != parts[0][0] for shape, _ in parts):
+    if any(shape != nested[0][0] for shape, _ in nested):
         raise wrong_input("a list of lists of different lengths is not an array")
-    return (len(parts), *parts[0][0]), [leaf for _, leaves in parts for leaf in leaves]
+    return (len(nested), *nested[0][0]), [leaf for _, leaves in nested for leaf in leaves]
 
 
 def _stacked_numbers(recorder: Recorder, indices: Sequence[int], shape: Shape) -> int:
     """Join single numbers to an array; numbers taken out of the same array are gathered from it at once."""
     taken: dict[int, dict[int, int]] = {}
     constants: dict[Any, int] = {}
-    found: list[tuple[int, int]] = []
+    origins: list[tuple[int, int]] = []
     for index in indices:
         value = recorder.value(index)
         if value is not None:
-            found.append((-1, constants.setdefault(value.flat[0], len(constants))))
+            origins.append((-1, constants.setdefault(value.flat[0], len(constants))))
             continue
         root, flat = recorder.traced_back(index, np.zeros(1, dtype=np.int64))
         used = taken.setdefault(root, {})
-        found.append((root, used.setdefault(int(flat[0]), len(used))))
+        origins.append((root, used.setdefault(int(flat[0]), len(used))))
     pieces = {root: recorder.gather(root, np.array(list(used))) for root, used in taken.items()}
     if constants:
         pieces[-1] = recorder.constant(list(constants))
     lengths = [recorder.shape(piece)[0] for piece in pieces.values()]
     starts = dict(zip(pieces, np.cumsum([0, *lengths]).tolist(), strict=False))
     joined = recorder.concatenate(0, list(pieces.values()))
-    return recorder.gather(joined, np.array([starts[root] + k for root, k in found]).reshape(shape))
+    return recorder.gather(joined, np.array([starts[root] + k for root, k in origins]).reshape(shape))

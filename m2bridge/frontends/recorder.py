@@ -84,8 +84,8 @@ class Recorder(Builder):
             item = instruction(operation, constants, tuple(operands), shapes, shape)
         except ProgramError as error:
             raise wrong_input(error.message) from None
-        given = [Lettered("", value, _RATIONALS) for value in values]
-        return self.constant(apply(_RATIONALS, item, given).array)
+        operand_values = [Lettered("", value, _RATIONALS) for value in values]
+        return self.constant(apply(_RATIONALS, item, operand_values).array)
 
     # -- constants ----------------------------------------------------------------------------------
 
@@ -137,15 +137,15 @@ class Recorder(Builder):
 
     def broadcast(self, index: int, shape: Shape) -> int:
         """Broadcast to `shape`: multiply by ones where axes are repeated."""
-        own = self.shape(index)
-        if own == shape:
+        old_shape = self.shape(index)
+        if old_shape == shape:
             return index
-        padded = (1,) * (len(shape) - len(own)) + own
+        padded = (1,) * (len(shape) - len(old_shape)) + old_shape
         if padded == shape:
             return self.reshape(index, shape)
-        known = self.value(index)
-        if known is not None:
-            return self.constant(np.broadcast_to(known, shape))
+        value = self.value(index)
+        if value is not None:
+            return self.constant(np.broadcast_to(value, shape))
         ones = tuple(n if m == 1 else 1 for m, n in zip(padded, shape, strict=True))
         return self.write("multiply", (index, self.constant(np.ones(ones, dtype=np.int64))))
 
@@ -232,9 +232,9 @@ class Recorder(Builder):
         if item.operation == "concatenate":
             (axis,) = item.constants
             first, count, step = parts[axis]
-            found = self._operand_with(item, axis, *sorted((first, first + (count - 1) * step)))
-            if found is not None:
-                operand, start = found
+            operand_and_start = self._operand_with(item, axis, *sorted((first, first + (count - 1) * step)))
+            if operand_and_start is not None:
+                operand, start = operand_and_start
                 return self.slice(operand, (*parts[:axis], (first - start, count, step), *parts[axis + 1 :]))
         return self.write("slice", (index,), *parts)
 
@@ -279,10 +279,10 @@ class Recorder(Builder):
                 flat = np.ravel_multi_index(axes, self.shape(item.operands[0]))
             elif operation == "concatenate" and constants[0] == 0:
                 width = prod(item.shape[1:])
-                found = self._operand_with(item, 0, flat.min() // width, flat.max() // width)
-                if found is None:
+                operand_and_start = self._operand_with(item, 0, flat.min() // width, flat.max() // width)
+                if operand_and_start is None:
                     return index, flat
-                index, flat = found[0], flat - found[1] * width
+                index, flat = operand_and_start[0], flat - operand_and_start[1] * width
                 continue
             elif operation != "reshape":
                 return index, flat

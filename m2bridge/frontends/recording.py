@@ -180,5 +180,5 @@ def _flat(result: Any) -> np.ndarray:
     if isinstance(result, Mapping):
         result = list(result.values())
     if isinstance(result, (list, tuple)):
-        return np.concatenate([_flat(part) for part in result])
+        return np.concatenate([_flat(item) for item in result])
     return np.asarray(result, dtype=np.float64).ravel()

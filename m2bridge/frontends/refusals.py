@@ -56,14 +56,14 @@ RETURNED: ContextVar[CodeType | None] = ContextVar("returned", default=None)
 def current_line(*, short: bool = False) -> str:
     """Return file, number and text of the line that is being recorded; with `short`, file name and number."""
     code, frame = RETURNED.get(), sys._getframe(1)
-    found = (code.co_filename, code.co_firstlineno) if code else None
-    while found is None and frame is not None:
+    location = (code.co_filename, code.co_firstlineno) if code else None
+    while location is None and frame is not None:
         if _is_foreign(frame.f_code.co_filename):
-            found = frame.f_code.co_filename, frame.f_lineno
+            location = frame.f_code.co_filename, frame.f_lineno
         frame = frame.f_back  # type: ignore[assignment]
-    if found is None:
+    if location is None:
         return "unknown line"
-    return f"{Path(found[0]).name}, line {found[1]}" if short else _described(*found)
+    return f"{Path(location[0]).name}, line {location[1]}" if short else _described(*location)
 
 
 def not_polynomial(message: str, line: str | None = None) -> NotPolynomialError:
