@@ -116,8 +116,8 @@ def critical_points(  # noqa: PLR0913 -- the options of the question
     source_model = _checked(model)
     data = read_samples(data) if isinstance(data, str) else data
     target = read_target(target) if isinstance(target, str) else target
-    given = GivenLoss(metric, kernel, data, samples, noise, target, small=real or draws > 0)
-    loss = given.loss(model, context.seed)
+    loss_choice = GivenLoss(metric, kernel, data, samples, noise, target, small=real or draws > 0)
+    loss = loss_choice.loss(model, context.seed)
     p = prime_for(given_numbers(model) | loss.numbers, chosen=context.prime, default=MACAULAY2_PRIME)
     context.require_engine()
     source = ExpandedMap(source_model, p, context.seed)
@@ -148,10 +148,10 @@ def critical_points(  # noqa: PLR0913 -- the options of the question
         if real:
             points, indexed = real_points(counter, source, count, digits, remarks, immersed=immersed)
         if draws:
-            histogram_of_real = histogram(context, source, given, draws, remarks)
+            histogram_of_real = histogram(context, source, loss_choice, draws, remarks)
     return context.build_result(
-        CriticalPoints, model=model.spec, options={"prime": p, **given.options(loss)},
-        certainty=Certainty.PROBABLE, limit=count.limit, loss=given.description, loss_rank=loss.rank(),
+        CriticalPoints, model=model.spec, options={"prime": p, **loss_choice.options(loss)},
+        certainty=Certainty.PROBABLE, limit=count.limit, loss=loss_choice.description, loss_rank=loss.rank(),
         needed_rank=span_dim, image_dim=source.image_dim, coordinate_count=source_model.coordinate_count,
         fiber_degree=count.fiber_degree,
         ed_degree=count.points if loss.kind != "samples" and kernel == 0 and target is None else None,
@@ -214,7 +214,7 @@ def _count_again(counter: Counter, source: ExpandedMap, counted: _Counted) -> tu
 
 
 def _checked(model: Model) -> Model:
-    """The model with fewest weights and the same image; what has no critical points of this kind is refused."""
+    """Return the model with fewest weights and the same image; refuse models without critical points of this kind."""
     if not model.polynomial:
         raise NotPolynomialError(f"{model} is not polynomial: its critical points are not an algebraic set")
     if model.coordinate_count > _MOST_LOSS_COORDINATES:
@@ -225,22 +225,22 @@ def _checked(model: Model) -> Model:
 
 
 def _remarks(loss: Loss, count: Count, source: ExpandedMap, model: Model) -> list[str]:
-    found = [loss.note] if loss.note else []
+    remarks = [loss.note] if loss.note else []
     if source.model != model:
-        found.append(
+        remarks.append(
             f"Critical points in the weights are those of {source.model.title}, which has the same functions."
         )
     rank, span = loss.rank(), source.span_dim
     if rank < span:
-        found.append(
+        remarks.append(
             f"The quadric has rank {rank}, the functions span {span} dimensions: {span - rank} directions do not change the loss"
             + (", and more samples would make them count." if loss.kind == "samples" else ".")
         )
     if count.drop_dim is not None and count.drop_dim >= 0:
-        found.append(
+        remarks.append(
             f"At some critical points of the chart (a set of dimension {count.drop_dim}) the rank of the differential drops;"
             " these are not regular."
         )
     if count.fiber_degree is None and count.fiber_dim is not None and count.limit is None:
-        found.append("The chart does not meet general fibers in finitely many points: no count.")
-    return found
+        remarks.append("The chart does not meet general fibers in finitely many points: no count.")
+    return remarks

@@ -59,7 +59,7 @@ class Chart:
 
 
 def whole_space(weights: int) -> Chart:
-    """All weights, with no gauge fixed."""
+    """Return the chart of all weights, with no gauge fixed."""
     unit = np.eye(weights, dtype=np.int64)
     return Chart(base=(0,) * weights, directions=_rows(unit), scaled=False, fixed=())
 
@@ -78,36 +78,36 @@ class ExpandedMap:
 
     @cached_property
     def as_map(self) -> PolynomialMap:
-        """The same map as polynomials that the network's program expanded: for Macaulay2 another definition than its template."""
+        """Expand the network's program to the same map by polynomials: for Macaulay2 another definition than its template."""
         variables = tuple(f"w{i}" for i in range(self.model.parameter_count))
         terms = tuple(terms_of(f) for f in self.polynomials)
         return PolynomialMap(name=self.model.spec, variables=variables, polynomials=terms)
 
     @cached_property
     def exponents(self) -> NDArray[np.int64]:
-        """Exponents of all monomials of all coordinates, each once."""
-        found = {monomial for f in self.polynomials for monomial in f}
-        return np.array(sorted(found), dtype=np.int64).reshape(len(found), self.model.parameter_count)
+        """Return exponents of all monomials of all coordinates, each once."""
+        monomials = {monomial for f in self.polynomials for monomial in f}
+        return np.array(sorted(monomials), dtype=np.int64).reshape(len(monomials), self.model.parameter_count)
 
     @cached_property
     def scalings(self) -> NDArray[np.object_]:
-        """An integer basis of the gradings of the weights in which all coordinates have one degree."""
+        """Return an integer basis of the gradings of the weights in which all coordinates have one degree."""
         if len(self.exponents) <= 1:
             return np.eye(self.model.parameter_count, dtype=np.int64).astype(object)
         return kernel(self.exponents[1:] - self.exponents[0])
 
     @cached_property
     def cone(self) -> bool:
-        """Whether some scaling of the weights multiplies the function by a factor."""
+        """Return whether some scaling of the weights multiplies the function by a factor."""
         return len(self.exponents) > 0 and bool(np.any(self.scalings @ self.exponents[0].astype(object)))
 
     @cached_property
     def classes(self) -> tuple[tuple[int, ...], ...]:
-        """The weights in classes that all scalings treat alike, in their order."""
-        found: dict[tuple[int, ...], list[int]] = {}
+        """Return the weights in classes that all scalings treat alike, in their order."""
+        by_scaling: dict[tuple[int, ...], list[int]] = {}
         for i, column in enumerate(self.scalings.T.tolist()):
-            found.setdefault(tuple(column), []).append(i)
-        return tuple(tuple(places) for places in found.values())
+            by_scaling.setdefault(tuple(column), []).append(i)
+        return tuple(tuple(indices) for indices in by_scaling.values())
 
     @cached_property
     def point(self) -> tuple[Matrix, Matrix]:
@@ -118,12 +118,12 @@ class ExpandedMap:
 
     @cached_property
     def image_dim(self) -> int:
-        """The rank at that point: the dimension of the image over F_p, except with small probability."""
+        """Return the rank at that point: the dimension of the image over F_p, except with small probability."""
         return rank_mod(self.point[1], self.p)
 
     @cached_property
     def span_dim(self) -> int:
-        """The dimension of the span of all functions, from random ones over F_p."""
+        """Return the dimension of the span of all functions, from random ones over F_p."""
         rng, count = np.random.default_rng([self.seed, 51]), self.model.coordinate_count + 5
         return rank_mod(random_image_points(self.model, rng, count, self.p), self.p)
 
@@ -134,16 +134,16 @@ class ExpandedMap:
         return kernel_mod(table, self.p)[0][:, : jacobian.shape[1]]
 
     def class_degrees(self) -> tuple[int, ...] | None:
-        """The degree of the map in each class; None where it is not homogeneous in one of them."""
-        degrees = [set(self.exponents[:, list(places)].sum(axis=1).tolist()) for places in self.classes]
+        """Return the degree of the map in each class; None where it is not homogeneous in one of them."""
+        degrees = [set(self.exponents[:, list(indices)].sum(axis=1).tolist()) for indices in self.classes]
         return None if any(len(d) != 1 for d in degrees) else tuple(d.pop() for d in degrees)
 
     def product_of_projective_spaces(self, chart: Chart) -> bool:
-        """Whether the chart is one of a product of projective spaces, one for each class: every class has one equation."""
+        """Return whether the chart is one of a product of projective spaces, one for each class: every class has one equation."""
         return self.cone and set(chart.fixed) == {1} and self.class_degrees() is not None
 
     def chart_for(self, *, special: bool, general: bool) -> Chart:
-        """A random chart for a loss that is `special`, since its critical points may lie where entries vanish; else held entries.
+        """Choose a random chart for a `special` loss, whose critical points may lie where entries vanish; else held entries.
 
         It has lower degree, without a scale, where a `general` loss is not critical at the zero function in it: a class in which
         the map is linear, with more weights than the rest of the product has dimensions.
@@ -152,18 +152,20 @@ class ExpandedMap:
         degrees = self.class_degrees()
         if not general or degrees is None or not self.product_of_projective_spaces(chart):
             return chart
-        top = sum(len(places) - 1 for places in self.classes)
-        large = [i for i, places in enumerate(self.classes) if degrees[i] == 1 and 2 * len(places) > top + 1]
+        top = sum(len(indices) - 1 for indices in self.classes)
+        large = [
+            i for i, indices in enumerate(self.classes) if degrees[i] == 1 and 2 * len(indices) > top + 1
+        ]
         if not large:
             return chart
-        found = self.chart(dense=False, scaled=False, last=large[0])
+        unscaled = self.chart(dense=False, scaled=False, last=large[0])
         # unknowns in which the equations are linear come last: a quarter faster on M(2,2,2)
         inside = set(self.classes[large[0]])
-        rows = sorted(found.directions, key=lambda row: next(i for i, x in enumerate(row) if x) in inside)
-        return replace(found, directions=tuple(rows))
+        rows = sorted(unscaled.directions, key=lambda row: next(i for i, x in enumerate(row) if x) in inside)
+        return replace(unscaled, directions=tuple(rows))
 
     def chart(self, *, dense: bool, scaled: bool = True, last: int | None = None) -> Chart:
-        """A chart that holds entries of the weights, or (dense) random linear forms of them.
+        """Return a chart that holds entries of the weights, or (dense) random linear forms of them.
 
         The scale of a cone is an unknown of its own unless `scaled` is False; the class `last` is fixed last.
         """
@@ -172,24 +174,24 @@ class ExpandedMap:
         forms: list[Matrix] = []
         idle, fixed = self.idle(scaled=scaled), []
         for k in sorted(range(len(self.classes)), key=lambda i: i == last):
-            places = self.classes[k]
-            inside = idle[:, list(places)]
+            indices = self.classes[k]
+            inside = idle[:, list(indices)]
             # the last entries that the idle directions move independently
             pivots = kernel_mod(inside[:, ::-1], p)[1] if inside.size else ()
-            own = np.zeros((len(pivots), self.model.parameter_count), dtype=np.int64)
+            class_forms = np.zeros((len(pivots), self.model.parameter_count), dtype=np.int64)
             if dense:
-                own[:, list(places)] = rng.integers(1, p, size=(len(pivots), len(places)))
+                class_forms[:, list(indices)] = rng.integers(1, p, size=(len(pivots), len(indices)))
             else:
-                own[np.arange(len(pivots)), [places[len(places) - 1 - i] for i in pivots]] = 1
+                class_forms[np.arange(len(pivots)), [indices[len(indices) - 1 - i] for i in pivots]] = 1
             if pivots:
-                left = kernel_mod((Mod(idle, p) @ Mod(own.T.copy(), p)).values.T, p)[0]
+                left = kernel_mod((Mod(idle, p) @ Mod(class_forms.T.copy(), p)).values.T, p)[0]
                 idle = (Mod(left, p) @ Mod(idle, p)).values if len(left) else idle[:0]
-            forms += list(own)
+            forms += list(class_forms)
             fixed.append(len(pivots))
         return self._solutions(forms, rng, dense=dense, scaled=scaled, fixed=tuple(fixed))
 
     def _solutions(self, forms: list[Matrix], rng: np.random.Generator, *, dense: bool, **more: Any) -> Chart:
-        """The weights at which the forms have some random values; entries that are held are small."""
+        """Return the weights at which the forms have some random values; entries that are held are small."""
         count, p = self.model.parameter_count, self.p
         if not forms:
             return replace(whole_space(count), **more)
@@ -225,7 +227,7 @@ def known_strata(model: Model) -> tuple[tuple[str, Model], ...] | None:
 
 
 def orbit_pairs_dim(model: Model, p: int) -> int | None:
-    """For one layer by (A, V): the dimension of pairs (point of P(A) x P(V), idle direction up to scale), orbit by orbit.
+    """Return for one layer by (A, V) the dimension of pairs (point of P(A) x P(V), idle direction up to scale), orbit by orbit.
 
     On an orbit of dimension o in the product where the differential of the cone loses k >= 1 there are o + k - 1 dimensions of
     them; -1 when it never loses. There are finitely many orbits, so this settles every size. None for other models.
@@ -234,31 +236,31 @@ def orbit_pairs_dim(model: Model, p: int) -> int | None:
     if layer is None or layer.parametrization != "attention" or layer.a < layer.d:
         return None
     d, dp, full = layer.d, layer.dp, layer.d**2 + layer.d * layer.dp - 1
-    found = -1
+    largest = -1
     for orbit in all_orbits(d, dp, d):
         if orbit.is_zero:
             continue
         A, V = orbit.representative(d, dp)
         lost = full - rank_mod(model.coordinate_jacobian({"A": Mod(A, p), "V": Mod(V, p)}).values, p)
         if lost:
-            found = max(found, rank_mod(group_moves(A, V), p) - 2 + lost - 1)
-    return found
+            largest = max(largest, rank_mod(group_moves(A, V), p) - 2 + lost - 1)
+    return largest
 
 
 def _attention(model: Attention) -> tuple[tuple[str, Model], ...]:
     a = model.attention_rank
-    found: list[tuple[str, Model]] = []
+    strata: list[tuple[str, Model]] = []
     if 1 < a < model.d:
-        found += [(f"rk A <= {s}", model.with_rank(s).by_weights.leanest) for s in range(a - 1, 0, -1)]
+        strata += [(f"rk A <= {s}", model.with_rank(s).by_weights.leanest) for s in range(a - 1, 0, -1)]
     if (a, model.dp) != (1, 1) and not (1 < a < model.d and model.dp == 1):
-        found.append(("rk A = rk V = 1", _rank_one(model)))
+        strata.append(("rk A = rk V = 1", _rank_one(model)))
     if model.d >= 3:
-        found.append(("rk A = rk V = 1, the same direction", _rank_one(model, square=True)))
-    return tuple(found)
+        strata.append(("rk A = rk V = 1, the same direction", _rank_one(model, square=True)))
+    return tuple(strata)
 
 
 def _rank_one(model: Attention, *, square: bool = False) -> PolynomialMap:
-    """p (x) q (x) S in Segre coordinates, S a product of two linear forms of the second token, or the square of one."""
+    """Return p (x) q (x) S in Segre coordinates, S a product of two linear forms of the second token, or the square of one."""
     d, dp = model.d, model.dp
     forms = {"s": 3} if d == 2 and not square else {"k": d} if square else {"k": d, "h": d}
     names = [f"{name}{i}" for name, n in {"q": d, "r": dp, **forms}.items() for i in range(n)]

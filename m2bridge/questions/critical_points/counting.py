@@ -58,7 +58,7 @@ _SHARE_FOR_SECOND_WITNESS = 0.5
 
 
 def generic_ed_degree(dims: Sequence[int], degrees: Sequence[int]) -> int:
-    """The sum above for dims (n1, ..., nk) and degrees (w1, ..., wk).
+    """Return the sum above for dims (n1, ..., nk) and degrees (w1, ..., wk).
 
     >>> generic_ed_degree((3, 1), (1, 1)), generic_ed_degree((2,), (2,)), generic_ed_degree((1, 1), (1, 1))
     (14, 13, 6)
@@ -103,10 +103,10 @@ class Count:
 NOT_COUNTED = Count()
 
 
-def _grouped(parts: Sequence[Sequence[Any]]) -> tuple[CriticalFamily, ...]:
-    """Components {zero loss, dimension, degree} summed up by the first two."""
+def _grouped(components: Sequence[Sequence[Any]]) -> tuple[CriticalFamily, ...]:
+    """Sum up components {zero loss, dimension, degree} by the first two."""
     total: dict[tuple[bool, int], int] = {}
-    for zero, dim, degree in parts:
+    for zero, dim, degree in components:
         total[bool(zero), int(dim)] = total.get((bool(zero), int(dim)), 0) + int(degree)
     order = sorted(total, key=lambda key: (-key[1], not key[0]))
     return tuple(CriticalFamily(zero_loss=zero, dim=dim, degree=total[zero, dim]) for zero, dim in order)
@@ -128,7 +128,7 @@ class Counter:
         self, model: Model, chart: Chart, *, inverted: bool = False, immersed: bool = False,
         invertible: Sequence[Any] = (), share: float | None = None, decisive: bool = True,
     ) -> Count:  # fmt: skip
-        """The regular critical functions of a map in a chart; `immersed`: no critical point has a differential that drops."""
+        """Count regular critical functions of a map in a chart; `immersed`: no critical point has a differential that drops."""
         more = {"inverted": inverted, "immersed": immersed, "invertible": invertible}
         values, limit = self._run(model, chart, more, share, decisive=decisive)
         fiber = values.get("fiber_degree") if values.get("fiber_dim") == 0 else None
@@ -145,7 +145,7 @@ class Counter:
     def first(
         self, source: ExpandedMap, share: float | None = None, *, decisive: bool = True
     ) -> tuple[tuple[int, str] | None, Count]:
-        """What Chern classes say of a general loss, whose hypotheses are checked first, and the count in a fitting chart."""
+        """Return the number by Chern classes for a general loss, after checking hypotheses, and the count in a fitting chart."""
         bundle = self.bundle(source) if self.loss.general else None
         immersed = bundle is not None
         chart = source.chart_for(special=self.loss.special, general=immersed)
@@ -159,7 +159,7 @@ class Counter:
     def values_in_weights(
         self, model: Model, equations: Mapping[str, object] | None = None
     ) -> tuple[nmod_poly | None, nmod_poly | None]:
-        """The values of the random form at all critical points of the weights, and at those with singular functions.
+        """Return the values of the random form at all critical points of the weights, and at those with singular functions.
 
         None when they are not finitely many, or when there are no `equations` of the closure to judge by.
         """
@@ -185,14 +185,14 @@ class Counter:
         return self.context.run_template(TEMPLATE, values, model, share=share, decisive=decisive)
 
     def _squarefree(self, coefficients: Sequence[int] | None) -> nmod_poly | None:
-        """The product of the distinct irreducible factors."""
+        """Return the product of the distinct irreducible factors."""
         if coefficients is None:
             return None
         factors = nmod_poly([int(c) % self.p for c in coefficients], self.p).factor()[1]
         return prod((factor for factor, _ in factors), start=nmod_poly([1], self.p))
 
     def bundle(self, source: ExpandedMap) -> tuple[int, str] | None:
-        """The number that Chern classes give, with its hypotheses in words; None where they do not hold or were not checked."""
+        """Return the number by Chern classes, with its hypotheses in words; None where they do not hold or were not checked."""
         degrees = source.class_degrees()
         if degrees is None or not source.product_of_projective_spaces(source.chart(dense=False)):
             return None
@@ -201,11 +201,13 @@ class Counter:
         if pairs is None:
             values = {"p": self.p, "base": dense.base, "directions": dense.directions}
             values["multipliers"] = self._random(dense.unknowns, 2)
-            found, _ = self.context.run_template(BUNDLE, values, source.model, share=_SHARE_FOR_HYPOTHESES)
-            base, pairs = found.get("base_dim"), found.get("pairs_dim")
+            hypotheses, _ = self.context.run_template(
+                BUNDLE, values, source.model, share=_SHARE_FOR_HYPOTHESES
+            )
+            base, pairs = hypotheses.get("base_dim"), hypotheses.get("pairs_dim")
         if base != -1 or pairs is None or pairs > len(dense.directions) - 2:
             return None
-        dims = tuple(len(places) - 1 for places in source.classes)
+        dims = tuple(len(indices) - 1 for indices in source.classes)
         space = " x ".join(f"P^{n}" for n in dims)
         immersed = (
             "an immersion"
@@ -216,31 +218,31 @@ class Counter:
         return generic_ed_degree(dims, degrees), method
 
     def equations(self, model: Model, image_dim: int) -> dict[str, object] | None:
-        """Complete equations of the closure over F_p, and as many random combinations as its codimension; None where not had."""
+        """Return complete equations of the closure over F_p and as many random combinations as its codimension, or None."""
         codim = model.coordinate_count - image_dim
         if not 0 < codim <= _MOST_NORMALS:
             return None
         try:
-            found = self.context.ask_question(closure, model, prime=self.p, share=_SHARE_FOR_SECOND_WITNESS)
+            answer = self.context.ask_question(closure, model, prime=self.p, share=_SHARE_FOR_SECOND_WITNESS)
         except M2BridgeError:
             return None
-        if found.completeness != "complete" or found.equations is None or found.characteristic != self.p:
+        if answer.completeness != "complete" or answer.equations is None or answer.characteristic != self.p:
             return None
-        if any(k >= model.coordinate_count for f in found.equations for m in f.monomials for k in m):
+        if any(k >= model.coordinate_count for f in answer.equations for m in f.monomials for k in m):
             return None  # made homogeneous by a further coordinate
         rng = np.random.default_rng([self.context.seed, 42])
-        terms = [[list(f.coefficients), [list(m) for m in f.monomials]] for f in found.equations]
+        terms = [[list(f.coefficients), [list(m) for m in f.monomials]] for f in answer.equations]
         combinations = rng.integers(1, self.p, size=(codim, len(terms))).tolist()
         return {"equationTerms": terms, "combinations": combinations}
 
     def conormal(self, model: Model, image_dim: int) -> int | None:
-        """The count from equations of the closure, by the conormal variety; None where complete equations were not had."""
+        """Return the count from equations of the closure, by the conormal variety; None where complete equations were not had."""
         equations = self.equations(model, image_dim)
         if equations is None:
             return None
         sizes = {"p": self.p, "coordinateCount": model.coordinate_count}
-        given = self.loss.modulo(self.p, residual=False) | equations | sizes
-        values, _ = self.context.run_template(CONORMAL, given, share=_SHARE_FOR_SECOND_WITNESS)
+        parameters = self.loss.modulo(self.p, residual=False) | equations | sizes
+        values, _ = self.context.run_template(CONORMAL, parameters, share=_SHARE_FOR_SECOND_WITNESS)
         return values.get("conormal_degree") if values.get("conormal_dim") in (0, -1) else None
 
 
@@ -257,7 +259,7 @@ Strata = tuple[tuple[StratumPoints, Count], ...]
 
 
 def _kind(count: Count) -> Any:
-    """What witnesses compare: the number of points, with zero loss and without where some have it, or the families."""
+    """Return what witnesses compare: the number of points, with zero loss and without where some have it, or the families."""
     if count.families:
         return [f.numbers for f in count.families]
     if count.zero_loss:
@@ -266,7 +268,7 @@ def _kind(count: Count) -> Any:
 
 
 def say_count(counter: Counter, count: Count, witness: str, method: str, **more: Any) -> None:
-    """Evidence of the regular points; a general loss has finitely many, and families would contradict a formula."""
+    """Add evidence of the regular points; a general loss has finitely many, and families would contradict a formula."""
     general = counter.loss.general
     detail = {"fiber_degree": count.fiber_degree, "drop_dim": count.drop_dim}
     name = "positive_dimensional" if count.families and not general else "regular"
@@ -280,7 +282,7 @@ def say_count(counter: Counter, count: Count, witness: str, method: str, **more:
 def further_witnesses(
     counter: Counter, source: ExpandedMap, count: Count, *, immersed: bool, by_msolve: bool
 ) -> None:
-    """Second witnesses of the count of regular points; `immersed`: Chern classes have counted them already."""
+    """Add second witnesses of the count of regular points; `immersed`: Chern classes have counted them already."""
     context, degree = counter.context, (count.points or 0) * (count.fiber_degree or 1)
     if by_msolve:
         if count.drop_dim is None and not immersed:  # Macaulay2 has not counted them in a chart
@@ -292,23 +294,23 @@ def further_witnesses(
         return
     context.report_progress("another prime, gauge and elimination")
     other, again = elsewhere(counter, source)
-    found = other.count(
+    second = other.count(
         again.model,
         again.chart(dense=True, scaled=False),
         inverted=source.cone,
         share=_SHARE_FOR_SECOND_WITNESS,
     )
-    if found.known:
+    if second.known:
         method = "the program's polynomials, other prime, gauge and elimination"
-        say_count(other, found, "expansion", method, ancestry="program")
+        say_count(other, second, "expansion", method, ancestry="program")
     by_polynomials = source.model.m2_partial == "_custom"
-    alone = not immersed and (by_polynomials or not found.known)
+    alone = not immersed and (by_polynomials or not second.known)
     if alone and count.points is not None and counter.loss.general:
         _add_conormal(counter, source)
 
 
 def _add_conormal(counter: Counter, source: ExpandedMap) -> None:
-    """Evidence of the regular points from equations of the closure."""
+    """Add evidence of the regular points from equations of the closure."""
     counter.context.report_progress("conormal variety")
     normal = counter.conormal(source.model, source.image_dim)
     method = "multipliers on the equations of the closure"
@@ -316,45 +318,45 @@ def _add_conormal(counter: Counter, source: ExpandedMap) -> None:
 
 
 def elsewhere(counter: Counter, source: ExpandedMap) -> tuple[Counter, ExpandedMap]:
-    """The same loss and map over another prime, with the polynomials that the network's program expanded, and another seed."""
+    """Return the same loss and map over another prime, by the polynomials that the program expanded, with another seed."""
     other = replace(counter, p=second_prime(counter.p, counter.loss, source))
     return other, ExpandedMap(source.as_map, other.p, counter.context.seed + 1)
 
 
 def strata_points(counter: Counter, model: Model, first: Count) -> Strata | None:
-    """Counts on known strata of the singular locus; None where none are known."""
+    """Count on known strata of the singular locus; None where none are known."""
     strata = known_strata(model)
     if strata is None:
         return None
-    context, found, again = counter.context, [], []
+    context, counted, again = counter.context, [], []
     ancestry: Ancestry = "formula"
     for name, stratum in strata:
         context.report_progress(f"stratum {name}")
-        own = ExpandedMap(stratum, counter.p, context.seed)
-        bundle, count = counter.first(own, _SHARE_FOR_SECOND_WITNESS)
+        expanded = ExpandedMap(stratum, counter.p, context.seed)
+        bundle, count = counter.first(expanded, _SHARE_FOR_SECOND_WITNESS)
         point = StratumPoints(
-            stratum=name, dim=own.image_dim, count=count.points, zero_loss=count.zero_loss, families=count.families
+            stratum=name, dim=expanded.image_dim, count=count.points, zero_loss=count.zero_loss, families=count.families
         )  # fmt: skip
-        found.append((point, count))
-        again.append(_again(counter, own, count, bundle) if count.known else None)
+        counted.append((point, count))
+        again.append(_again(counter, expanded, count, bundle) if count.known else None)
         if bundle is not None and count.fiber_degree:
             ancestry = "literature"  # Chern classes are compared, and support nothing
-    if found and all(count.known for _, count in found):
+    if counted and all(count.known for _, count in counted):
         method = "Groebner bases on parametrizations of the strata"
         context.add_evidence(
-            Evidence("singular", [_kind(count) for _, count in found], "macaulay2", method, prime=counter.p)
+            Evidence("singular", [_kind(count) for _, count in counted], "macaulay2", method, prime=counter.p)
         )
         if None not in again:
             method = "Chern classes, or another prime and gauge"
             context.add_evidence(Evidence("singular", again, "second count", method, ancestry=ancestry))
-    return tuple(found)
+    return tuple(counted)
 
 
-def _again(counter: Counter, own: ExpandedMap, count: Count, bundle: tuple[int, str] | None) -> Any:
-    """A second count on a stratum: by Chern classes, or with another prime and gauge."""
+def _again(counter: Counter, stratum: ExpandedMap, count: Count, bundle: tuple[int, str] | None) -> Any:
+    """Return a second count on a stratum: by Chern classes, or with another prime and gauge."""
     if bundle is not None and count.fiber_degree:
         return bundle[0] // count.fiber_degree
-    other, source = elsewhere(counter, own)
+    other, source = elsewhere(counter, stratum)
     return _kind(other.count(source.model, source.chart(dense=True), share=_SHARE_FOR_SECOND_WITNESS))
 
 
@@ -375,7 +377,7 @@ NOT_ACCOUNTED = OtherCriticalPoints(
 def account(
     counter: Counter, source: ExpandedMap, count: Count, strata: Strata | None, *, immersed: bool
 ) -> OtherCriticalPoints:
-    """What the critical points of the weights are, beside the regular ones of the chart."""
+    """Classify the critical points of the weights beside the regular ones of the chart."""
     linear = source.image_dim == source.span_dim
     points = None if strata is None else [point for point, _ in strata]
     if points is not None and source.cone and not linear:
@@ -394,8 +396,9 @@ def account(
         if points is None and not linear:
             return _judged(rest, on_singular, text, origin if source.cone else None)
         named = []
-        for point, own in zip(points or (), [*(own.values for _, own in strata or ()), origin], strict=False):
-            shared = None if own is None else rest.gcd(own)
+        on_strata = [stratum_count.values for _, stratum_count in strata or ()]
+        for point, values in zip(points or (), [*on_strata, origin], strict=False):
+            shared = None if values is None else rest.gcd(values)
             rest = rest if shared is None else rest // shared
             named.append(replace(point, in_weights=None if shared is None else shared.degree()))
         return OtherCriticalPoints(rest.degree(), None if points is None else tuple(named), text)
@@ -411,12 +414,12 @@ def account(
 
 
 def _judged(rest: Any, on_singular: Any, text: str, origin: Any) -> OtherCriticalPoints:
-    """Where no strata are known, equations of the closure tell which critical functions that are not regular are singular."""
+    """Decide by equations of the closure which irregular critical functions are singular, where no strata are known."""
     if on_singular is not None:
         singular = rest.gcd(on_singular)
         where, size = "the singular locus, critical in the weights", singular.degree()
-        found = StratumPoints(stratum=where, dim=None, count=size, in_weights=size)
-        return OtherCriticalPoints((rest // singular).degree(), (found,), text)
+        stratum = StratumPoints(stratum=where, dim=None, count=size, in_weights=size)
+        return OtherCriticalPoints((rest // singular).degree(), (stratum,), text)
     if origin is not None:
         rest = rest // rest.gcd(origin)
         text += " The origin, where a cone other than a linear space is singular, is not counted."

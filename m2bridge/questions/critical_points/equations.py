@@ -30,7 +30,7 @@ MOST_MINOR_TERMS = 2000
 
 
 def _ring(names: Sequence[str], p: int) -> Any:
-    """The polynomial ring over F_p, over QQ for p = 0."""
+    """Return the polynomial ring over F_p, over QQ for p = 0."""
     if p == 0:
         return fmpq_mpoly_ctx.get(list(names), Ordering.degrevlex)
     return nmod_mpoly_ctx.get(list(names), modulus=p, ordering=Ordering.degrevlex)
@@ -62,13 +62,13 @@ class ChartedMap:
 
     @property
     def tangent(self) -> list[list[Any]]:
-        """The derivatives by the unknowns of the chart, one row for each, and by the scale."""
+        """Return the derivatives by the unknowns of the chart, one row for each, and by the scale."""
         scaled = len(self.names) - ("c" in self.names)
         rows = [[f.derivative(k) for f in self.phi] for k in range(scaled)]
         return rows + ([list(self.phi)] if "c" in self.names else [])
 
     def differential(self, loss: Loss) -> list[Any]:
-        """The differential of half the loss at the coordinates."""
+        """Return the differential of half the loss at the coordinates."""
         quadric, covector = _coefficients(loss.quadric, self.p), _coefficients(loss.covector, self.p)
         return [
             sum((c * f for c, f in zip(row, self.y, strict=True) if c), self.zero) - b
@@ -76,10 +76,12 @@ class ChartedMap:
         ]
 
     def critical(self, loss: Loss) -> list[Any]:
-        """The derivatives of half the loss by all weights, in the chart."""
+        """Return the derivatives of half the loss by all weights, in the chart."""
         normal = self.differential(loss)
-        found = [sum((g * d for g, d in zip(row, normal, strict=True)), self.zero) for row in self.jacobian]
-        return [f for f in found if f != 0]
+        derivatives = [
+            sum((g * d for g, d in zip(row, normal, strict=True)), self.zero) for row in self.jacobian
+        ]
+        return [f for f in derivatives if f != 0]
 
     def system(self, equations: Sequence[Any], inverted: Sequence[Any] = ()) -> System:
         """Equations for msolve; each inverted polynomial f has an unknown z with z f = 1."""
@@ -123,33 +125,33 @@ def charted(source: ExpandedMap, chart: Chart, p: int) -> ChartedMap:
     return ChartedMap(names=names, p=p, y=tuple(scale * f for f in phi), phi=phi, jacobian=jacobian)
 
 
-def inverted_polynomials(found: ChartedMap, seed: int) -> list[Any] | None:
-    """The distinct factors of one nonzero maximal minor of the differential in the chart.
+def inverted_polynomials(map_in_chart: ChartedMap, seed: int) -> list[Any] | None:
+    """Return the distinct factors of one nonzero maximal minor of the differential in the chart.
 
     None if there is none, because the chart has idle directions, or if it is too long.
     """
-    rows = found.tangent
-    rng, p = np.random.default_rng([seed, 24]), found.p or LARGE_PRIME
-    at = [int(x) for x in rng.integers(1, p, size=len(found.names))]
-    columns = sorted(range(len(found.phi)), key=lambda j: sum(len(row[j]) for row in rows))
+    rows = map_in_chart.tangent
+    rng, p = np.random.default_rng([seed, 24]), map_in_chart.p or LARGE_PRIME
+    at = [int(x) for x in rng.integers(1, p, size=len(map_in_chart.names))]
+    columns = sorted(range(len(map_in_chart.phi)), key=lambda j: sum(len(row[j]) for row in rows))
     numbers = np.array([[_residue(row[j](*at), p) for j in columns] for row in rows], dtype=np.int64)
     pivots = kernel_mod(numbers, p)[1] if rows else ()
     if not rows or len(pivots) < len(rows):
         return None
-    minor = _determinant([[row[columns[j]] for j in pivots] for row in rows], found.zero + 1)
+    minor = _determinant([[row[columns[j]] for j in pivots] for row in rows], map_in_chart.zero + 1)
     return None if minor is None else [factor for factor, _ in minor.factor()[1]]
 
 
 def _residue(value: Any, p: int) -> int:
-    """A coefficient of the ring modulo p."""
+    """Return a coefficient of the ring modulo p."""
     if isinstance(value, flint.fmpq):
         return int(value.p) * pow(int(value.q), -1, p) % p
     return int(value) % p
 
 
-def inverted_terms(found: ChartedMap, seed: int) -> list[Any]:
-    """The inverted polynomials for the template, as coefficients and lists of indices; none if there is no short minor."""
-    polynomials = inverted_polynomials(found, seed) or []
+def inverted_terms(map_in_chart: ChartedMap, seed: int) -> list[Any]:
+    """Return the inverted polynomials for the template, as coefficients and lists of indices; none if there is no short minor."""
+    polynomials = inverted_polynomials(map_in_chart, seed) or []
     listed = []
     for f in polynomials:
         terms = sparse(f)
@@ -159,7 +161,7 @@ def inverted_terms(found: ChartedMap, seed: int) -> list[Any]:
 
 
 def _determinant(matrix: list[list[Any]], one: Any) -> Any:
-    """The determinant by fraction-free elimination; None if an entry becomes too long or a column has no pivot."""
+    """Return the determinant by fraction-free elimination; None if an entry becomes too long or a column has no pivot."""
     previous = one
     for k in range(len(matrix) - 1):
         choices = [i for i in range(k, len(matrix)) if matrix[i][k] != 0]
@@ -183,13 +185,13 @@ Terms = dict[tuple[int, ...], flint.fmpq]
 def second_derivatives(
     source: ExpandedMap, chart: Chart, loss: Loss
 ) -> tuple[list[Terms], dict[tuple[int, int], Terms]]:
-    """The first derivatives of half the loss by the unknowns of a chart, and the second by i <= j, as polynomials over QQ."""
-    found = charted(source, chart, 0)
-    normal = found.differential(loss)
+    """Compute the first derivatives of half the loss by the unknowns of a chart and the second, by i <= j, over QQ."""
+    map_in_chart = charted(source, chart, 0)
+    normal = map_in_chart.differential(loss)
     first = []
-    for k in range(len(found.names)):
-        terms = (f.derivative(k) * d for f, d in zip(found.y, normal, strict=True))
-        first.append(sum(terms, found.zero))
+    for k in range(len(map_in_chart.names)):
+        terms = (f.derivative(k) * d for f, d in zip(map_in_chart.y, normal, strict=True))
+        first.append(sum(terms, map_in_chart.zero))
     n = range(len(first))
     second = {(i, j): first[i].derivative(j).to_dict() for i in n for j in n if i <= j}
     return [f.to_dict() for f in first], second

@@ -61,16 +61,16 @@ class Loss:
 
     @property
     def quadric(self) -> np.ndarray:
-        """Q = E^T D E, exact."""
+        """Return Q = E^T D E, exact."""
         return np.asarray(self.matrix.T @ (self.weights[:, None] * self.matrix))
 
     @property
     def covector(self) -> np.ndarray:
-        """q = E^T D b, exact: the differential of half the loss is Q y - q."""
+        """Return q = E^T D b, exact: the differential of half the loss is Q y - q."""
         return np.asarray(self.matrix.T @ (self.weights * self.target))
 
     def rank(self, p: int = LARGE_PRIME) -> int:
-        """The rank of the quadric modulo p."""
+        """Return the rank of the quadric modulo p."""
         return len(kernel_mod(residues(self.quadric, p), p)[1])
 
     def modulo(self, p: int, *, residual: bool = True) -> dict[str, object]:
@@ -143,7 +143,7 @@ class GivenLoss:
 def read_target(text: str) -> tuple[Fraction, ...]:
     """Parse numbers separated by commas: 1/2,3,-0.25."""
     try:
-        return tuple(exact_number(part.strip(), "--target") for part in text.split(","))
+        return tuple(exact_number(number.strip(), "--target") for number in text.split(","))
     except InputError:
         raise InputError(
             f"--target {text!r}: write numbers separated by commas, such as 1/2,3,-0.25"
@@ -160,16 +160,16 @@ def read_samples(text: str) -> tuple[np.ndarray, np.ndarray]:
         raise InputError(
             "--data needs two .npz or .npy files X.npz,Y.npz, or one .npz file with arrays X and Y"
         )
-    found = []
+    samples = []
     for path, name, arrays in zip(paths, "XY", files, strict=True):
         if name not in arrays and len(arrays) != 1:
             raise InputError(f"{path} holds {', '.join(arrays)}; name the array {name}")
-        found.append(arrays[name] if name in arrays else next(iter(arrays.values())))
-    return found[0], found[1]
+        samples.append(arrays[name] if name in arrays else next(iter(arrays.values())))
+    return samples[0], samples[1]
 
 
 def _arrays(path: Path) -> dict[str, np.ndarray]:
-    """The arrays of a file by their names; that of an ``.npy`` has none."""
+    """Return the arrays of a file by their names; that of an ``.npy`` has none."""
     try:
         loaded = np.load(path, allow_pickle=False)
         return {"": loaded} if isinstance(loaded, np.ndarray) else {n: loaded[n] for n in loaded.files}
@@ -195,7 +195,7 @@ def _ones(count: int) -> np.ndarray:
 def metric_loss(
     model: Model, metric: str, kernel: int, seed: int, *, small: bool, target: Sequence[Any] | None = None
 ) -> Loss:
-    """A metric with a target, random unless it is given; `kernel` is the dimension of the kernel of a random quadric."""
+    """Return a metric with a target, by default random; `kernel` is the dimension of the kernel of a random quadric."""
     count = model.coordinate_count
     rng = np.random.default_rng([seed, 31])
     size = _SMALL_ENTRY if small else _LARGE_ENTRY
@@ -226,7 +226,7 @@ def metric_loss(
 
 
 def _bombieri(model: Model) -> tuple[np.ndarray, np.ndarray]:
-    """The norm that rotations of the inputs preserve: the square of each coefficient, divided by the multinomial coefficient."""
+    """Return the norm that rotations of the inputs preserve: squares of coefficients, divided by multinomial coefficients."""
     full = model.with_all_coefficients
     if full.input_shape is None:
         raise InputError(
@@ -246,7 +246,7 @@ def _bombieri(model: Model) -> tuple[np.ndarray, np.ndarray]:
 
 
 def linear_in_coordinates(model: Model, values: Any) -> np.ndarray:
-    """The matrix E with values(w) = E coordinates(w) for all weights w, exact; checked at spare random weights."""
+    """Return the matrix E with values(w) = E coordinates(w) for all weights w, exact; checked at spare random weights."""
     rng = np.random.default_rng(77)
     count = model.coordinate_count
     draws = [
@@ -268,7 +268,7 @@ def linear_in_coordinates(model: Model, values: Any) -> np.ndarray:
 
 
 def sample_loss(model: Model, inputs: np.ndarray, outputs: np.ndarray, note: str = "") -> Loss:
-    """The squared error of samples, summed; numbers are taken exactly."""
+    """Return the squared error of samples, summed; numbers are taken exactly."""
     if model.input_shape is None or model.output_shape is None:
         raise InputError(f"{model} is given by its coordinates and has no inputs: use --metric")
     for name, array, shape in (("X", inputs, model.input_shape), ("Y", outputs, model.output_shape)):
@@ -281,11 +281,11 @@ def sample_loss(model: Model, inputs: np.ndarray, outputs: np.ndarray, note: str
             f"there are {len(inputs)} inputs and {len(outputs)} outputs; their numbers must be equal and positive"
         )
     try:
-        given, wanted = (elementwise(Fraction, np.asarray(a, dtype=object)) for a in (inputs, outputs))
+        exact_inputs, wanted = (elementwise(Fraction, np.asarray(a, dtype=object)) for a in (inputs, outputs))
     except (TypeError, ValueError, OverflowError):
         raise InputError("X and Y must contain finite real numbers") from None
-    parts = [linear_in_coordinates(model, lambda w, x=x: model.forward(w, x)) for x in given]
-    matrix, target = np.concatenate(parts), wanted.reshape(-1)
+    blocks = [linear_in_coordinates(model, lambda w, x=x: model.forward(w, x)) for x in exact_inputs]
+    matrix, target = np.concatenate(blocks), wanted.reshape(-1)
     ones = _ones(len(matrix))
     return Loss(kind="samples", matrix=matrix, target=target, weights=ones, special=True, note=note)
 

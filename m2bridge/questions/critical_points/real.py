@@ -63,7 +63,7 @@ class Algebra:
 def algebra(
     context: Context, model: Model, chart: Chart, loss: Loss, *, saturating: bool = False, **run: Any
 ) -> tuple[Algebra | None, str | None]:
-    """The algebra of the critical points in a chart; None with a reason when it is not finite, not reduced or not reached.
+    """Return the algebra of the critical points in a chart; None with a reason when it is not finite, not reduced or not reached.
 
     `run` is passed to :meth:`Context.run_template`.
     """
@@ -72,27 +72,27 @@ def algebra(
     values |= {"p": 0, "form": [int(x) for x in rng.integers(-9, 10, size=model.coordinate_count)]}
     multipliers = [int(x) for x in rng.integers(1, 20, size=chart.unknowns)]
     values |= {"saturating": saturating, "multipliers": multipliers}
-    found, limit = context.run_template(TEMPLATE, values, model, **run)
+    answer, limit = context.run_template(TEMPLATE, values, model, **run)
     if limit is not None:
         return None, limit
-    if found.get("real_dim") == -1:
+    if answer.get("real_dim") == -1:
         return Algebra(minimal=fmpq_poly([1]), functions=(), places=()), None
-    if found.get("real_dim") != 0:
+    if answer.get("real_dim") != 0:
         return None, "the critical points of these data are not finitely many"
-    return _from_vectors(found["multiplication"], found["functions"], found["places"])
+    return _from_vectors(answer["multiplication"], answer["functions"], answer["places"])
 
 
 def _from_vectors(
-    columns: Sequence[Any], functions: Sequence[Any], places: Sequence[Any]
+    columns: Sequence[Any], functions: Sequence[Any], chart_coordinates: Sequence[Any]
 ) -> tuple[Algebra | None, str | None]:
-    """One elimination writes the least polynomial and all vectors in the powers of the form, applied to 1."""
+    """Write the least polynomial and all vectors in the powers of the form, applied to 1, by one elimination."""
     size = len(columns)
     matrix = fmpq_mat(size, size, [rational(columns[j][i]) for i in range(size) for j in range(size)])
     powers = [fmpq_mat(size, 1, [fmpq(int(i == 0)) for i in range(size)])]
     for _ in range(size):
         powers.append(matrix * powers[-1])
     vectors = [power.entries() for power in powers]
-    vectors += [[rational(x) for x in vector] for vector in (*functions, *places)]
+    vectors += [[rational(x) for x in vector] for vector in (*functions, *chart_coordinates)]
     reduced, _ = fmpq_mat(size, len(vectors), [v[i] for i in range(size) for v in vectors]).rref()
     # powers are independent up to the degree of the least polynomial, and their columns are the first pivots
     degree = next((i for i in range(size) if reduced[i, i] != 1), size)
@@ -105,11 +105,13 @@ def _from_vectors(
         else fmpq_poly([reduced[i, column] for i in range(degree)])
         for column in range(size + 1, len(vectors))
     ]
-    own, inside = written[: len(functions)], written[len(functions) :]
-    if None in own:
+    function_polynomials, inside = written[: len(functions)], written[len(functions) :]
+    if None in function_polynomials:
         return None, "the random form does not separate the critical functions; use another --seed"
     return Algebra(
-        minimal=minimal, functions=tuple(own), places=None if None in inside else tuple(inside)
+        minimal=minimal,
+        functions=tuple(function_polynomials),
+        places=None if None in inside else tuple(inside),
     ), None
 
 
@@ -120,14 +122,14 @@ Hessian = Mapping[tuple[int, int], Mapping[tuple[int, ...], fmpq]]
 """The second derivatives of the loss by the unknowns i <= j of a chart, as polynomials in them."""
 
 
-def index_at(hessian: Hessian, place: Sequence[Any], tangent: Sequence[Sequence[Any]] = ()) -> int | None:
-    """The number of negative eigenvalues at a point of the chart; None when a sign is not decided at this precision.
+def index_at(hessian: Hessian, point: Sequence[Any], tangent: Sequence[Sequence[Any]] = ()) -> int | None:
+    """Return the number of negative eigenvalues at a point of the chart; None when a sign is not decided at this precision.
 
     At a complex point with a real function, the rows of `tangent`, the derivatives of the function there, span the complexified
     tangent space of the image; in its basis in reduced echelon form, which is real, the Hessian is a real matrix.
     """
-    values = {key: term_sum(terms, place) for key, terms in hessian.items()}
-    n = range(len(place))
+    values = {key: term_sum(terms, point) for key, terms in hessian.items()}
+    n = range(len(point))
     matrix = [[values[min(i, j), max(i, j)] for j in n] for i in n]
     if tangent:
         inverse = _pivot_inverse(tangent)
@@ -139,7 +141,7 @@ def index_at(hessian: Hessian, place: Sequence[Any], tangent: Sequence[Sequence[
 
 
 def _pivot_inverse(tangent: Sequence[Sequence[Any]]) -> Any:
-    """The inverse of a square submatrix with columns that are chosen greedily; None if it may be singular."""
+    """Return the inverse of a square submatrix with columns that are chosen greedily; None if it may be singular."""
     midpoints = np.array([[complex(x) for x in row] for row in tangent])
     chosen: list[int] = []
     left = midpoints.copy()
@@ -155,7 +157,7 @@ def _pivot_inverse(tangent: Sequence[Sequence[Any]]) -> Any:
 
 
 def negative_pivots(matrix: list[list[Any]]) -> int | None:
-    """The number of negative eigenvalues of a symmetric matrix of balls, by L D L^T; None when a pivot may vanish.
+    """Return the number of negative eigenvalues of a symmetric matrix of balls, by L D L^T; None when a pivot may vanish.
 
     >>> negative_pivots([[arb(1), arb(2)], [arb(2), arb(1)]])
     1
@@ -178,7 +180,7 @@ def negative_pivots(matrix: list[list[Any]]) -> int | None:
 def enclosed(
     values: Algebra, source: ExpandedMap, chart: Chart, loss: Loss, digits: int
 ) -> tuple[RealCriticalPoint, ...]:
-    """The real critical functions with coordinates, loss and index, to so many digits."""
+    """Return the real critical functions with coordinates, loss and index, to so many digits."""
     radius = arb(10) ** (-digits)
     before = flint.ctx.prec
     hessian = None if values.places is None else second_derivatives(source, chart, loss)[1]
@@ -198,15 +200,15 @@ def _point(
     root: Any, values: Algebra, hessian: Hessian | None, loss: Loss, digits: int
 ) -> tuple[RealCriticalPoint, list[Any]]:
     functions = [arb_poly(f)(root) for f in values.functions]
-    place = [arb_poly(f)(root) for f in values.places or ()]
-    index = None if hessian is None else index_at(hessian, place)
-    return described(functions, index, len(place), loss, digits)
+    coordinates = [arb_poly(f)(root) for f in values.places or ()]
+    index = None if hessian is None else index_at(hessian, coordinates)
+    return described(functions, index, len(coordinates), loss, digits)
 
 
 def described(
     functions: Sequence[Any], index: int | None, dim: int, loss: Loss, digits: int
 ) -> tuple[RealCriticalPoint, list[Any]]:
-    """The point with coordinates, loss and index on an image of dimension `dim`, and the balls of coordinates and loss."""
+    """Return the point with coordinates, loss and index on an image of dimension `dim`, and the balls of coordinates and loss."""
     value = arb(0)
     for row, b, weight in zip(loss.matrix, loss.target, loss.weights, strict=True):
         residual = sum(
@@ -232,7 +234,7 @@ def _decimal(number: int, digits: int) -> str:
 
 
 def kinds(points: Sequence[RealCriticalPoint]) -> dict[str, int]:
-    """How many there are of each kind."""
+    """Count the points of each kind."""
     tally = Tally(point.kind for point in points)
     return {kind: tally[kind] for kind in _KINDS if tally[kind]}
 
@@ -243,7 +245,7 @@ def kinds(points: Sequence[RealCriticalPoint]) -> dict[str, int]:
 def points_by_msolve(
     counter: Counter, source: ExpandedMap, count: Count, digits: int, *, immersed: bool
 ) -> tuple[tuple[RealCriticalPoint, ...] | None, str | None]:
-    """The real critical functions from solutions of msolve; None with a reason."""
+    """Return the real critical functions from solutions of msolve; None with a reason."""
     solved, reason = solved_points(counter, source, count, digits, immersed=immersed)
     if solved is None:
         return None, reason
@@ -257,10 +259,10 @@ def points_by_msolve(
     flint.ctx.prec = 8 * digits + 128
     try:
         points = []
-        for functions, place in zip(solved.functions, solved.places, strict=True):
-            at_place = [[term_sum(f, place) for f in row] for row in tangent]
-            index = index_at(hessian, place, at_place)
-            points.append(described(functions, index, len(place), counter.loss, digits)[0])
+        for functions, point in zip(solved.functions, solved.places, strict=True):
+            at_place = [[term_sum(f, point) for f in row] for row in tangent]
+            index = index_at(hessian, point, at_place)
+            points.append(described(functions, index, len(point), counter.loss, digits)[0])
     finally:
         flint.ctx.prec = before
     return tuple(points), None
@@ -269,7 +271,7 @@ def points_by_msolve(
 def real_points(
     counter: Counter, source: ExpandedMap, count: Count, digits: int, remarks: list[str], *, immersed: bool
 ) -> tuple[tuple[RealCriticalPoint, ...] | None, bool]:
-    """The real critical functions, and whether they have an index: their weights in the chart are known.
+    """Return the real critical functions, and whether they have an index: their weights in the chart are known.
 
     By msolve where there is one; by Macaulay2 if they are few, exactly over QQ.
     """
@@ -297,7 +299,7 @@ def real_points(
 def _exact_real_points(
     counter: Counter, source: ExpandedMap, count: Count, digits: int, *, alone: bool
 ) -> tuple[tuple[RealCriticalPoint, ...] | None, bool, str | None]:
-    """The real critical functions by Macaulay2's algebra over QQ, and whether they have an index; None and the reason.
+    """Return the real critical functions by Macaulay2's algebra over QQ, and whether they have an index; None and the reason.
 
     Beside the answer of msolve it has a share of the time, and its limit is not one of the answer.
     """
@@ -310,35 +312,39 @@ def _exact_real_points(
         context.add_evidence(Evidence("real", None, "rational", method))
         return None, False, method
     share = None if alone else _SHARE_BESIDE_MSOLVE
-    found, reason = algebra(context, source.model, chart, loss, saturating=drops, share=share, decisive=alone)
-    if found is None:
+    critical_algebra, reason = algebra(
+        context, source.model, chart, loss, saturating=drops, share=share, decisive=alone
+    )
+    if critical_algebra is None:
         return None, False, reason
     # held entries may miss critical points of special data, which were counted in a random chart
     relation: Relation = ">=" if loss.special else "="
     method = "the algebra of the critical points over QQ"
     context.add_evidence(
-        Evidence("regular", found.points, "rational", method, ancestry="construction", relation=relation)
+        Evidence(
+            "regular", critical_algebra.points, "rational", method, ancestry="construction", relation=relation
+        )
     )
-    points = enclosed(found, source, chart, loss, digits)
+    points = enclosed(critical_algebra, source, chart, loss, digits)
     here: dict[str, Any] = {"certainty": Certainty.PROVED, "field": "QQ", "scope": "at-point"}
     context.add_evidence(
         Evidence("real", len(points), "isolation", "real roots enclosed by FLINT", ancestry="construction", **here),
-        Evidence("real", sturm_count(found.minimal), "sturm", "Sturm's theorem over QQ", ancestry="formula", **here),
+        Evidence("real", sturm_count(critical_algebra.minimal), "sturm", "Sturm's theorem over QQ", ancestry="formula", **here),
     )  # fmt: skip
-    return points, found.places is not None, None
+    return points, critical_algebra.places is not None, None
 
 
 def histogram(
-    context: Context, source: ExpandedMap, given: GivenLoss, draws: int, remarks: list[str]
+    context: Context, source: ExpandedMap, loss_choice: GivenLoss, draws: int, remarks: list[str]
 ) -> dict[str, int]:
-    """How many random data have how many real critical points."""
+    """Count the random data sets by their number of real critical points."""
     tally: Tally[int] = Tally()
     for k in range(draws):
         context.report_progress(f"random data {k + 1} of {draws}")
-        loss = given.loss(source.model, context.seed + 1000 + k)
-        found, reason = algebra(context, source.model, source.chart(dense=False), loss)
-        if found is None:
+        loss = loss_choice.loss(source.model, context.seed + 1000 + k)
+        critical_algebra, reason = algebra(context, source.model, source.chart(dense=False), loss)
+        if critical_algebra is None:
             remarks.append(f"Random data set {k + 1} was skipped: {reason}.")
             continue
-        tally[len(real_roots(found.minimal))] += 1
+        tally[len(real_roots(critical_algebra.minimal))] += 1
     return {str(n): tally[n] for n in sorted(tally)}

@@ -29,11 +29,11 @@ class CriticalFamily:
         return [self.zero_loss, self.dim, self.degree]
 
     def __str__(self) -> str:
-        what = {
+        description = {
             0: f"{self.degree} point{'s' * (self.degree != 1)}",
             1: f"a curve of degree {self.degree}",
         }.get(self.dim, f"dimension {self.dim}, degree {self.degree}")
-        return f"{what}{' with zero loss' if self.zero_loss else ''}"
+        return f"{description}{' with zero loss' if self.zero_loss else ''}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,16 +120,16 @@ class CriticalPoints(Result):
 
     @property
     def headline(self) -> tuple[str, ...]:
-        """The regular points, or their families, and the real ones where they were asked for."""
+        """Return the regular points, or their families, and the real ones where they were asked for."""
         first = "positive_dimensional" if self.positive_dimensional else "regular"
         return (first,) if self.real is None else (first, "real")
 
     @property
     def weighed(self) -> Agreement:
-        """The comparison of the witnesses; families are compared by their numbers, as evidence holds them."""
+        """Return the comparison of the witnesses; families are compared by their numbers, as evidence holds them."""
         families = [f.numbers for f in self.positive_dimensional]
-        said = {"regular": self.regular, "positive_dimensional": families, "real": self.real}
-        return weigh(self.evidence, {name: said[name] for name in self.headline})
+        answers = {"regular": self.regular, "positive_dimensional": families, "real": self.real}
+        return weigh(self.evidence, {name: answers[name] for name in self.headline})
 
     def view(self) -> View:
         told = [e.value for e in self.evidence if e.witness == "formula" and e.value is not None]

@@ -34,7 +34,7 @@ class SolvedCount:
 
     @property
     def method(self) -> str:
-        """How it was counted, or why not."""
+        """State how it was counted, or why not."""
         if self.points is None:
             return f"no count: {self.reason}"
         return "F4 on the program's polynomials, with another gauge"
@@ -55,14 +55,14 @@ def count_by_msolve(
     """
     again = ExpandedMap(source.model, p, context.seed + 1)
     fitting = again.chart_for(special=False, general=True)
-    found = charted(again, fitting if immersed else again.chart(dense=False, scaled=False), p)
-    inverted = [] if immersed else inverted_polynomials(found, context.seed)
+    map_in_chart = charted(again, fitting if immersed else again.chart(dense=False, scaled=False), p)
+    inverted = [] if immersed else inverted_polynomials(map_in_chart, context.seed)
     if inverted is None:
         return SolvedCount(prime=p, reason="no minor of the differential is short")
-    fiber, reason, _ = _solutions(context, found, found.fiber(context.seed), inverted)
+    fiber, reason, _ = _solutions(context, map_in_chart, map_in_chart.fiber(context.seed), inverted)
     if not fiber:
         return SolvedCount(prime=p, reason=reason or "the chart does not meet fibers in finitely many points")
-    degree, reason, seconds = _solutions(context, found, found.critical(loss), inverted)
+    degree, reason, seconds = _solutions(context, map_in_chart, map_in_chart.critical(loss), inverted)
     if degree is None or degree % fiber:
         return SolvedCount(
             prime=p, reason=reason or "not finitely many points, or not a multiple of the fiber"
@@ -71,10 +71,10 @@ def count_by_msolve(
 
 
 def _solutions(
-    context: Context, found: ChartedMap, equations: Sequence[Any], inverted: Sequence[Any]
+    context: Context, map_in_chart: ChartedMap, equations: Sequence[Any], inverted: Sequence[Any]
 ) -> tuple[int | None, str | None, float]:
-    """The number of solutions, with multiplicities; None with a reason if there is none, or if they are not finitely many."""
-    system = found.system(equations, inverted)
+    """Count solutions, with multiplicities; return None with a reason if there is no count, or if they are infinitely many."""
+    system = map_in_chart.system(equations, inverted)
     answer, reason = context.run_msolve(
         msolve.counting_script(NAME, system),
         lambda run: (msolve.leading_monomials(run, system), run.seconds),
@@ -98,12 +98,12 @@ def again_by_msolve(
         return count, False
     context.report_progress("critical points by msolve")
     alone = count.points is None
-    found = []
+    counts = []
     for p in primes_for_msolve(loss, source, 2 if alone else 1, counter.p):
-        found.append(count_by_msolve(context, source, loss, p, immersed=immersed))
-        more: dict[str, Any] = {"prime": p, "seconds": found[-1].seconds}
-        context.add_evidence(Evidence("regular", found[-1].points, "msolve", found[-1].method, **more))
-    first, last = found[0], found[-1]
+        counts.append(count_by_msolve(context, source, loss, p, immersed=immersed))
+        more: dict[str, Any] = {"prime": p, "seconds": counts[-1].seconds}
+        context.add_evidence(Evidence("regular", counts[-1].points, "msolve", counts[-1].method, **more))
+    first, last = counts[0], counts[-1]
     if not alone or first.points is None or first.points != last.points:
         return count, first.points is not None
     degree = first.fiber_degree

@@ -40,12 +40,12 @@ _MOST_REFINEMENTS = 8
 NAME = "critical_points_real"
 
 
-def term_sum(terms: Terms, place: Sequence[Any]) -> Any:
-    """The value of a polynomial at balls."""
+def term_sum(terms: Terms, point: Sequence[Any]) -> Any:
+    """Return the value of a polynomial at balls."""
     total = arb(0)
     for exponents, coefficient in terms.items():
         term = arb(coefficient)
-        for x, power in zip(place, exponents, strict=True):
+        for x, power in zip(point, exponents, strict=True):
             if power:
                 term *= x ** int(power)
         total += term
@@ -71,14 +71,14 @@ def verified_ball(
     residual = inverse * arb_mat(n, 1, [term_sum(f, center) for f in gradient])
     contraction = arb_mat(n, n, [int(i == j) for i in range(n) for j in range(n)]) - inverse * around
     moved = contraction * arb_mat(n, 1, [arb(0, radius)] * n)
-    found = [x - residual[i, 0] + moved[i, 0] for i, x in enumerate(center)]
-    inside = all(outer.contains_interior(inner) for outer, inner in zip(wide, found, strict=True))
-    return found if inside else None
+    image = [x - residual[i, 0] + moved[i, 0] for i, x in enumerate(center)]
+    inside = all(outer.contains_interior(inner) for outer, inner in zip(wide, image, strict=True))
+    return image if inside else None
 
 
-def _hessian_at(hessian: Mapping[tuple[int, int], Terms], place: Sequence[Any]) -> Any:
-    n = len(place)
-    values = {key: term_sum(terms, place) for key, terms in hessian.items()}
+def _hessian_at(hessian: Mapping[tuple[int, int], Terms], point: Sequence[Any]) -> Any:
+    n = len(point)
+    values = {key: term_sum(terms, point) for key, terms in hessian.items()}
     return arb_mat(n, n, [values[min(i, j), max(i, j)] for i in range(n) for j in range(n)])
 
 
@@ -108,16 +108,16 @@ def refined(
     center = _by_newton(derivatives, [arb(rational((low + high) / 2)).mid() for low, high in box])
     tried = (verified_ball(gradient, hessian, center, arb(2) ** -bits) for bits in _RADIUS_BITS)
     radius = arb(2) ** -_RADIUS_BITS[0]
-    found = next((ball for ball in tried if ball is not None), None)
+    balls = next((ball for ball in tried if ball is not None), None)
     for _ in range(_MOST_REFINEMENTS):
-        if found is None or all(ball.rad() < arb(10) ** (-2 * digits) for ball in found):
+        if balls is None or all(ball.rad() < arb(10) ** (-2 * digits) for ball in balls):
             break
-        radius = 2 * max((ball.rad() for ball in found), key=float)
-        closer = verified_ball(gradient, hessian, [ball.mid() for ball in found], radius)
+        radius = 2 * max((ball.rad() for ball in balls), key=float)
+        closer = verified_ball(gradient, hessian, [ball.mid() for ball in balls], radius)
         if closer is None:
             break
-        found = closer
-    return found
+        balls = closer
+    return balls
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,7 +162,7 @@ def solved_points(
         balls = [refined(derivatives, box, digits) for box in boxes]
         verified = [ball for ball in balls if ball is not None]
         y = [f.to_dict() for f in equations.y]
-        functions = [[term_sum(f, place) for f in y] for place in verified]
+        functions = [[term_sum(f, point) for f in y] for point in verified]
         if copies == 1:
             real = len(real_roots(solved.minimal))
             points = SolvedPoints(chart=chart, functions=tuple(functions), places=tuple(verified))
@@ -171,8 +171,8 @@ def solved_points(
             if grouped is None:
                 return None, f"the solutions do not form groups of {copies} with one function"
             real = len(grouped)
-            chosen, places = zip(*grouped, strict=True) if grouped else ((), ())
-            points = SolvedPoints(chart=chart, functions=chosen, places=places)
+            chosen, chart_points = zip(*grouped, strict=True) if grouped else ((), ())
+            points = SolvedPoints(chart=chart, functions=chosen, places=chart_points)
     finally:
         flint.ctx.prec = before
     _add_evidence(counter, solved, copies, real, _different(functions))
@@ -194,8 +194,8 @@ def _grouped_by_function(
         roots = [root for root, _ in solved.minimal.numer().complex_roots()]
         denominator = acb_poly(solved.denominator)
         numerators = [acb_poly(f) for f in solved.numerators[:unknowns]]
-        places = [[f(t) / denominator(t) for f in numerators] for t in roots]
-        functions = [[acb(term_sum(f, place)) for f in y] for place in places]
+        chart_points = [[f(t) / denominator(t) for f in numerators] for t in roots]
+        functions = [[acb(term_sum(f, point)) for f in y] for point in chart_points]
         groups: list[list[int]] = []
         for i, function in enumerate(functions):
             near = [group for group in groups if _meet(functions[group[0]], function)]
@@ -203,8 +203,10 @@ def _grouped_by_function(
                 [i, *(j for group in near for j in group)]
             ]
         if all(len(group) == copies for group in groups):
-            own = [g[0] for g in groups if _meet(functions[g[0]], [x.conjugate() for x in functions[g[0]]])]
-            return [([x.real for x in functions[i]], places[i]) for i in own]
+            representatives = [
+                g[0] for g in groups if _meet(functions[g[0]], [x.conjugate() for x in functions[g[0]]])
+            ]
+            return [([x.real for x in functions[i]], chart_points[i]) for i in representatives]
     return None
 
 
@@ -212,19 +214,19 @@ def _meet(first: Sequence[Any], second: Sequence[Any]) -> bool:
     return all(a.overlaps(b) for a, b in zip(first, second, strict=True))
 
 
-def _different(places: Sequence[Sequence[Any]]) -> int:
-    """The number of points that meet no earlier one."""
+def _different(points: Sequence[Sequence[Any]]) -> int:
+    """Return the number of points that meet no earlier one."""
     kept: list[Sequence[Any]] = []
-    for place in places:
-        if not any(_meet(place, other) for other in kept):
-            kept.append(place)
+    for point in points:
+        if not any(_meet(point, other) for other in kept):
+            kept.append(point)
     return len(kept)
 
 
 def _add_evidence(
     counter: Counter, solved: msolve.Parametrization, copies: int, real: int, verified: int
 ) -> None:
-    """Evidence of the complex and real functions: msolve's polynomial and boxes, its roots by FLINT, and verified points."""
+    """Add evidence of the complex and real functions: msolve's polynomial and boxes, roots by FLINT, and verified points."""
     here: dict[str, Any] = {"field": "QQ", "scope": "at-point"}
     isolated = "real roots of msolve's polynomial, by FLINT"
     if copies > 1:
