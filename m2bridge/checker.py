@@ -1223,13 +1223,14 @@ def check_field(circuit: Circuit, vector_field: Field, first: Attempt | None = N
     """Verify that the derivative of the outputs along a field is zero, as an identity in weights and inputs [6].
 
     First values up to some instruction are unknowns where they do not move, or move linearly. At last (-1) everything is
-    expanded. A point that is drawn can only refute. Return the attempt that succeeded; `first` is tried first.
+    expanded; with reciprocals also early (0). A point that is drawn can only refute. Return the attempt that succeeded.
     """
     size, changes = circuit.parameters + circuit.input_size, "a vector field changes the function"
     too_large: Unknown | None = None
     products = sum(gate.plan[0].products for gate in circuit.gates if gate.operation in BILINEAR)
-    modes = (False, True) if circuit.uses("reciprocal") else (False,)
-    order = [(last, solve) for solve in modes for last in reversed(range(-1, len(circuit.gates)))]
+    early, modes = ([0], (False, True)) if circuit.uses("reciprocal") else ([], (False,))
+    lasts = [len(circuit.gates) - 1, *early, *range(len(circuit.gates) - 2, -2, -1)]
+    order = [(last, solve) for last in lasts for solve in modes]
     for number, attempt in enumerate(dict.fromkeys([first or order[0], *order])):
         ring = Polynomials(MOST_TERMS if attempt[0] < 0 else MOST_TERMS // 50 + 20 * products)
         try:
@@ -1251,7 +1252,7 @@ def outputs_move(  # noqa: C901 -- one case for each way to move
 
     Up to instruction number `last`, values that do not move, or of which each entry moves by a multiple of an entry, are unknowns
     that do the same. Values of exp, reciprocal, sqrt and softmax are always unknowns; a line of softmax adds up to one
-    and, with `solve`, a reciprocal times its operand is one [6].
+    and, with `solve`, a reciprocal times its operand is one [6] (products with reciprocals and sums are not unknowns).
 
     Invariant, after instruction k: there is a substitution of functions of weights and inputs for the unknowns (the flat weights
     and inputs for themselves) that takes values[j] to the value of instruction j for each j <= k in `values`, and slopes[j] to
@@ -1268,7 +1269,10 @@ def outputs_move(  # noqa: C901 -- one case for each way to move
         """Return the value of an instruction, or unknowns in its place."""
         if k not in values:
             gate = circuit.gates[k]
-            if gate.operation in ANALYTIC or (k <= last and slopes[k] is None and gate.operands):
+            divides = any(circuit.gates[j].operation == "reciprocal" for j in gate.operands)
+            solved = solve and gate.operation != "power" and (len(gate.operands) == 1 or divides)
+            expanded = solved or not gate.operands
+            if gate.operation in ANALYTIC or (k <= last and slopes[k] is None and not expanded):
                 values[k] = ring.variables(circuit.size(k))
                 for line in gate.plan if gate.operation == "softmax" else ():
                     rest = [ring.minus(values[k][i]) for i in line[1:]]

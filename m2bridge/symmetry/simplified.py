@@ -1,4 +1,4 @@
-"""A factored program with fewer kinds of steps: sums of sums are joined, and normalised exponentials are softmax."""
+"""A factored program with fewer steps: no permutations of axes, no sums of sums, and softmax for normalised exponentials."""
 
 from __future__ import annotations
 
@@ -10,11 +10,16 @@ from m2bridge.symmetry.factored import FactoredProgram, Letters, Tensor
 
 
 def simplified(program: FactoredProgram) -> FactoredProgram:
-    """Join sums of sums, and write exp(z) c / sum(exp(z) c) with a constant c, such as a mask, as softmax of z.
+    """Leave out permutations of axes, join sums of sums, and write normalised exponentials as softmax.
 
-    The softmax has no operand c: along its axes the result adds up to one, and it does not change if z is shifted there by
-    something constant, for any c.
+    These are exp(z) c / sum(exp(z) c) with a constant c, such as a mask; they are written as softmax of z. The softmax has
+    no operand c: along its axes the result adds up to one, and it does not change if z is shifted there by something
+    constant, for any c.
     """
+    tensors = list[Tensor]()
+    for item in program.tensors:
+        tensors.append(_without_permutations(tensors, item))
+    program = _needed(tensors, program)
     tensors = list(program.tensors)
     uses = Counter(k for item in tensors for k in item.operands) + Counter(program.outputs)
     for place, item in enumerate(tensors):
@@ -23,6 +28,18 @@ def simplified(program: FactoredProgram) -> FactoredProgram:
         elif item.operation == "einsum":
             tensors[place] = _normalised(tensors, item) or item
     return _needed(tensors, program)
+
+
+def _without_permutations(tensors: Sequence[Tensor], item: Tensor) -> Tensor:
+    """Replace operands that only permute the axes of a tensor by that tensor."""
+    sides = list(zip(item.operands, item.letters, strict=True))
+    for side, (k, own) in enumerate(sides):
+        inner = tensors[k]
+        single = inner.operation == "einsum" and len(inner.operands) == 1
+        if single and sorted(inner.letters[0]) == sorted(inner.result):
+            renamed = dict(zip(inner.result, own, strict=True))
+            sides[side] = inner.operands[0], tuple(renamed[letter] for letter in inner.letters[0])
+    return replace(item, operands=tuple(k for k, _ in sides), letters=tuple(own for _, own in sides))
 
 
 def _joined(tensors: Sequence[Tensor], item: Tensor, uses: Mapping[int, int]) -> Tensor:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,7 +14,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from m2bridge import from_torch
+from m2bridge import checker, dimension, from_torch
 from m2bridge.programs.ranks import generic_rank
 
 
@@ -113,3 +117,32 @@ def test_the_rank_is_that_of_torch(name: str) -> None:
 def test_a_norm_without_eps_has_that_of_its_precision() -> None:
     text = from_torch(nn.Sequential(nn.Linear(3, 3), nn.RMSNorm(3)), (3,)).program.text
     assert "1/8388608" in text  # 2^-23, of float32
+
+
+class CausalBlock(nn.Module):
+    """A block of `nn.MultiheadAttention` with a causal mask and a perceptron, both behind LayerNorm."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second = nn.LayerNorm(4), nn.LayerNorm(4)
+        self.attention = nn.MultiheadAttention(4, 2, batch_first=True)
+        self.mlp = nn.Sequential(nn.Linear(4, 5), nn.SiLU(), nn.Linear(5, 4))
+
+    def forward(self, x: Tensor) -> Tensor:
+        y, mask = self.first(x), torch.triu(torch.ones(x.shape[1], x.shape[1], dtype=torch.bool), 1)
+        x = x + self.attention(y, y, y, attn_mask=mask, need_weights=False)[0]
+        return x + self.mlp(self.second(x))
+
+
+def test_a_causal_block_with_layer_norm_is_verified_within_the_default_limit(tmp_path: Path) -> None:
+    """145 weights, and 58 symmetries.
+
+    Two GL(2) for each head (16), norms' gains (8) and biases (8), biases of keys (4) and values (4), rows of weights behind
+    centred arrays (12 + 5), and the bias of the attention's output, undone by the last one (1).
+    """
+    answer = dimension(from_torch(CausalBlock(), (1, 2, 4)), engine=False)
+    assert (answer.image_dim, answer.certainty) == (145 - 58, "proved")
+    path = tmp_path / "certificate.json"
+    path.write_text(json.dumps(answer.certificate))
+    command = [sys.executable, "-I", checker.__file__, str(path)]
+    assert subprocess.run(command, check=False, capture_output=True).returncode == 0
