@@ -32,7 +32,7 @@ Block = tuple[list[RowName], Array]
 
 
 @dataclass(frozen=True, slots=True)
-class Samples:
+class SampleRange:
     """Samples start..stop-1, and how many output entries of each (or rows of the last layer)."""
 
     start: int
@@ -70,11 +70,11 @@ class JacobianRows:
     def width(self) -> int:
         return len(self.columns)
 
-    def per_sample(self, size: Samples) -> int:
+    def per_sample(self, size: SampleRange) -> int:
         """Return the number of rows for each sample."""
         return size.outputs * self.layer.columns if self.layer else size.outputs
 
-    def memory(self, size: Samples) -> int:
+    def memory(self, size: SampleRange) -> int:
         """Return the bytes of a block of the reverse pass, of the values, and of the rows at independent tokens."""
         per_sample = self._bytes_per_sample(size)
         chunk = max(per_sample, min(_CHUNK_BYTES, size.count * per_sample))
@@ -83,12 +83,12 @@ class JacobianRows:
         independent = 8 * size.outputs * self.layer.width * self.width if self.layer else 0
         return 2 * chunk + values + independent
 
-    def _bytes_per_sample(self, size: Samples) -> int:
+    def _bytes_per_sample(self, size: SampleRange) -> int:
         """Bytes of the reverse pass for one sample; nothing is pulled back to constants."""
         largest = max(item.size for item in self.program.instructions if item.operation != "constant")
         return 8 * self.per_sample(size) * (2 * largest + 3 * max(1, self.width))
 
-    def blocks(self, size: Samples, rows: int) -> Iterator[Block]:
+    def blocks(self, size: SampleRange, rows: int) -> Iterator[Block]:
         """Return the rows of some samples in blocks of `rows`, the last one shorter. Sets `tokens` before the first block."""
         values = self._values(size.stop)
         blocks = self._rows_modulo_layer(values, size) if self.layer else self._output_rows(values, size)
@@ -99,7 +99,7 @@ class JacobianRows:
         entries: dict[int, list[int]] = {}
         for sample, entry in sorted(names):
             entries.setdefault(sample, []).append(entry)
-        size = Samples(0, 1 + max(entries), max(map(len, entries.values())))
+        size = SampleRange(0, 1 + max(entries), max(map(len, entries.values())))
         return _joined(self._named_rows(self._values(size.stop), size, entries), rows)
 
     def _values(self, stop: int) -> Sequence[Lettered]:
@@ -110,7 +110,7 @@ class JacobianRows:
         return evaluate(self.program, self.arithmetic, point, self.units.at(draws))
 
     def _named_rows(
-        self, values: Sequence[Lettered], size: Samples, entries: Mapping[int, list[int]]
+        self, values: Sequence[Lettered], size: SampleRange, entries: Mapping[int, list[int]]
     ) -> Iterator[Block]:
         """Compute as many rows for each sample, of output 0 where it has fewer, which are left out."""
         for window in self._windows(size):
@@ -122,7 +122,7 @@ class JacobianRows:
             block = self._block(values, output_seeds(self.program, self.arithmetic, chosen), window)
             yield [(k, entry) for k in samples for entry in entries.get(k, ())], block[kept]
 
-    def _output_rows(self, values: Sequence[Lettered], size: Samples) -> Iterator[Block]:
+    def _output_rows(self, values: Sequence[Lettered], size: SampleRange) -> Iterator[Block]:
         """Yield the Jacobian of a few random output entries of each sample."""
         every, n = self.program.output_count, size.outputs
         entries = np.stack([np.sort(self._random.permutation(every)[:n]) for _ in range(size.count)])
@@ -138,7 +138,7 @@ class JacobianRows:
             ]
             yield names, block.reshape(-1, self.width)
 
-    def _rows_modulo_layer(self, values: Sequence[Lettered], size: Samples) -> Iterator[Block]:
+    def _rows_modulo_layer(self, values: Sequence[Lettered], size: SampleRange) -> Iterator[Block]:
         """Return the derivatives of rows of V at each token, minus those at the independent tokens of which it is a combination.
 
         Independent tokens are the first ones, so that those of earlier samples stay.
@@ -155,7 +155,7 @@ class JacobianRows:
         return self._combined_rows(values, size, np.array(pivots, dtype=np.int64), reduced)
 
     def _combined_rows(
-        self, values: Sequence[Lettered], size: Samples, pivots: np.ndarray, reduced: Array
+        self, values: Sequence[Lettered], size: SampleRange, pivots: np.ndarray, reduced: Array
     ) -> Iterator[Block]:
         layer, field, outputs = self.layer, self.arithmetic.field, size.outputs
         assert layer is not None
@@ -179,7 +179,7 @@ class JacobianRows:
             names = [(row, int(token)) for token in tokens[free] for row in range(outputs)]
             yield names, block.reshape(-1, self.width)
 
-    def _windows(self, size: Samples) -> list[slice]:
+    def _windows(self, size: SampleRange) -> list[slice]:
         chunk = max(1, _CHUNK_BYTES // self._bytes_per_sample(size))
         return [slice(k, min(k + chunk, size.stop)) for k in range(size.start, size.stop, chunk)]
 

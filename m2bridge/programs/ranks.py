@@ -30,7 +30,7 @@ from m2bridge.linear.residues import field_of
 from m2bridge.linear.row_space import RowSpace
 from m2bridge.programs.arithmetics import ZeroDenominatorError
 from m2bridge.programs.exponentials import FormalExponentials, Units, formal_exponentials
-from m2bridge.programs.jacobian_blocks import JacobianRows, RowName, Samples
+from m2bridge.programs.jacobian_blocks import JacobianRows, RowName, SampleRange
 from m2bridge.programs.jacobians import LastLayer
 from m2bridge.programs.points import NOTHING_HELD, Held
 from m2bridge.programs.program import Program
@@ -235,7 +235,7 @@ class _RankWork:
         self.layer, self.width = self.jacobian.layer, self.jacobian.width
         self.space = RowSpace(field_of(p), self.width)
         self.rows: list[RowName] = []
-        self.size = Samples(0, 0, 0)
+        self.size = SampleRange(0, 0, 0)
 
     @property
     def rank(self) -> int:
@@ -266,30 +266,30 @@ class _RankWork:
 
     # -- how many samples ---------------------------------------------------------------------------------
 
-    def first_size(self, samples: int | None) -> Samples:
+    def first_size(self, samples: int | None) -> SampleRange:
         if self.layer is None:
             rows = self.program.output_count
             if not self.program.inputs:
-                return Samples(0, 1, rows)
+                return SampleRange(0, 1, rows)
             rows = min(rows, _FEW_OUTPUTS)
-            return Samples(0, samples or math.ceil(1.05 * self.width / rows) + 2, rows)
+            return SampleRange(0, samples or math.ceil(1.05 * self.width / rows) + 2, rows)
         tokens, outputs = self.layer.columns, self.layer.few(analytic=not self.program.polynomial)
         unknowns = self.width + outputs * self.layer.width
-        return Samples(0, samples or max(2, math.ceil(1.03 * unknowns / (outputs * tokens)) + 2), outputs)
+        return SampleRange(0, samples or max(2, math.ceil(1.03 * unknowns / (outputs * tokens)) + 2), outputs)
 
-    def fresh_samples(self, size: Samples) -> Samples:
+    def fresh_samples(self, size: SampleRange) -> SampleRange:
         """Two more samples with more output entries of each: whether they raise the rank shows whether others would."""
         if self.layer is None:
             outputs = min(self.program.output_count, max(size.outputs, _MANY_OUTPUTS))
         else:
             outputs = min(self.layer.outputs, self.layer.width, 2 * size.outputs)
-        return Samples(size.stop, size.stop + _FRESH_SAMPLES, outputs)
+        return SampleRange(size.stop, size.stop + _FRESH_SAMPLES, outputs)
 
-    def more_samples(self, size: Samples) -> Samples:
+    def more_samples(self, size: SampleRange) -> SampleRange:
         outputs = size.outputs if self.layer else min(size.outputs, _FEW_OUTPUTS)
-        return Samples(size.stop, math.ceil(1.5 * size.stop) + 1, outputs)
+        return SampleRange(size.stop, math.ceil(1.5 * size.stop) + 1, outputs)
 
-    def memory(self, size: Samples) -> int:
+    def memory(self, size: SampleRange) -> int:
         """Bytes of the row space (twice, when it grows), of some blocks of rows, and of what makes them."""
         rows = min(self.width, size.count * self.jacobian.per_sample(size))
         half = min(rows, self.width // 2)
@@ -299,7 +299,7 @@ class _RankWork:
 
     # -- the work -----------------------------------------------------------------------------------------
 
-    def add_samples(self, size: Samples, progress: _Progress) -> None:
+    def add_samples(self, size: SampleRange, progress: _Progress) -> None:
         """Add the rows of some samples, until the rank is as large as it can be."""
         blocks = self.jacobian.blocks(size, self.space.block_rows)
         self.size = size

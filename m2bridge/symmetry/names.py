@@ -89,7 +89,7 @@ def declared_fields(model: Model, item: Mapping[str, Any]) -> list[VectorField]:
 
 
 def rotations(program: Program) -> Iterator[VectorField]:
-    """Yield dw_i = v_j w_j, dw_j = -v_i w_i wherever a program computes sum_i v_i (w_i . h)^2, rotations of the form v."""
+    """Yield dw_i = v_j w_j, dw_j = -v_i w_i, rotations of a quadratic form, where a program computes sum_i v_i (w_i . h)^2."""
     items = program.instructions
     starts = {program.weights[name]: entries.start for name, _, entries in flat_parts(program.parameters)}
     for item in items:
