@@ -39,6 +39,7 @@ RUN python /build/requirements.py --only /build/pyproject.toml dask > /build/das
 
 FROM environment AS own
 COPY pyproject.toml README.md LICENSE CHANGELOG.md /src/
+COPY packaging/absolute_links.py /src/packaging/
 COPY m2_templates /src/m2_templates
 COPY m2bridge /src/m2bridge
 RUN python -m pip --python /opt/m2bridge/bin/python install --no-cache-dir --no-deps /src

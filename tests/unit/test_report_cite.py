@@ -15,7 +15,7 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-from m2bridge import __version__, latex, records
+from m2bridge import latex, records
 from m2bridge.certainty import Certainty
 from m2bridge.cli import main
 from m2bridge.errors import DisagreementError
@@ -158,16 +158,3 @@ def test_latex_of_everything_compiles(answer: Dimension, tmp_path: Path) -> None
     ][-1]
     assert done.returncode == 0, done.stdout[-2000:]
     assert "undefined" not in done.stdout
-
-
-@pytest.mark.parametrize(
-    ("file", "line"),
-    [
-        ("CITATION.cff", f"version: {__version__}"),
-        ("codemeta.json", f'"version": "{__version__}",'),
-        ("packaging/conda/recipe.yaml", f'version: "{__version__}"'),
-    ],
-)
-def test_published_metadata_has_this_version(file: str, line: str) -> None:
-    text = (Path(__file__).parents[2] / file).read_text(encoding="utf-8")
-    assert f"\n{line}\n" in text.replace("\n  ", "\n")
