@@ -16,7 +16,7 @@ import re
 import secrets
 import types
 import typing
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import Enum
 from fractions import Fraction
 from functools import cache
@@ -67,7 +67,7 @@ def change_of(document: Mapping[str, Any]) -> str | None:
 def _check_types(kind: type[Result], body: dict[str, Any]) -> None:
     """Raise an error if the values of a result of another package do not have the types that it declares."""
     try:
-        _decode(kind, body, kind.ANALYSIS)
+        decode(kind, body, kind.ANALYSIS)
     except RecordError as error:
         raise M2BridgeError(
             f"the values of {kind.__module__}.{kind.__name__} do not have the declared types: {error.message}"
@@ -107,7 +107,7 @@ def from_document(document: Any) -> Result:
             f"this m2bridge reads version {kind.VERSION}: compute it again"
         )
     body = {key: value for key, value in document.items() if key not in (*ENVELOPE, "digest")}
-    result: Result = _decode(kind, body, kind.ANALYSIS)
+    result: Result = decode(kind, body, kind.ANALYSIS)
     return result
 
 
@@ -276,7 +276,7 @@ def keyed_hints(kind: type) -> dict[str, tuple[str, Any]]:
     return {key: (name, hints[name]) for key, name in keys if key is not None}
 
 
-def _decode(kind: Any, value: Any, where: str) -> Any:  # noqa: PLR0911 -- one case for each type of field
+def decode(kind: Any, value: Any, where: str) -> Any:  # noqa: PLR0911 -- one case for each type of field
     """Convert a JSON value to a value of type `kind`; `where` is its path in the record, for error messages."""
     origin, arguments = typing.get_origin(kind), typing.get_args(kind)
     if kind is Any:
@@ -287,12 +287,12 @@ def _decode(kind: Any, value: Any, where: str) -> Any:  # noqa: PLR0911 -- one c
         return value
     if origin in (Union, types.UnionType):
         return _decode_union(arguments, value, where)
-    if origin in (tuple, list):
-        return _decode_list(origin, arguments, value, where)
+    if isinstance(origin, type) and issubclass(origin, Sequence):
+        return _decode_list(origin if origin is tuple else list, arguments, value, where)
     if isinstance(origin, type) and issubclass(origin, Mapping):
         entries = _expected(dict, value, where, "an object")
         return {
-            _parsed(arguments[0], key, where): _decode(arguments[1], item, f"{where}.{key}")
+            _parsed(arguments[0], key, where): decode(arguments[1], item, f"{where}.{key}")
             for key, item in entries.items()
         }
     if dataclasses.is_dataclass(kind):
@@ -329,8 +329,8 @@ def _decode_union(choices: tuple[Any, ...], value: Any, where: str) -> Any:
     *first_choices, last = (choice for choice in choices if choice is not type(None))
     for choice in first_choices:
         with contextlib.suppress(RecordError):
-            return _decode(choice, value, where)
-    return _decode(last, value, where)
+            return decode(choice, value, where)
+    return decode(last, value, where)
 
 
 def _decode_list(origin: Any, kinds: tuple[Any, ...], value: Any, where: str) -> Any:
@@ -340,7 +340,7 @@ def _decode_list(origin: Any, kinds: tuple[Any, ...], value: Any, where: str) ->
     if len(kinds) != len(items):
         raise RecordError(f"{where} must have {len(kinds)} items; the record has {value!r}")
     pairs = enumerate(zip(kinds, items, strict=True))
-    return origin(_decode(kind, item, f"{where}[{i}]") for i, (kind, item) in pairs)
+    return origin(decode(kind, item, f"{where}[{i}]") for i, (kind, item) in pairs)
 
 
 def _decode_dataclass(kind: Any, value: Any, where: str) -> Any:
@@ -350,6 +350,4 @@ def _decode_dataclass(kind: Any, value: Any, where: str) -> Any:
         raise RecordError(f"{where}: missing field {', '.join(missing)}")
     if unknown := sorted(set(entries) - set(hints)):
         raise RecordError(f"{where}: unknown field {', '.join(unknown)}")
-    return kind(
-        **{name: _decode(hint, entries[key], f"{where}.{key}") for key, (name, hint) in hints.items()}
-    )
+    return kind(**{name: decode(hint, entries[key], f"{where}.{key}") for key, (name, hint) in hints.items()})

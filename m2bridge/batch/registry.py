@@ -6,16 +6,15 @@ import contextlib
 import hashlib
 import inspect
 import json
-import types
-import typing
 from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal, Union
+from typing import Any
 
+from m2bridge import records
 from m2bridge._version import __version__
 from m2bridge.engine import find_msolve
-from m2bridge.errors import InputError, M2BridgeError, suggestion
+from m2bridge.errors import InputError, M2BridgeError, RecordError, suggestion
 from m2bridge.families.base import Model
 from m2bridge.questions import find, plugins, questions, source_of
 from m2bridge.questions.kernel import MODEL, Question
@@ -50,8 +49,10 @@ def parameters_of(question: Question[Any, Any], values: Mapping[str, Any]) -> di
         if name not in options:
             nearest = suggestion(name, sorted(options))
             raise InputError(f"{question.name} has no option {name!r}; {nearest}", argument=name)
-        if not _has_type(options[name][0], value):
-            raise InputError(f"{question.name}: {name} cannot be {value!r}", argument=name)
+        try:
+            records.decode(options[name][0], value, name)
+        except RecordError:
+            raise InputError(f"{question.name}: {name} cannot be {value!r}", argument=name) from None
     declared = {name: value for name, value in values.items() if name in question.options}
     question.check(declared, values.get("prime"), values.get("seed", 0))
     parameters = {name: values.get(name, default) for name, (_, default) in options.items()}
@@ -107,24 +108,6 @@ def digest() -> str:
 
 def _sha256(value: Any) -> str:
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
-
-
-def _has_type(kind: Any, value: Any) -> bool:  # noqa: PLR0911 -- one case for each type of option
-    """Return whether a value from a job file has an annotated type."""
-    origin, arguments = typing.get_origin(kind), typing.get_args(kind)
-    if kind is Any:
-        return True
-    if origin is Literal:
-        return value in arguments
-    if origin in (Union, types.UnionType):
-        return any(_has_type(choice, value) for choice in arguments)
-    if isinstance(origin, type) and issubclass(origin, (list, tuple, typing.Sequence)):
-        return isinstance(value, (list, tuple)) and all(_has_type(arguments[0], item) for item in value)
-    if kind is type(None):
-        return value is None
-    if isinstance(kind, type) and kind in (int, bool, str, float):
-        return type(value) is kind or (kind is float and type(value) is int)
-    return False
 
 
 def templates_sha256(templates: Iterable[str | Path], model: Model | None) -> str:

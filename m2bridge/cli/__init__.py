@@ -24,64 +24,28 @@ if TYPE_CHECKING:
     import typer
 
 COMMANDS = {
-    "figure": (
-        "figure",
-        "Draw the figures of the paper from computed data (1, theorem-3.4, 3), slices and loss landscapes.",
-    ),
-    "models": ("models", "List the families of models, with an example of each."),
-    "verify": (
-        "verify",
-        "Check the statements of a paper by computation; print an exact counterexample for each that fails.",
-    ),
-    "explain": (
-        "records",
-        "Explain a record: the question, the answer, its evidence, and a Macaulay2 script that reproduces it.",
-    ),
-    "cite": (
-        "records",
-        "Print a LaTeX sentence that states the result of a record, and the BibTeX entries that it cites.",
-    ),
-    "report": (
-        "records",
-        "Write records as one self-contained HTML page: answers, evidence, scripts and citations.",
-    ),
-    "template": ("template", "Run a user-written Macaulay2 template and print the values that it emits."),
-    "check": (
-        "records",
-        "Verify the certificate in a record.",
-    ),
-    "batch": (
-        "batch",
-        "Run the jobs of a job file. Results are cached; running the same command again continues.",
-    ),
-    "worker": (
-        "worker",
-        "Read jobs from standard input and write their results to standard output, one JSON object per line.",
-    ),
-    "status": (
-        "status",
-        "Show the progress of the batches of a store, and its number of records per outcome.",
-    ),
-    "results": (
-        "results",
-        "List the records of a store as a table, CSV or JSON.",
-    ),
-    "schema": ("records", "Print the JSON Schema of the --json output of a question."),
-    "doctor": (
-        "engine",
-        "Show which Macaulay2 and msolve are used, which others were found, and why they are not used.",
-    ),
-    "engine": (
-        "engine",
-        "Install, list or remove Macaulay2 and msolve; print the directory of the Macaulay2 library.",
-    ),
-    "describe": (
-        "models",
-        "Describe a model: parameters, coordinates, symmetries, and the dimension formula with its hypotheses.",
-    ),
+    "figure": "Draw the figures of the paper from computed data (1, theorem-3.4, 3), slices and loss landscapes.",
+    "models": "List the families of models, with an example of each.",
+    "verify": "Check the statements of a paper by computation; print an exact counterexample for each that fails.",
+    "explain": "Explain a record: the question, the answer, its evidence, and a Macaulay2 script that reproduces it.",
+    "cite": "Print a LaTeX sentence that states the result of a record, and the BibTeX entries that it cites.",
+    "report": "Write records as one self-contained HTML page: answers, evidence, scripts and citations.",
+    "template": "Run a user-written Macaulay2 template and print the values that it emits.",
+    "check": "Verify the certificate in a record.",
+    "batch": "Run the jobs of a job file. Results are cached; running the same command again continues.",
+    "worker": "Read jobs from standard input and write their results to standard output, one JSON object per line.",
+    "status": "Show the progress of the batches of a store, and its number of records per outcome.",
+    "results": "List the records of a store as a table, CSV or JSON.",
+    "schema": "Print the JSON Schema of the --json output of a question.",
+    "doctor": "Show which Macaulay2 and msolve are used, which others were found, and why they are not used.",
+    "engine": "Install, list or remove Macaulay2 and msolve; print the directory of the Macaulay2 library.",
+    "describe": "Describe a model: parameters, coordinates, symmetries, and the dimension formula with its hypotheses.",
 }
-"""Commands other than questions, in the order of ``--help``: the module that registers each, and its one-line description. A test
-compares the descriptions with the docstrings of the commands."""
+"""Commands other than questions, in the order of ``--help``, and their descriptions. A test compares these with the docstrings of
+the commands."""
+_MODULES = dict.fromkeys(("explain", "cite", "report", "check", "schema"), "records")
+_MODULES |= {"doctor": "engine", "describe": "models"}
+"""The module that registers a command, if it has another name than the command."""
 
 REPLACED = {
     "hilbert-series": "the Hilbert series is a field of closure: m2bridge closure SPEC",
@@ -116,11 +80,6 @@ _OPTIONS = {
 }
 
 
-def command_summaries() -> dict[str, str]:
-    """Return the one-line description of each command that is not a question."""
-    return {name: sentence for name, (_, sentence) in COMMANDS.items()}
-
-
 def help_text() -> str:
     """Return what ``m2bridge --help`` prints: every question and command with its description, wrapped to the terminal."""
     import shutil
@@ -129,11 +88,7 @@ def help_text() -> str:
     from m2bridge.questions import sentences
 
     width = max(40, min(shutil.get_terminal_size((100, 24)).columns, 120))
-    groups = {
-        "Options": _OPTIONS,
-        "Questions": sentences(),
-        "Commands": command_summaries(),
-    }
+    groups = {"Options": _OPTIONS, "Questions": sentences(), "Commands": COMMANDS}
     column = 4 + max(len(name) for names in groups.values() for name in names)
     lines = ["Usage: m2bridge [OPTIONS] COMMAND [ARGS]...", "", SUMMARY]
     for group, names in groups.items():
@@ -162,7 +117,7 @@ def build_app(names: Iterable[str] | None = None) -> typer.Typer:
     )
     app.callback()(lambda: None)
     names = [*sentences(), *COMMANDS] if names is None else list(names)
-    for module in dict.fromkeys(COMMANDS[name][0] for name in names if name in COMMANDS):
+    for module in dict.fromkeys(_MODULES.get(name, name) for name in names if name in COMMANDS):
         importlib.import_module(f"m2bridge.cli.{module}").register(app)
     for name in names:
         if name not in COMMANDS:

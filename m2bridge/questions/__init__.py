@@ -93,57 +93,22 @@ SPEC: Subject[str] = Subject(
 """A model by its spec, for the help; :data:`m2bridge.questions.kernel.MODEL` reads it."""
 
 QUESTIONS = {
-    "boundary": (
-        "boundary",
-        "Image, relative boundary and Zariski closure of one attention layer; optionally the location of a point.",
-    ),
-    "closure": (
-        "closure",
-        "Equations of the Zariski closure of the image of a network, and whether they are complete.",
-    ),
-    "critical-points": (
-        "critical_points",
-        "Critical points of the squared loss on the functions of a network: number, types, and real ones.",
-    ),
-    "dimension": (
-        "dimension",
-        "Dimension of the neuromanifold and of the generic fiber, by lower and upper bounds.",
-    ),
-    "fiber": (
-        "fiber",
-        "The fiber through a point (all weights with the same function), and whether symmetries explain it.",
-    ),
-    "ideal": (
-        "ideal",
-        "Dimension, degree, Hilbert series, radical, components and singular locus of a given ideal.",
-    ),
-    "membership": (
-        "membership",
-        "Whether a function lies in the closure, the complex image and the real image of a model, with weights or a proof.",
-    ),
-    "same": (
-        "same",
-        "Whether two sets of weights define the same function, and whether symmetries relate them.",
-    ),
-    "singular-locus": (
-        "singular_locus",
-        "Singular locus of the closure of the image: components, equations, and strata of the weights or orbits.",
-    ),
-    "singular-point": (
-        "singular_point",
-        "Whether the function of given weights is a singular point of the closure, for any polynomial model.",
-    ),
-    "identifiable": (
-        "identifiable",
-        "Which functions of the weights are determined by the function of the network, and up to what.",
-    ),
-    "symmetries": (
-        "symmetries",
-        "Symmetries of a network: groups derived from its program, and verified vector fields.",
-    ),
+    "boundary": "Image, relative boundary and Zariski closure of one attention layer; optionally the location of a point.",
+    "closure": "Equations of the Zariski closure of the image of a network, and whether they are complete.",
+    "critical-points": "Critical points of the squared loss on the functions of a network: number, types, and real ones.",
+    "dimension": "Dimension of the neuromanifold and of the generic fiber, by lower and upper bounds.",
+    "fiber": "The fiber through a point (all weights with the same function), and whether symmetries explain it.",
+    "ideal": "Dimension, degree, Hilbert series, radical, components and singular locus of a given ideal.",
+    "membership": "Whether a function lies in the closure, the complex image and the real image of a model, "
+    "with weights or a proof.",
+    "same": "Whether two sets of weights define the same function, and whether symmetries relate them.",
+    "singular-locus": "Singular locus of the closure of the image: components, equations, and strata of the weights or orbits.",
+    "singular-point": "Whether the function of given weights is a singular point of the closure, for any polynomial model.",
+    "identifiable": "Which functions of the weights are determined by the function of the network, and up to what.",
+    "symmetries": "Symmetries of a network: groups derived from its program, and verified vector fields.",
 }
-"""The questions of this package: by name, the module that declares it, and its description. The list of commands uses this table,
-so that it imports no question; a test compares it with the declarations."""
+"""The questions of this package and their descriptions; the module has the name of the question. The list of commands uses this
+table, so that it imports no question; a test compares it with the declarations."""
 
 GROUP = "m2bridge.questions"
 """Of entry points: ``linear-span = "my_package.linear_span:linear_span"``."""
@@ -185,7 +150,7 @@ def sentences() -> dict[str, str]:
 
     Modules of ``M2BRIDGE_PLUGINS`` are imported if possible; for entry points only the package is named.
     """
-    descriptions = {name: sentence for name, (_, sentence) in QUESTIONS.items()}
+    descriptions = dict(QUESTIONS)
     for name, point in _entry_points().items():
         descriptions[name] = (
             f"A question of the package {point.dist.name if point.dist is not None else point.module}."
@@ -199,9 +164,8 @@ def sentences() -> dict[str, str]:
 def find(name: str) -> Question[Any, Any]:
     """Return the question of this name, or an error that names the nearest."""
     if name in QUESTIONS:
-        module, _ = QUESTIONS[name]
-        imported = importlib.import_module(f"{__name__}.{module}")
-        question: Question[Any, Any] = getattr(imported, name.replace("-", "_"))
+        function = name.replace("-", "_")
+        question: Question[Any, Any] = getattr(importlib.import_module(f"{__name__}.{function}"), function)
         return question
     for module in plugins():
         if source_of(module) is not None and name in (declared := _declared_in(module)):

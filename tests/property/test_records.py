@@ -71,7 +71,7 @@ def through_text(result: Result) -> Any:
 @given(values_of(Evidence))
 def test_evidence_round_trips(evidence: Evidence) -> None:
     text = json.dumps(records._encode(evidence), allow_nan=False)
-    assert records._decode(Evidence, json.loads(text), "evidence") == evidence
+    assert records.decode(Evidence, json.loads(text), "evidence") == evidence
 
 
 @pytest.mark.parametrize("analysis", sorted(RESULT_TYPES))

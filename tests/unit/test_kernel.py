@@ -191,7 +191,7 @@ def test_the_table_of_questions_is_what_the_modules_declare() -> None:
     folder = Path(kernel.__file__).parent
     files = [*folder.glob("*.py"), *folder.glob("*/__init__.py")]
     assert sum(path.read_text().count("\n@question(") for path in files) == len(QUESTIONS)
-    for name, (_, sentence) in QUESTIONS.items():
+    for name, sentence in QUESTIONS.items():
         found = find(name)
         assert (found.name, found.asks) == (name, sentence)
         assert sentence.endswith(".")
