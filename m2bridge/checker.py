@@ -78,12 +78,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import reduce
 from hashlib import sha256
-from itertools import (
-    accumulate,
-    chain,
-    groupby,
-    pairwise,
-)
+from itertools import accumulate, chain, groupby, pairwise
 from math import gcd, prod
 from operator import mul
 from pathlib import Path
@@ -1362,11 +1357,15 @@ def divided(monomial: Shape, divisor: Shape) -> Shape | None:
 
 
 def multiples(ring: Polynomials, slopes: Numbers, values: Numbers) -> list[tuple[Any, int]] | None:
-    """Find for each slope a number c and an index j, so that it is c times value number j; None if there are none."""
-    leading, pairs = {min(v): j for j, v in enumerate(values) if v}, []
-    for slope in slopes:
+    """Find for each slope a number c and an index j, so that it is c times value number j; None if there are none.
+
+    Of equal values, as in a symmetric matrix, a slope takes the one at its own index: their unknowns are different.
+    """
+    leads, pairs = [min(v, default=()) for v in values], []
+    leading = {monomial: j for j, monomial in enumerate(leads) if values[j]}
+    for k, slope in enumerate(slopes):
         monomial = min(slope, default=())
-        j = leading.get(monomial, 0)
+        j = k if leads[k] == monomial else leading.get(monomial, 0)
         c = Fraction(slope.get(monomial, 0)) / (values[j].get(monomial) or 1)
         c = c.numerator if c.denominator == 1 else c
         if slope != ring.multiply(ring.number(c), values[j]):

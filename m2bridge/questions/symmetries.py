@@ -137,11 +137,13 @@ class Symmetries(Result):
 
     def certified(self) -> frozenset[str]:
         kinds = {document["statement"]["kind"] for document in self.certificate}
-        shown = {"symmetry_dim"} if "symmetry" in kinds else set()
-        if "dimension" in kinds:
-            shown |= {"image_dim", "generic_fiber_dim"}
-            shown |= {"symmetry_dim"} if not self.generic_fiber_dim else set()
-        return frozenset(shown - ({"symmetry_dim"} if self.symmetry_dim is None else set()))
+        if "dimension" not in kinds:
+            return frozenset()
+        shown = {"image_dim", "generic_fiber_dim"}
+        # orbits lie in fibers: the dimension of both is shown where the verified fields reach that of the fiber
+        if self.explains_fiber and ("symmetry" in kinds or not self.generic_fiber_dim):
+            shown |= {"symmetry_dim"}
+        return frozenset(shown)
 
     def view(self) -> View:
         facts = [

@@ -437,6 +437,22 @@ def test_entries_that_move_by_multiples_of_entries() -> None:
     for wrong in ({(0,): 4, (1,): 5}, {(0,): 4}, {(2,): 1}, {(): 1}, {(0,): 2, (1,): 3, (2,): 1}):
         assert checker.multiples(checker.Polynomials(), [wrong, {}], [first, second]) is None
     assert checker.multiples(checker.Polynomials(), [{(0,): 4}], [{}]) is None
+    equal = [{(0,): 1, (1,): 1}] * 2  # as in a symmetric matrix
+    assert checker.multiples(checker.Polynomials(), equal, equal) == [(1, 0), (1, 1)]
+
+
+def test_scalings_around_a_symmetric_matrix_need_no_expansion() -> None:
+    """V X (K X)^T (K X): K is multiplied by s, V by s^-2. Entries (i, j) and (j, i) of (K X)^T (K X) are one polynomial."""
+    lines = (
+        "weight K [2,2]", "weight V [1,2]", "input X [2,3]", "einsum ab,bc->ac %0 %2", "einsum ab,ac->bc %3 %3",
+        "einsum ab,bc->ac %2 %4", "einsum ab,bc->ac %1 %5",
+    )  # fmt: skip
+    numbered = [f"%{k} = {line}" for k, line in enumerate(lines)]
+    circuit = checker.read_program("\n".join(["m2bridge program 1", *numbered, "output y %6", ""]))
+    scaling = {i: {(i,): 1 if i < 4 else -2} for i in range(6)}
+    assert checker.check_field(circuit, scaling) == (6, False)
+    with pytest.raises(checker.Rejected):
+        checker.check_field(circuit, {**scaling, 5: {(5,): -1}})
 
 
 def test_a_symmetry_inside_one_part_does_not_count() -> None:

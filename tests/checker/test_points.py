@@ -15,6 +15,7 @@ import pytest
 from makers import closure_certificate
 
 from m2bridge import checker, checker_further, records
+from m2bridge.certainty import Certainty
 from m2bridge.certificates.points import coordinate_indices
 from m2bridge.cli.records import verify_file
 from m2bridge.families import Mod, parse_spec
@@ -302,6 +303,14 @@ def test_records_of_symmetries() -> None:
     assert "fields but for the identities of 2 of 3" in said
     changed["certificate"][0]["statement"]["fields"][0][0][1] += 1
     assert outcome(changed)[0] == 7
+
+
+def test_symmetries_that_do_not_explain_the_fiber_are_not_proved() -> None:
+    """Fibers of dimension 6 are proved, orbits of dimension 3 only from below: that there are no others was searched."""
+    answer = symmetries("mlp(widths=[2,3,2],r=2)")
+    assert (answer.symmetry_dim, answer.generic_fiber_dim, answer.certainty) == (3, 6, Certainty.COMPUTED)
+    code, said = outcome(json.loads(records.dumps(records.to_document(answer))))
+    assert (code, "Not covered: symmetry_dim." in said) == (9, True), said
 
 
 @pytest.mark.parametrize("s", [1, 2, 5, 1000])
