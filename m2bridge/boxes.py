@@ -98,12 +98,12 @@ def table(rows: Rows) -> str:
 
 
 def typeset(text: str) -> str:
-    """Escape a text; convert it, or the text after its last colon, to MathML if it is a list of polynomials or equations."""
+    """Escape a text and mark its code; convert it, or the text after its last colon, to MathML if it is a list of polynomials."""
     before, colon, after = text.rpartition(": ")
     items = after.split(", ") if re.search(r"[\^*]", after) else []
     formulas = [_mathml(item) for item in items]
     if not any(formulas) or not all(formulas):
-        return escape(text)
+        return re.sub("`([^`]+)`", r"<code>\1</code>", escape(text))
     return f"{escape(before + colon)}{', '.join(map(str, formulas))}"
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from importlib.resources import files
 from typing import Any
 
 import jinja2
+from markupsafe import Markup, escape
 
 from m2bridge import latex
 from m2bridge.errors import visible
@@ -38,4 +40,15 @@ def _environment(ending: str) -> jinja2.Environment:
         trim_blocks=ending != "tex", keep_trailing_newline=True, **delimiters,
     )  # fmt: skip
     environment.globals["tex"] = latex.escaped
+    environment.filters["breakable"] = breakable
     return environment
+
+
+def breakable(spec: str) -> Markup:
+    """Escape a spec for HTML, and allow line breaks after its separators, so that no value is broken.
+
+    >>> breakable("mlp(widths=[2,3],r=<2>)")
+    Markup('mlp(widths=[2,<wbr>3],<wbr>r=&lt;2&gt;)')
+    """
+    pieces = re.split(r"(?<=[,;/])", spec)
+    return Markup("<wbr>").join(escape(piece) for piece in pieces)

@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 
+from m2bridge.questions.closure import closure
 from m2bridge.questions.dimension import Dimension, dimension
+from m2bridge.questions.singular_locus import singular_locus
 from m2bridge.report.page import PageEntry, page
 from m2bridge.results import ScriptUse
 from tests.browser.conftest import Opened, fits, until
@@ -98,6 +100,36 @@ def test_it_fits_and_is_legible(report: Path, opened: Opened, shots: Path, width
     assert (lightness[0] > lightness[1]) is dark
     assert abs(lightness[0] - lightness[1]) > 0.6
     shown.screenshot(path=shots / f"report-{width}-{'dark' if dark else 'light'}.png", full_page=True)
+
+
+def test_tables_fit_and_specs_break_after_separators(opened: Opened, tmp_path: Path) -> None:
+    answers = [closure("lightning(d=2,dp=1)"), singular_locus("lightning(d=2,dp=1)")]
+    entries = [PageEntry(name=f"{a.ANALYSIS}.json", version="0.2.0", result=a) for a in answers]
+    path = tmp_path / "report.html"
+    path.write_text(page(entries, title="A report"), encoding="utf-8")
+    shown = opened(path, width=1300)
+    widths = shown.eval_on_selector_all(".wide", "all => all.map(x => [x.scrollWidth, x.clientWidth])")
+    assert [scroll <= client for scroll, client in widths] == [True, True]
+    lines = shown.eval_on_selector_all("td.model", _LINES_OF_CELLS)
+    assert all(line.endswith((",", ")")) for cell in lines for line in cell), lines
+
+
+# The lines of each cell, by the rectangles of the pieces between its possible breaks.
+_LINES_OF_CELLS = """cells => cells.map(cell => {
+  const lines = [];
+  let bottom = null;
+  for (const node of cell.childNodes) {
+    if (node.nodeType !== Node.TEXT_NODE) continue;
+    const range = document.createRange();
+    range.selectNode(node);
+    const boxes = range.getClientRects();
+    if (boxes.length !== 1) return ["broken: " + node.data];
+    if (boxes[0].bottom !== bottom) lines.push("");
+    bottom = boxes[0].bottom;
+    lines[lines.length - 1] += node.data;
+  }
+  return lines;
+})"""
 
 
 def test_it_is_read_without_scripts(report: Path, opened: Opened) -> None:
