@@ -1533,7 +1533,9 @@ STATEMENTS: Kinds = {
 WITHOUT_ARGUMENT = ("inside", "outside", "symmetry", "same function")
 BESIDE = dict.fromkeys(("virtual", "layers"), "families")
 BESIDE |= dict.fromkeys(("span", "composition", "equations", "flattening"), "further")
-BESIDE |= dict.fromkeys(("inside", "outside", "singular", "smooth", "same function", "closure"), "further")
+BESIDE |= dict.fromkeys(
+    ("inside", "outside", "singular", "smooth", "same function", "identifiable", "closure"), "further"
+)
 """Kinds of bounds and statements, with the file beside this one that checks them."""
 
 

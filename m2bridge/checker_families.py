@@ -647,6 +647,7 @@ HEADLINE = {
     "symmetries": ("symmetry_dim", "symmetry_lower_bound", "generic_fiber_dim"),
     "membership": ("closure", "complex_image", "real_image"),
     "same": ("verdict",),
+    "identifiable": ("verdict",),
 }
 """What the first line of each question's answer says. A record is verified when its certificates show all of it."""
 PARTLY = ("singular-point", "singular-locus", "symmetries")
@@ -804,6 +805,8 @@ def facts(own: Certified) -> dict[str, Any]:
             follows |= {"parameters": parameters, "generic_fiber_dim": parameters - n}
     if own.kind == "symmetry" and not narrow(own):
         follows["symmetry_lower_bound"] = numbers["orbit"]
+    if own.kind == "identifiable" and not narrow(own):
+        follows["verdict"] = numbers["verdict"]
     if "span" in numbers:
         follows["span_dim"] = numbers["span"]
     return follows

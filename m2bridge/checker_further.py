@@ -2,8 +2,8 @@
 
 The file checker.py verifies dimensions and symmetries of programs. This file stands beside it and is needed for lower bounds of
 programs with exponentials or square roots, for the upper bounds `span`, `composition`, `equations` and `flattening`, and for the
-statements `inside`, `outside`, `singular`, `smooth`, `same function` and `closure`. ``docs/certificates.md``, sections 3 to 5,
-specifies them.
+statements `inside`, `outside`, `singular`, `smooth`, `same function`, `identifiable` and `closure`. ``docs/certificates.md``,
+sections 3 to 5, specifies them.
 
 Lemmas, after those of checker.py:
 
@@ -48,12 +48,18 @@ Lemmas, after those of checker.py:
      radicand is a square other than zero at one of them and not a square at the other, modulo one odd prime, with the same
      choice of the roots of weights and the same units of weights. [10] holds with roots that depend on inputs.
      docs/square-roots.md has the proof.
+[20] Functions of the weights. If fields do not change the network and have the rank n - dim at a point, they span the kernel of
+     its differential at generic weights, which is the tangent space of the fiber there. A function g of the weights that they do
+     not move is constant on the fiber near such a point. If fields with components for a further weight c do not move c g, then
+     c g is constant along their flows, from a c that is invertible: g moves only by such factors. If a field that does not change
+     the network moves g, then g has infinitely many values on fibers.
 
 Contents: 1 Exponentials and roots   2 Compositions   3 Equations   4 Flattenings   5 Statements about points   6 Closures.
 """
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -92,6 +98,7 @@ from m2bridge.checker import (
     ZeroDenominator,
     bit_size,
     bound_size,
+    check_fields,
     check_lower,
     check_upper,
     coordinates_bound,
@@ -102,6 +109,7 @@ from m2bridge.checker import (
     lower_bound_sentences,
     need,
     rank,
+    read_field,
     read_integer,
     read_integers,
     read_list,
@@ -110,6 +118,7 @@ from m2bridge.checker import (
     read_object,
     read_point,
     read_prime,
+    read_program,
     read_seed,
     sparse_rank,
     split_list,
@@ -796,6 +805,58 @@ def check_same_function(circuit: Circuit, _: Any, pair: Any) -> Shown:
     return Shown("the two weights compute one function", [sentence])
 
 
+UP_TO = (
+    (r",([a-z]*)->\1", "determined up to scale"),
+    (r"a,(ab)->\1", "each row up to scale"),
+    (r"a,(ab[b-z]+)->\1", "each block (head) up to scale"),
+    (r"a,([b-z]+a)->\1", "each column up to scale"),
+    (r"ab,b([c-z]+)->a\1", "up to a change of basis of the rows"),
+    (r"ab,([c-z]+)a->\1b", "up to a change of basis of the columns"),
+)
+"""Products of a further weight and a function, as einsum, and what the function is determined up to if they are determined."""
+
+
+def check_identifiable(circuit: Circuit, _: Any, function: Any, verdict: Any, argument: Any) -> Shown:
+    """Check what the function of a program determines of a function of its weights, near generic weights [4] [20]."""
+    g, n, moved = read_program(function), circuit.parameters, verdict == "not determined"
+    names = [[(name, c.gates[k].shape) for name, k in c.weights.items()] for c in (circuit, g)]
+    same = names[1][: len(names[0])] == names[0] and not g.inputs and len(g.outputs) == 1 and g.polynomial
+    need(same, "the function is not a polynomial one of the weights of the program")
+    shows = "determined" if g.parameters == n else up_to(g, len(names[0]))
+    need(g.parameters == n if moved else verdict == shows, "the verdict is about another function")
+    keys = ("prime", "weights", "fields", *(() if moved else ("lower",)))
+    values = dict(zip(keys, read_object(argument, "the argument", *keys), strict=True))
+    p, fields = read_prime(values["prime"]), read_list(values["fields"], "fields")
+    weights, read = read_point(values["weights"], n, p), [read_field(g, value) for value in fields]
+    on_network = [[term for term in value if term[0] < n] for value in fields]
+    vectors = symmetry_vectors(circuit, weights, p, [], on_network)
+    if moved:
+        need(len(vectors) == 1, "one vector field moves the function")
+        drawn = Symbols()  # rejects a program that is defined nowhere
+        Evaluation(circuit, drawn).values(drawn.drawn(n), drawn.drawn(circuit.input_size))
+        run = Evaluation(g, ModP(p))
+        slopes = run.slopes(run.values(weights, []), [vectors[0].get(i, 0) for i in range(n)])
+        need(any(slopes[g.outputs[0]] or ()), "the vector field does not move the function at this point")
+    else:
+        check_fields(g, read)
+        low, high = check_lower(circuit, values["lower"]), n - sparse_rank(vectors, p)
+        need(low == high, f"the rank is at least {low}, the symmetries show that it is at most {high}")
+    about = f"What its function determines, locally at generic weights, of the function of its weights with hash {g.digest}"
+    sentences = [f"{about}: {verdict}.", *lower_bound_sentences(circuit, values.get("lower", {}))]
+    return Shown(f"a function of the weights: {verdict}", sentences, {"verdict": verdict})
+
+
+def up_to(g: Circuit, count: int) -> str | None:
+    """Return what a function is determined up to, if its product with weight number `count`, the last, is; None otherwise."""
+    last = g.gates[-1]
+    once = [k for gate in g.gates for k in gate.operands].count(count) == 1 and len(g.weights) == count + 1
+    if not once or last.operation != "einsum" or last.operands[0] != count or g.outputs != [len(g.gates) - 1]:
+        return None
+    first, second, result = last.words
+    letters = f"{first},{second}->{result}" if len({*second}) == len(second) else ""
+    return next((text for pattern, text in UP_TO if re.fullmatch(pattern, letters)), None)
+
+
 # == 6. Closures ========================================================================================
 
 
@@ -893,5 +954,6 @@ STATEMENTS: Kinds = {
     "singular": (check_singular, ("weights",)),
     "smooth": (check_smooth, ("weights",)),
     "same function": (check_same_function, ("weights",)),
+    "identifiable": (check_identifiable, ("function", "verdict")),
     "closure": (check_closure, ("equations", "degree")),
 }

@@ -10,8 +10,10 @@ from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
+from m2bridge.bounds.model_upper import listed_fields
 from m2bridge.bounds.searched import MOST_SEARCHED_WEIGHTS
 from m2bridge.certainty import Certainty
+from m2bridge.certificates.produce import certificate, lower_by_minor, spec_of
 from m2bridge.errors import InputError
 from m2bridge.evidence import Evidence
 from m2bridge.families import Model
@@ -22,7 +24,7 @@ from m2bridge.linear.primes import LARGE_PRIME, given_numbers, prime_for
 from m2bridge.programs.instructions import flat_parts
 from m2bridge.programs.points import WEIGHTS, integers
 from m2bridge.programs.program import Program
-from m2bridge.programs.ranks import GenericRank, generic_rank
+from m2bridge.programs.ranks import generic_rank
 from m2bridge.programs.work import OF_SYMMETRIES, WorkBudget
 from m2bridge.questions.kernel import Context, Option, question
 from m2bridge.results import Result, register_result
@@ -35,6 +37,7 @@ from m2bridge.symmetry.identifiability import (
     freedoms,
     kept_rank,
     moves,
+    multiplied,
     neighbouring_products,
     with_function,
 )
@@ -56,10 +59,6 @@ class IdentifiableFunction:
     verdict: str
     moved_by: str | None
 
-    @property
-    def decided(self) -> bool:
-        return self.verdict != UNDECIDED
-
 
 @register_result
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,11 +74,14 @@ class Identifiable(Result):
         not determined, or not moved by the symmetries found, if these do not explain the fiber.
     example: for one function that is moved, two weights with the same function of the network and different values; None for
         large networks.
+    verdict: that of the function that was asked for; None for a table.
+    certificate: of this verdict, for `m2bridge check`: symmetries that keep the function and explain the generic fiber, or one
+        that moves it.
     """
 
     ANALYSIS: ClassVar[str] = "identifiable"
-    VERSION: ClassVar[int] = 1
-    HEADLINE: ClassVar[tuple[str, ...]] = ("explains_fiber",)
+    VERSION: ClassVar[int] = 2
+    HEADLINE: ClassVar[tuple[str, ...]] = ("verdict", "explains_fiber")
 
     parameters: int
     symmetry_dim: int
@@ -87,6 +89,16 @@ class Identifiable(Result):
     explains_fiber: bool
     functions: tuple[IdentifiableFunction, ...]
     example: Mapping[str, Any] | None
+    verdict: str | None = None
+    certificate: tuple[Mapping[str, Any], ...] = ()
+
+    @property
+    def headline(self) -> tuple[str, ...]:
+        return self.HEADLINE[1:] if self.verdict is None else self.HEADLINE[:1]
+
+    def certified(self) -> frozenset[str]:
+        shown = [document["statement"]["verdict"] for document in self.certificate]
+        return frozenset({"verdict"} if shown == [self.verdict] else ())
 
     def view(self) -> View:
         rows = tuple((row.function, row.verdict, row.moved_by or "") for row in self.functions)
@@ -96,6 +108,7 @@ class Identifiable(Result):
             f"{one.function}: {one.verdict}" if one else f"{count} of {len(rows)} functions are determined"
         )
         fiber = f"symmetries of dimension {self.symmetry_dim}, generic fiber of dimension {self.generic_fiber_dim}"
+        table = "The table rests on symmetries that were verified here; --function NAME gives one row a certificate."
         local = "Determined means up to finitely many values: signs and permutations may remain."
         left = "The symmetries that were found do not explain the generic fiber; others may move what these do not."
         return View(
@@ -108,7 +121,11 @@ class Identifiable(Result):
                     cells=rows,
                 ),
             ),
-            notes=(local,) if self.explains_fiber else (local, left),
+            notes=(
+                local,
+                *(() if self.explains_fiber else (left,)),
+                *((table,) if self.verdict is None else ()),
+            ),
             to_prove="an identity that shows that all symmetries keep the functions that none was found to move"
             if self.explains_fiber
             else "symmetries that explain the generic fiber",
@@ -123,7 +140,10 @@ class Identifiable(Result):
 
 @question(
     asks="Which functions of the weights are determined by the function of the network, and up to what.",
-    quantities={"explains_fiber": "whether the symmetries found explain the generic fiber"},
+    quantities={
+        "explains_fiber": "whether the symmetries found explain the generic fiber",
+        "verdict": "what is determined of the function",
+    },
     example="m2bridge identifiable 'lightning(d=3,dp=3,a=2,t=3)' --function 'K.T @ Q'",
     needs_engine=False,
     primes=(2, LARGE_PRIME),
@@ -155,28 +175,34 @@ def identifiable(
     """
     program = model.free.program
     p = prime_for(given_numbers(model), chosen=context.prime, default=LARGE_PRIME)
-    minor = generic_rank(program, p=p, seed=context.seed)
-    decision = _Decision(context, model, minor)
     functions = _functions(model, function)
-    rows = []
+    decision = _Decision(context, model, p)
+    rows: dict[str, _Decided] = {}
     with context.keep_partial("functions of the weights"):
         for name, recorded in functions.items():
             context.clock.check()
             context.report_progress(f"function {name}")
-            rows.append(decision.row(name, recorded))
-    sure = decision.explains_fiber and minor.heuristic is None and all(row.decided for row in rows)
+            rows[name] = decision.decide(recorded)
+    asked = next(iter(rows.values()), None) if function is not None else None
+    documents: tuple[Mapping[str, Any], ...] = ()
+    with context.keep_partial("the certificate"):
+        context.clock.check()
+        documents = () if asked is None else _certificate(model, decision, asked)
+    sure = decision.explains_fiber and decision.minor.heuristic is None
+    sure = sure and all(row.verdict != UNDECIDED for row in rows.values())
     certainty = Certainty.COMPUTED if sure else Certainty.PROBABLE
+    method = "rank of the symmetries and of the Jacobian"
     context.add_evidence(
         Evidence(
-            "explains_fiber",
-            decision.explains_fiber,
-            "modular",
-            "rank of the symmetries and of the Jacobian",
-            prime=p,
-            certainty=certainty,
-            scope="generic",
+            "explains_fiber", decision.explains_fiber, "modular", method, prime=p, certainty=certainty, scope="generic"
         )
-    )
+    )  # fmt: skip
+    if asked is not None:
+        certainty = Certainty.PROVED if documents else certainty
+        method = "symmetries that keep the function, and one that moves it"
+        context.add_evidence(
+            Evidence("verdict", asked.verdict, "found", method, prime=p, certainty=certainty, scope="generic")
+        )
     return context.build_result(
         Identifiable,
         model=model.spec,
@@ -184,11 +210,34 @@ def identifiable(
         certainty=certainty,
         parameters=program.parameter_count,
         symmetry_dim=decision.rank,
-        generic_fiber_dim=program.parameter_count - minor.rank,
+        generic_fiber_dim=decision.corank,
         explains_fiber=decision.explains_fiber,
-        functions=tuple(rows),
-        example=decision.example(next(iter(functions.values()))) if len(functions) == 1 else None,
+        functions=tuple(
+            IdentifiableFunction(function=name, verdict=row.verdict, moved_by=row.moved_by)
+            for name, row in rows.items()
+        ),
+        example=None if asked is None else decision.example(next(iter(functions.values()))),
+        verdict=None if asked is None else asked.verdict,
+        certificate=documents,
     )
+
+
+def _certificate(model: Model, decision: _Decision, asked: _Decided) -> tuple[Mapping[str, Any], ...]:
+    """Return the certificate of a verdict; none if it needs more vector fields than are listed, or a rank that is heuristic."""
+    function, fields = asked.function, asked.fields
+    moved = asked.verdict == NOT_DETERMINED
+    too_few = len(fields) < (1 if moved else decision.corank)
+    if asked.verdict == UNDECIDED or too_few or not function.polynomial or model.free is not model:
+        return ()
+    point = {"seed": decision.seed, "stream": WEIGHTS, "fixed": []}
+    argument = {"prime": decision.p, "weights": point, "fields": [field.document for field in fields]}
+    if not moved:
+        lower = lower_by_minor(decision.program, decision.minor)
+        if lower is None:
+            return ()
+        argument["lower"] = lower
+    statement = {"kind": "identifiable", "function": function.text, "verdict": asked.verdict}
+    return (certificate(decision.program, statement, argument, spec=spec_of(model)),)
 
 
 def _functions(model: Model, function: str | Callable[..., Any] | None) -> Mapping[str, Program]:
@@ -209,32 +258,63 @@ def _functions(model: Model, function: str | Callable[..., Any] | None) -> Mappi
     return {name: weight_function(name, shapes, named) for name in names} | neighbouring_products(program)
 
 
+@dataclass(frozen=True, slots=True)
+class _Decided:
+    """A verdict about a function, a symmetry that moves it, in words, and what a certificate of the verdict names.
+
+    `function` is multiplied by a new weight if it is determined up to that. `fields` keep it, or are one that moves it; none if
+    they are too many.
+    """
+
+    verdict: str
+    moved_by: str | None
+    function: Program
+    fields: Sequence[VectorField]
+
+
 class _Decision:
     """Decides about functions, with the symmetries by structure and, where these do not explain the fiber, those of a search."""
 
-    def __init__(self, context: Context, model: Model, minor: GenericRank) -> None:
+    def __init__(self, context: Context, model: Model, p: int) -> None:
         program = model.free.program
-        self.spec, self.program, self.p, self.seed = model.spec, program, minor.p, context.seed
-        self.structural = self.rank = structural_rank(program, p=self.p, seed=self.seed)
+        self.spec, self.program, self.p, self.seed = model.spec, program, p, context.seed
+        self.structural = self.rank = structural_rank(program, p=p, seed=self.seed)
+        self.minor = generic_rank(
+            program,
+            p=p,
+            seed=self.seed,
+            upper=program.parameter_count - self.rank,
+            memory_limit=context.limits.memory_bytes,
+            report=context.progress,
+        )
         self.searched: list[VectorField] = []
-        corank = program.parameter_count - minor.rank
-        if self.rank < corank and program.polynomial and program.parameter_count <= MOST_SEARCHED_WEIGHTS:
+        self.corank = program.parameter_count - self.minor.rank
+        if (
+            self.rank < self.corank
+            and program.polynomial
+            and program.parameter_count <= MOST_SEARCHED_WEIGHTS
+        ):
             work = WorkBudget(OF_SYMMETRIES, context.clock.check)
             with context.keep_partial("the search for vector fields"):
-                search = Search(program, p=self.p, seed=self.seed, work=work, corank=corank).run(2)
+                search = Search(program, p=p, seed=self.seed, work=work, corank=self.corank).run(2)
                 self.rank = max(self.rank, search.rank)
                 self.searched = list(search.fields)
-        self.explains_fiber = self.rank == corank
+        self.explains_fiber = self.rank == self.corank
 
-    def row(self, name: str, function: Program) -> IdentifiableFunction:
+    def decide(self, function: Program) -> _Decided:
         """Decide about one function."""
-        mover = self._mover(function)
-        if mover is None:
-            kept = self._is_kept(function)
-            verdict = DETERMINED if kept and self.explains_fiber else UNDECIDED
-        else:
-            verdict = self._up_to(function)
-        return IdentifiableFunction(function=name, verdict=verdict, moved_by=mover)
+        moving = self._moving(function)
+        if moving is None:
+            keeping = self._keeping(function) if self.explains_fiber else None
+            verdict = UNDECIDED if keeping is None else DETERMINED
+            return _Decided(verdict, None, function, keeping or ())
+        text, field = moving
+        if self.explains_fiber and not self.searched:
+            for freedom in freedoms(function.instructions[function.outputs[0][1]].shape):
+                product = multiplied(function, freedom)
+                if self._kept_rank(product) == self.structural:
+                    return _Decided(freedom.text, text, product, self._listed(product))
+        return _Decided(NOT_DETERMINED, text, function, (field,))
 
     def example(self, function: Program) -> dict[str, Any] | None:
         """Return two weights with the same function of the network at which the function of the weights differs."""
@@ -254,38 +334,36 @@ class _Decision:
         arrays = {name: values[entries].reshape(shape).tolist() for name, shape, entries in layout}
         return dict(by_variable(self.spec, arrays))
 
-    def _mover(self, function: Program) -> str | None:
-        """Return a symmetry that moves the function at a random point, in words."""
+    def _moving(self, function: Program) -> tuple[str, VectorField] | None:
+        """Return a symmetry that moves the function at a random point, in words and as a vector field."""
         moving = first_moving(self.program, function, p=self.p, seed=self.seed)
         if moving is not None:
-            return in_variables(self.spec, moving[0])
+            return in_variables(self.spec, moving[0]), moving[1]
         point = integers(self.seed, WEIGHTS, self.program.parameter_count, self.p)
         for field in self.searched:
             if moves(function, field, point, self.p):
-                return f"a vector field of degree {field.degree}"
+                return f"a vector field of degree {field.degree}", field
         return None
 
-    def _is_kept(self, function: Program) -> bool:
-        """Return whether all symmetries are shown to keep the function, as an identity."""
+    def _keeping(self, function: Program) -> Sequence[VectorField] | None:
+        """Return the symmetries, if all are shown to keep the function, as an identity; else None."""
         fields = list(self.searched)
-        if self._kept(function, None) != self.structural:
-            fields += islice(structure(self.program).fields(), _MOST_VERIFIED_FIELDS)
+        if self._kept_rank(function) == self.structural:
+            structural = self._listed(function)
+        else:
+            structural = list(islice(structure(self.program).fields(), _MOST_VERIFIED_FIELDS))
+            fields += structural
             if len(fields) >= _MOST_VERIFIED_FIELDS:
-                return False
-        if not fields:
-            return True
-        verifier = Verifier(with_function(self.program, function), self.p, self.seed)
-        return all(verifier.is_symmetry(field) for field in fields)
+                return None
+        verifier = Verifier(with_function(self.program, function), self.p, self.seed) if fields else None
+        if verifier is not None and not all(verifier.is_symmetry(field) for field in fields):
+            return None
+        return list(dict.fromkeys([*self.searched, *structural]))
 
-    def _up_to(self, function: Program) -> str:
-        """Return what a function that is moved is determined up to."""
-        if self.searched or not self.explains_fiber:
-            return NOT_DETERMINED
-        shape = function.instructions[function.outputs[0][1]].shape
-        for freedom in freedoms(shape):
-            if self._kept(function, freedom) == self.structural:
-                return freedom.text
-        return NOT_DETERMINED
+    def _listed(self, function: Program) -> list[VectorField]:
+        """List the symmetries by structure that keep a function, and move weights of the network; none if they are too many."""
+        fields = listed_fields(with_function(self.program, function))
+        return [field for field in fields if field.moved[0] < self.program.parameter_count]
 
-    def _kept(self, function: Program, freedom: Any) -> int:
-        return kept_rank(self.program, function, freedom, p=self.p, seed=self.seed)
+    def _kept_rank(self, function: Program) -> int:
+        return kept_rank(self.program, function, p=self.p, seed=self.seed)

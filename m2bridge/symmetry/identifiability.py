@@ -19,7 +19,7 @@ from m2bridge.linear.residues import field_of
 from m2bridge.programs.arithmetics import PrimeFieldArithmetic
 from m2bridge.programs.instructions import LETTERS, instruction
 from m2bridge.programs.points import WEIGHTS, Integers, integers
-from m2bridge.programs.program import Instruction, Program, Shape, arranged
+from m2bridge.programs.program import Program, Shape, arranged
 from m2bridge.programs.run import evaluate, tangents
 from m2bridge.symmetry.axis_groups import Action
 from m2bridge.symmetry.fields import VectorField, arrays_at, flat_values
@@ -67,8 +67,8 @@ def freedoms(shape: Shape) -> list[Freedom]:
     return [freedom for freedom in listed if prod(freedom.shape) < prod(shape)]
 
 
-def with_function(program: Program, function: Program, freedom: Freedom | None = None) -> Program:
-    """Add a function of the weights to the outputs of a program, multiplied by a new weight that comes last.
+def with_function(program: Program, function: Program) -> Program:
+    """Add a function of the weights to the outputs of a program; weights that only the function has come last.
 
     >>> from m2bridge.programs import parse_program
     >>> f = parse_program("m2bridge program 1\\n%0 = weight w [2]\\n%1 = power 2 %0\\noutput y %1\\n")
@@ -79,35 +79,35 @@ def with_function(program: Program, function: Program, freedom: Freedom | None =
     items = dict(enumerate(program.instructions))
     renamed: dict[int, int] = {}
     for index, item in enumerate(function.instructions):
-        if item.operation == "weight":
+        if item.operation == "weight" and item.constants[0] in program.weights:
             renamed[index] = program.weights[str(item.constants[0])]
         else:
             renamed[index] = len(items)
             items[len(items)] = replace(item, operands=tuple(renamed[k] for k in item.operands))
-    output = renamed[function.outputs[0][1]]
-    if freedom is not None:
-        output = _multiplied(items, output, freedom)
-    return arranged(items, [*program.outputs, ("function", output)])[0]
+    return arranged(items, [*program.outputs, ("function", renamed[function.outputs[0][1]])])[0]
 
 
-def _multiplied(items: dict[int, Instruction], output: int, freedom: Freedom) -> int:
-    """Append the product with a new weight."""
-    weight = len(items)
+def multiplied(function: Program, freedom: Freedom) -> Program:
+    """Multiply a function of the weights by a new weight, which comes last."""
+    items = dict(enumerate(function.instructions))
+    output, weight = function.outputs[0][1], len(items)
     items[weight] = instruction("weight", (_FREEDOM,), (), (), freedom.shape)
     shape = items[output].shape
     terms, result = (freedom.terms[0], LETTERS[1 : len(shape) + 1]), freedom.terms[1]
     order = dict(zip(dict.fromkeys("".join(terms)), LETTERS, strict=False))
     renamed = ["".join(order[a] for a in word) for word in (*terms, result)]
-    product = instruction(
+    items[weight + 1] = instruction(
         "einsum", (tuple(renamed[:2]), renamed[2]), (weight, output), (freedom.shape, shape)
     )
-    items[weight + 1] = product
-    return weight + 1
+    return arranged(items, [("function", weight + 1)])[0]
 
 
-def kept_rank(program: Program, function: Program, freedom: Freedom | None, *, p: int, seed: int) -> int:
-    """Return the dimension of orbits, in the weights of a program, of the symmetries that keep a function up to a freedom."""
-    symmetries = structure(with_function(program, function, freedom))
+def kept_rank(program: Program, function: Program, *, p: int, seed: int) -> int:
+    """Return the dimension of orbits, in the weights of a program, of the symmetries that keep a function.
+
+    The function may have further weights, which the symmetries may move.
+    """
+    symmetries = structure(with_function(program, function))
     count = program.parameter_count
     groups = []
     for group in symmetries.groups:

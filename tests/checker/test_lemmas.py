@@ -346,6 +346,39 @@ def test_lemma_18_a_singular_minor_has_no_solutions() -> None:
         samples.need_solutions([[0, 0], [0, 0]], [[first * half % p, 0]], [[first, second]])
 
 
+def identifiable(verdict: str, field: list[Any], function: str = "multiply %0 %1") -> dict[str, Any]:
+    """A certificate about a function of the weights v and w of the network v w x, whose rank is one at (1, 2)."""
+    weights = ("weight v []", "weight w []")
+    text = program(*weights, "input x []", "multiply %0 %1", "multiply %3 %2")
+    lower = {
+        "kind": "minor", "prime": 101, "weights": {"entries": [1, 2]}, "samples": 1, "inputs": {"entries": [1]},
+        "rows": [[0, 0]], "columns": [0],
+    }  # fmt: skip
+    argument = {"prime": 101, "weights": {"entries": [1, 2]}, "fields": [field], "lower": lower}
+    if verdict == "not determined":
+        del argument["lower"]
+    statement = {"kind": "identifiable", "function": program(*weights, function), "verdict": verdict}
+    return {
+        "format": "m2bridge certificate", "version": 2, "statement": statement, "spec": None, "program": text,
+        "argument": argument,
+    }  # fmt: skip
+
+
+def test_lemma_20_fields_keep_the_function_and_span_the_kernel() -> None:
+    """The scaling of v w keeps v w; it moves v^2; a scaling of v alone is no symmetry; w dv, dw moves nothing of v w right."""
+    scaling: list[Any] = [[0, 1, [[0, 1]]], [1, -1, [[1, 1]]]]
+    assert checker.verify(json.dumps(identifiable("determined", scaling)))[0] == 0
+    assert checker.verify(json.dumps(identifiable("not determined", scaling, "power 2 %0")))[0] == 0
+    refused(identifiable("determined", scaling, "power 2 %0"), "changes the function")
+    refused(identifiable("determined", scaling[:1]), "changes the function")
+    refused(identifiable("not determined", scaling), "does not move the function")
+    refused(identifiable("determined up to scale", scaling), "another function")
+    refused(identifiable("not determined", [[0, 1, []]], "power 2 %0"), "changes the function")
+    without = identifiable("determined", scaling)
+    without["argument"]["fields"] = []
+    refused(without, "the rank is at least 1, the symmetries show that it is at most 2")
+
+
 def test_lemma_9_composite_numbers_are_no_primes() -> None:
     """2047 is a strong pseudoprime to the base 2, 3825123056546413051 to the first nine primes; 561 is Carmichael's."""
     assert not any(map(checker.is_prime, (0, 1, 561, 2047, 3825123056546413051)))

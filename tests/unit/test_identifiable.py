@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 import m2bridge
+from m2bridge.checker import verify
 from m2bridge.cli import main
 from m2bridge.errors import InputError
-from m2bridge.records import load, save
+from m2bridge.records import load, save, to_document
 from m2bridge.symmetry.structure import Structure
 
 LIGHTNING = "lightning(d=3,dp=3,a=2,t=3)"
@@ -72,6 +73,59 @@ def test_the_example_is_one_function_with_two_values() -> None:
     x = np.array([[Fraction(i + 2 * j + 1) for j in range(3)] for i in range(3)])
     assert (model.forward(first, x) == model.forward(second, x)).all()
     assert (first["V"] != second["V"]).any()
+
+
+@pytest.mark.parametrize(
+    ("spec", "function", "verdict"),
+    [
+        (LIGHTNING, "K.T @ Q", "determined up to scale"),
+        (LIGHTNING, "Q", "up to a change of basis of the rows"),
+        (LIGHTNING, "Q[0, 0]", "not determined"),
+        ("softmax(d=[3,3],a=2,t=3)", "K1.T @ Q1", "determined"),
+        ("mlp(widths=[4,3,4],r=3,bias=true)", "W1", "each row up to scale"),
+        ("mlp(widths=[4,3,4],r=3,bias=true)", "W2", "each column up to scale"),
+        ("map:s,t->s*t", "s*t", "determined"),
+        ("map:a->a", "a", "determined"),
+    ],
+)
+def test_a_verdict_has_a_certificate_that_the_checker_verifies(
+    spec: str, function: str, verdict: str
+) -> None:
+    answer = m2bridge.identifiable(spec, function=function, engine=False)
+    assert (answer.verdict, answer.certainty.value) == (verdict, "proved")
+    assert verify(json.dumps(to_document(answer)))[0] == 0
+
+
+def test_the_checker_rejects_other_verdicts_and_functions() -> None:
+    """V is not determined, Q is not determined up to scale, and K^T Q and Q^T V are not one function."""
+    by_function = {
+        function: m2bridge.identifiable(LIGHTNING, function=function, engine=False).certificate[0]
+        for function in ("K.T @ Q", "V", "Q", "V[0, 0]")
+    }
+    scaled, moved = by_function["K.T @ Q"], by_function["V[0, 0]"]
+    statement, argument = scaled["statement"], scaled["argument"]
+    other = by_function["Q"]["statement"]
+    forged = [
+        {**scaled, "statement": {**statement, "verdict": "determined"}},
+        {**scaled, "statement": {**statement, "verdict": "each row up to scale"}},
+        {**scaled, "statement": {**statement, "function": other["function"]}},
+        {**scaled, "statement": {**other, "verdict": "determined up to scale"}},
+        {**scaled, "argument": {**argument, "fields": argument["fields"][1:]}},
+        {**scaled, "argument": {**argument, "lower": {**argument["lower"], "rows": [], "columns": []}}},
+        {**moved, "statement": {**moved["statement"], "verdict": "determined"}},
+        {**moved, "argument": {**moved["argument"], "fields": [[[0, 1, []]]]}},
+        {**moved, "argument": {**moved["argument"], "fields": []}},
+        {**moved, "argument": {**moved["argument"], "fields": argument["fields"][:1]}},
+    ]
+    assert verify(json.dumps(scaled))[0] == verify(json.dumps(moved))[0] == 0
+    assert {verify(json.dumps(document))[0] for document in forged} == {7}
+
+
+def test_the_checker_rejects_a_record_with_another_verdict() -> None:
+    record = to_document(m2bridge.identifiable(LIGHTNING, function="V", engine=False))
+    del record["digest"]
+    assert verify(json.dumps(record))[0] == 0
+    assert verify(json.dumps(record | {"verdict": "determined"}))[0] == 7
 
 
 @pytest.mark.parametrize("text", ["Q + Z", "exit()", "Q @", "Q.shape", "Q[K]", "0.5 * Q"])
