@@ -23,11 +23,12 @@ from m2bridge.errors import InputError
 from m2bridge.literals import assignment
 
 SUFFIX = ".m2.j2"
-LIBRARY_TESTS = "-tests.m2"
+LIBRARY = "Neuromanifolds"
+"""The package of Macaulay2 that templates load; its files are in the directory of this name."""
 PARAMETERS_LINE = re.compile(r'^--%\s*include\s+"_params\.m2\.j2"\s*$', re.MULTILINE)
 _INCLUDE = re.compile(r'^--%\s*include\s+"([A-Za-z0-9_.]+)"\s*$', re.MULTILINE)
 _DEEPEST_INCLUDE = 8  # templates that include each other
-_NEEDED = re.compile(r'^(?:needs|load) "\./([a-z_-]+\.m2(?:\.j2)?)";$\n?', re.MULTILINE)
+_NEEDED = re.compile(rf'^(?:needs|load) "\./(?:{LIBRARY}/)?([a-z_-]+\.m2(?:\.j2)?)";$\n?', re.MULTILINE)
 _LOADED = re.compile(r'\b(?:needs|load)\s*"\./(_\w+)\.m2\.j2"')
 _DEFAULT = re.compile(r"^([a-zA-Z][a-zA-Z0-9]*)\s*=", re.MULTILINE)
 _PACKAGE = re.compile(r'^needsPackage "([A-Za-z0-9]+)";', re.MULTILINE)
@@ -88,18 +89,13 @@ def template_texts(directory: Path) -> dict[str, str]:
     They are read once. So a process does not notice later changes, and the templates that it renders match the hash in the keys
     of a batch.
     """
-    paths = [*directory.glob(f"*{SUFFIX}"), *directory.glob("*.m2")]
+    paths = [*directory.glob(f"*{SUFFIX}"), *directory.glob(f"{LIBRARY}/*.m2")]
     return {path.name: path.read_text(encoding="utf-8") for path in sorted(paths)}
 
 
 def is_library(name: str) -> bool:
-    """Return whether a file of the directory of templates belongs to the library; its tests do not."""
-    return name.endswith(".m2") and not name.endswith(LIBRARY_TESTS)
-
-
-def library_names() -> tuple[str, ...]:
-    """Return the file names of the library: functions of Macaulay2 that templates load."""
-    return tuple(filter(is_library, template_texts(template_directory())))
+    """Return whether a file is a file of the library, not a template."""
+    return name.endswith(".m2")
 
 
 def insert_files(text: str, present: Iterable[str] = ()) -> str:

@@ -130,12 +130,16 @@ def test_wrong_algebra_is_caught(
     right, wrong = WRONG[name]
     copy = shutil.copytree(template_directory(), tmp_path / "m2_templates")
     changed = 0
-    for path in (copy / "networks.m2", copy / "membership.m2.j2", copy / "_lightning.m2.j2"):
+    for path in (
+        copy / "Neuromanifolds" / "networks.m2",
+        copy / "membership.m2.j2",
+        copy / "_lightning.m2.j2",
+    ):
         text = path.read_text()
         changed += text.count(right)
         path.write_text(text.replace(right, wrong))
     assert changed == 1
-    if right in (template_directory() / "networks.m2").read_text():
+    if right in (template_directory() / "Neuromanifolds" / "networks.m2").read_text():
         monkeypatch.setattr(scripts, "template_directory", lambda: copy)
     monkeypatch.setattr("m2bridge.questions.membership.TEMPLATE", copy / "membership.m2.j2")
     result = boundary(Lightning(d=2, dp=1), engine=engine)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -236,14 +237,11 @@ def test_a_conflict_ends_the_command_with_3(
 def test_a_mistake_in_a_partial_is_a_conflict(
     each_engine: Engine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, partial: str, right: str, wrong: str, spec: str
 ) -> None:  # fmt: skip
-    directory = tmp_path / "m2_templates"
-    directory.mkdir()
-    for path in scripts.template_directory().glob("*.m2*"):
-        text = path.read_text(encoding="utf-8")
-        if path.name == f"{partial}.m2.j2":
-            assert right in text
-            text = text.replace(right, wrong)
-        (directory / path.name).write_text(text, encoding="utf-8")
+    directory = shutil.copytree(scripts.template_directory(), tmp_path / "m2_templates")
+    path = directory / f"{partial}.m2.j2"
+    text = path.read_text(encoding="utf-8")
+    assert right in text
+    path.write_text(text.replace(right, wrong), encoding="utf-8")
     monkeypatch.setattr(scripts, "template_directory", lambda: directory)
     verdict = weigh(asked(spec, each_engine))
     assert verdict.verdict is False

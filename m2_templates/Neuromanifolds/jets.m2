@@ -1,7 +1,7 @@
 -- Jets: values with derivatives in several directions, for forward differentiation without polynomials.
 -- A jet is {A, {B_1, B_2, ...}} and means A + e*B_1, A + e*B_2, ... with e^2 = 0. A is a list or a mutable matrix; B_i
 -- has the same form, or is null, which stands for 0. Sums, products, transposes, rows x^{i}, columns x_{i} are defined.
--- Every function is documented above its definition; jets-tests.m2 contains tests.
+-- Every function is documented above its definition.
 needs "./networks.m2";
 Jet = new Type of BasicList;
 

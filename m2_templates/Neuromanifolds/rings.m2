@@ -1,5 +1,5 @@
 -- Rings of polynomials, points and numbers: what the other files of this library share. For Macaulay2 1.21 and newer.
--- Every function is documented above its definition; rings-tests.m2 contains tests.
+-- Every function is documented above its definition.
 
 -- variableRing(KK, n): the polynomial ring KK[z_0, ..., z_(n-1)]; no global symbol gets a value.
 --   Options: Degrees => the degrees of the variables, VariableBaseName => a symbol or a string instead of z,

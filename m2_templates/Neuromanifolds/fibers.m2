@@ -1,6 +1,6 @@
 -- Fibers of polynomial maps: their equations, components and multiplicities, points on them, components over the
 -- algebraic closure, orbits of symmetries, and real points.
--- Every function is documented above its definition; fibers-tests.m2 contains tests.
+-- Every function is documented above its definition.
 needs "./primes.m2";
 
 -- independentPolynomials L: a basis of the linear span of the polynomials in the list L.

@@ -1,6 +1,6 @@
 -- Critical points of a quadratic loss on the image of a polynomial map. The loss of y is (y - u)^T Q (y - u) up to a
 -- constant, and its differential is y |-> Q*y - q with q = Q*u. Groebner bases are kept as matrices with one row.
--- Every function is documented above its definition; critical-points-tests.m2 contains tests.
+-- Every function is documented above its definition.
 needs "./rings.m2";
 
 -- dimensionBy G: the dimension of the variety of a Groebner basis; -1 for the unit ideal.

@@ -1,6 +1,46 @@
--- Tests of programs.m2. Run them with M2 --script programs-tests.m2; they end with the word complete.
-needs "./programs.m2";
+-- Documentation and tests of programs.m2.
 
+doc ///
+  Key
+    evaluateProgram
+  Headline
+    evaluate a list of instructions on jets
+  Usage
+    evaluateProgram(KK, instructions, outputs, W, X)
+  Inputs
+    KK:Ring
+      a field
+    instructions:List
+      of lists: operation, shape, operands, constants
+    outputs:List
+      of indices of instructions
+    W:List
+      of jets with one row, the weights
+    X:Jet
+      with one row, all inputs; @TO null@ if there are none
+  Outputs
+    :Jet
+      all outputs, in one list
+  Description
+    Text
+      An array is the list of its entries in row-major order. Operands are indices of earlier instructions, and
+      rational numbers are pairs of integers. The operations are weight and input, which come first, add, multiply,
+      reshape, scale (its constant is a rational number), power (the exponent), constant (the entries), gather
+      (indices in the list of entries), concatenate (the axis), slice (start, count, increment for each axis) and
+      einsum (the letters $0, 1, \dots$ of each operand and of the result). The square of the product of a weight
+      and an input:
+    Example
+      program = {{"weight", {1}, {}, {}}, {"input", {1}, {}, {}},
+        {"multiply", {1}, {0, 1}, {}}, {"power", {1}, {2}, {2}}};
+      W = jet(matrixOf(QQ, {2}, {1, 1}), {matrixOf(QQ, {1}, {1, 1})});
+      X = jet(matrixOf(QQ, {3}, {1, 1}), {null});
+      evaluateProgram(QQ, program, {3}, {W}, X)
+  SeeAlso
+    networkJet
+///
+
+TEST ///
+debug needsPackage "Neuromanifolds"
 KK = ZZ/101;
 x = jet(apply({1, 2, 3, 4, 5, 6}, c -> c_KK), {apply({1, 0, 0, 0, 0, 0}, c -> c_KK), null});
 residues = y -> apply(y#0, c -> lift(c, ZZ));
@@ -29,4 +69,4 @@ W = jet(matrixOf(KK, {1, 2}, {1, 2}), {matrixOf(KK, {0, 1}, {1, 2})});
 X = constantLike(matrixOf(KK, {3, 4}, {1, 2}), W);
 y = evaluateProgram(KK, program, {5}, {W}, X);
 assert(y#0 == {144_KK} and y#1#0 == {96_KK});
-print "complete";
+///

@@ -1,7 +1,7 @@
 -- Networks: polynomial maps X |-> F(W, X), where W is a list of matrices of weights and X is an input, a matrix.
 -- F is a Macaulay2 function (W, X) -> ... of matrices over any ring. Its coordinates are the coefficients of the
 -- outputs as polynomials in the entries of X; they are polynomials in the weights.
--- Every function is documented above its definition; networks-tests.m2 contains tests.
+-- Every function is documented above its definition.
 needs "./rings.m2";
 
 -- splitList(L, sizes): the list L cut into consecutive lists of m*n elements, for each {m, n} in sizes.

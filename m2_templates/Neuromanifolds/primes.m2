@@ -1,5 +1,5 @@
 -- Prime ideals: components of varieties and points on them.
--- Every function is documented above its definition; primes-tests.m2 contains tests.
+-- Every function is documented above its definition.
 needs "./rings.m2";
 needsPackage "Saturation"; -- minimalPrimes of 1.26 uses it and does not load it
 needsPackage "MinimalPrimes";

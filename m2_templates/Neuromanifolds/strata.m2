@@ -1,6 +1,6 @@
 -- Singular loci and strata of varieties given by equations: components by ranks of the Jacobian, associated primes
 -- of the singular scheme, points, multiplicities, Milnor numbers and delta invariants.
--- Every function is documented above its definition; strata-tests.m2 contains tests.
+-- Every function is documented above its definition.
 needs "./primes.m2";
 needsPackage "PrimaryDecomposition";
 needsPackage "TangentCone";

@@ -9,7 +9,7 @@
 --   concatenate  the axis
 --   slice        {start, count, increment} for each axis
 --   einsum       the letters of each operand and of the result, letters being 0, 1, 2, ...
--- Every function is documented above its definition; programs-tests.m2 contains tests.
+-- Every function is documented above its definition.
 needs "./jets.m2";
 
 -- strides shape: the distance, in the list of entries, of neighbours along each axis.

@@ -1,6 +1,6 @@
 -- Images of polynomial maps and their closures: a library for Macaulay2 1.21 and newer.
 -- A map to affine space is a matrix with one row, the coordinates, over a ring of polynomials or a quotient of one.
--- Every function is documented above its definition; images-tests.m2 contains tests.
+-- Every function is documented above its definition.
 needs "./rings.m2";
 
 -- coneOver f: coordinates whose image has a cone as its closure.
