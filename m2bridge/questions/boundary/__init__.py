@@ -29,7 +29,7 @@ from m2bridge.questions.boundary.result import Boundary, LocatedPoint, Matrix, O
 from m2bridge.questions.closure import closure
 from m2bridge.questions.dimension import dimension
 from m2bridge.questions.kernel import Context, ForceOption, Option, question
-from m2bridge.questions.membership import ImageMembership, KnownFiber, known_fibers, membership
+from m2bridge.questions.membership import ImageMembership, membership
 from m2bridge.questions.membership.points import AlgebraicPoint
 from m2bridge.questions.orbits import exchanged
 
@@ -40,8 +40,6 @@ _MOST_BOUNDARY_COORDINATES = 400  # beyond, fibers take hours in Macaulay2
 _IDEAL_COORDINATES = 60  # coordinates up to which ideals of the regions are computed
 _MOST_CLOSURE_COORDINATES = 12
 """Up to this many coordinates Macaulay2 computes the equations of the closure in about a second."""
-_SHARE_FOR_FIBERS = 0.25
-"""Of the time left, for the fibers of all points in one script; unfinished ones are computed again one by one."""
 CRITERION: dict[str, Any] = {
     "ancestry": "formula", "certainty": Certainty.THEOREM,
     "detail": {"theorem": "ranks of flattenings and the sign of e2 locate a point (m2bridge.questions.boundary.criterion)"},
@@ -109,13 +107,7 @@ def boundary(
     points = {example.name: example.coordinates for example in examples}
     if requested_point is not None:
         points["point"] = requested_point
-    values: Mapping[str, Any] = {}
-    limit = None
-    if checked.d >= 2 and checked.coordinate_count <= _IDEAL_COORDINATES:
-        script_input = {"d": checked.d, "dp": checked.dp, "points": [list(z) for z in points.values()]}
-        values, limit = context.run_template(TEMPLATE, script_input)
-    if checked.coordinate_count <= _MOST_CLOSURE_COORDINATES:
-        values = {**values, **_closure_values(context, checked, list(points.values()))}
+    values = _ideal_values(context, checked, list(points.values()))
     context.report_progress("witnesses")
     with (
         suspended_alarm()
@@ -128,18 +120,7 @@ def boundary(
             f"where: {example.name}", _coarse(example.where), "construction", "how the example was built"
         )
         context.add_evidence(replace(constructed, certainty=Certainty.PROVED))
-    # one script for all fibers, among networks with any A: rk A is the rank of a flattening
-    any_rank = checked.with_rank(checked.d)
-    fibers = known_fibers(context, any_rank, list(points.values()), share=_SHARE_FOR_FIBERS)
-    located: dict[str, LocatedPoint] = {}
-    try:
-        # the point of the user comes first
-        for i, name in sorted(enumerate(points), key=lambda item: item[1] != "point"):
-            context.clock.check()
-            share = 1 / (len(points) - len(located))
-            located[name] = _locate(context, checked, name, values, i, fibers[i], share)
-    except (LimitReached, LimitError) as reached:
-        limit = limit or str(reached)
+    located = _located_points(context, checked, points, values)
     settled = settle(context.evidence)
     return context.build_result(
         Boundary, model=checked.spec, options={} if requested_point is None else {"point": [str(c) for c in requested_point]},
@@ -147,28 +128,47 @@ def boundary(
         parts=regions.regions(checked, image_dim, dims, values), examples=tuple(located.values()),
         orbits=orbit_locations,
         certainty=Certainty.weakest(settled[name].certainty for name in _REPORTED if name in settled),
-        limit=limit,
     )  # fmt: skip
 
 
-def _closure_values(context: Context, model: Attention, points: Sequence[Coordinates]) -> dict[str, Any]:
-    """Return the equations of the closure and, if they are complete, which of the points satisfy them."""
-    image_closure = context.ask_question(closure, model, method="kernel", field="QQ", equations=True)
-    equations = image_closure.equations or ()
-    values: dict[str, Any] = {"equations": [f.text() for f in equations]}
-    if image_closure.completeness == "complete":
-        values["in_closure"] = [all(f.at(z) == 0 for f in equations) for z in points]
+def _ideal_values(context: Context, model: Attention, points: Sequence[Coordinates]) -> dict[str, Any]:
+    """Return the ideals of the regions, the equations of the closure, and which of the points satisfy them."""
+    values: dict[str, Any] = {}
+    if model.d >= 2 and model.coordinate_count <= _IDEAL_COORDINATES:
+        script_input = {"d": model.d, "dp": model.dp, "points": [list(z) for z in points]}
+        values |= context.run_template(TEMPLATE, script_input)[0]
+    if model.coordinate_count <= _MOST_CLOSURE_COORDINATES:
+        image_closure = context.ask_question(closure, model, method="kernel", field="QQ", equations=True)
+        equations = image_closure.equations or ()
+        values["equations"] = [f.text() for f in equations]
+        if image_closure.completeness == "complete":
+            values["in_closure"] = [all(f.at(z) == 0 for f in equations) for z in points]
     return values
 
 
+def _located_points(
+    context: Context, model: Attention, points: Mapping[str, Coordinates], values: Mapping[str, Any]
+) -> dict[str, LocatedPoint]:
+    """Locate the points, that of the user first; if a limit is reached, those before it."""
+    located: dict[str, LocatedPoint] = {}
+    try:
+        for i, name in sorted(enumerate(points), key=lambda item: item[1] != "point"):
+            context.clock.check()
+            share = 1 / (len(points) - len(located))
+            located[name] = _locate(context, model, name, values, i, points[name], share)
+    except (LimitReached, LimitError) as reached:
+        context.note_limit(str(reached))
+    return located
+
+
 def _locate(
-    context: Context, model: Attention, name: str, values: Mapping[str, Any], index: int, fiber: KnownFiber, share: float
+    context: Context, model: Attention, name: str, values: Mapping[str, Any], index: int, coordinates: Coordinates,
+    share: float,
 ) -> LocatedPoint:  # fmt: skip
-    """Locate a point by the criterion, and by `membership` among networks with arbitrary A."""
-    coordinates: Coordinates = fiber.point
+    """Locate a point by the criterion, and by `membership` among networks with arbitrary A: rk A is that of a flattening."""
     criterion = decide(model, coordinates)
     context.report_progress(f"weights of {name}")
-    answer = context.ask_question(membership, model.with_rank(model.d), point=fiber, share=share)
+    answer = context.ask_question(membership, model.with_rank(model.d), point=coordinates, share=share)
     by_weights = location_of(answer)
     method = "ranks of flattenings and the sign of e2"
     if criterion.rank_a <= model.attention_rank:

@@ -183,50 +183,16 @@ def membership(
         )
     if point is None:
         raise InputError("membership requires a point: --point 1,0,-1/2, or a .json file", argument="point")
-    fiber = point if isinstance(point, KnownFiber) else KnownFiber(point)
-    target = target_of(model, fiber.point)
+    target = target_of(model, point)
     context.require_engine()
-    return _Search(context, model, target, fiber).answer()
-
-
-@dataclass(frozen=True, slots=True)
-class KnownFiber:
-    """A point, with what the script said of its fiber where that is known already."""
-
-    point: Any
-    fiber: Values | None = None
-
-
-def known_fibers(
-    context: Context, model: Model, points: Sequence[Sequence[Fraction]], *, share: float
-) -> list[KnownFiber]:
-    """Compute the fibers of several points by one script; those that it did not finish are computed again one by one."""
-    request = _request(model.leanest, points, context.seed)
-    values, _ = context.run_template(TEMPLATE, request, model.leanest, share=share, decisive=False)
-    fibers = []
-    for index, point in enumerate(points):
-        tag = f"_{index}" if len(points) > 1 else ""
-        fiber_values = {name.removesuffix(tag): value for name, value in values.items() if name.endswith(tag)}
-        finished = fiber_values.get("fiber_dim") == -1 or "points" in fiber_values
-        fibers.append(KnownFiber(point, Values(fiber_values, True, values.run) if finished else None))
-    return fibers
-
-
-def _request(
-    model: Model, points: Sequence[Sequence[Fraction]], seed: int, *, prove: bool = False
-) -> dict[str, object]:
-    """Return values for the template."""
-    numbers = np.random.default_rng([seed, 51, prove]).integers(-3, 4, size=97).tolist()
-    blocks = [list(range(block.start, block.stop)) for _, _, block in flat_parts(model.parameters)]
-    wanted = [list(point) for point in points]
-    return {"p": 0, "prove": prove, "numbers": numbers, "wanted": wanted, "blocks": blocks}
+    return _Search(context, model, target).answer()
 
 
 class _Search:
     """One point on its way through fiber, real components, closure."""
 
-    def __init__(self, context: Context, network: Model, target: Target, fiber: KnownFiber) -> None:
-        self.context, self.network, self.known = context, network, fiber
+    def __init__(self, context: Context, network: Model, target: Target) -> None:
+        self.context, self.network = context, network
         self.model, self.point, self.of_pairs = target.model, target.point, target.of_pairs
         self.given = target.weights
         self.reasons: list[str] = []
@@ -240,7 +206,7 @@ class _Search:
         self.certificate: tuple[Mapping[str, Value], ...] = ()
 
     def answer(self) -> ImageMembership:
-        values, limit = self._fiber(prove=False) if self.known.fiber is None else (self.known.fiber, None)
+        values, limit = self._fiber(prove=False)
         self._from_points(values)
         if self.real is None and self.given is not None:
             self._from_points({"points": [(["0", "1"], [[str(w)] for w in self.given])]})
@@ -292,7 +258,10 @@ class _Search:
         self.context.add_evidence(Evidence(quantity, value, witness, method, certainty=Certainty.PROVED))
 
     def _fiber(self, *, prove: bool) -> tuple[Values, str | None]:
-        request = _request(self.model, [self.point], self.context.seed, prove=prove)
+        """Compute the fiber by Macaulay2, with a proof that it is empty or points of all real components if `prove`."""
+        numbers = np.random.default_rng([self.context.seed, 51, prove]).integers(-3, 4, size=97).tolist()
+        blocks = [list(range(block.start, block.stop)) for _, _, block in flat_parts(self.model.parameters)]
+        request = {"p": 0, "prove": prove, "numbers": numbers, "wanted": list(self.point), "blocks": blocks}
         return self.context.run_template(TEMPLATE, request, self.model, share=_SHARE_FOR_POINTS)
 
     def _from_points(self, values: Mapping[str, Any]) -> None:
