@@ -22,35 +22,24 @@ HIGHEST_DEGREE = 10_000  # of a network in its inputs; exponents of monomials st
 
 
 class AttentionNetwork(NetworkModel):
-    """A network of self-attention layers. A family declares which of these attributes are its fields.
+    """A network of self-attention layers. A family declares which of these attributes are its fields; see :class:`Attention`.
 
     Weights of a layer with several heads have a leading axis over them. Layers are numbered from 1.
     """
 
     widths: tuple[int, ...]
-    """Rows d_0, ..., d_l of the inputs and of the output of each layer."""
     ranks: tuple[int, ...]
-    """Rows a_1, ..., a_l of Q_i and K_i."""
     numbered: bool = True
-    """Whether names of weights end with the number of their layer."""
     heads: Any = 1
-    """Number of heads, of each layer or of all."""
+    """The number of heads, of each layer or of all."""
     t: int
-    """Number of tokens."""
     parametrization: str = "weights"
-    """``weights`` (Q_i, K_i, V_i), ``attention`` (A_i, V_i), or ``virtual`` (M_i, L) of Equation 8."""
     skip: bool = False
-    """Whether each layer adds its input to its output."""
     causal: bool = False
-    """Whether token i attends to the tokens 1, ..., i only."""
     tied: bool = False
-    """Whether Q = K."""
     positions: bool = False
-    """Whether a matrix P of weights is added to the input."""
     softmax: bool = False
-    """Whether the scores are normalised exponentials."""
     power: int = 1
-    """The power to which each score is raised."""
 
     @property
     def layers(self) -> int:

@@ -8,28 +8,19 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import entry_points
-from inspect import signature
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 
 from m2bridge.errors import InputError, OutOfReachError, SpecError, suggestion
-from m2bridge.families.attention_options import (
-    DeepLightning,
-    Lightning,
-    Softmax,
-    attention_network,
-    multi_head,
-    skip_lightning,
-)
+from m2bridge.families.attention_options import DeepLightning, Lightning, Softmax
 from m2bridge.families.base import Formula, Model
 from m2bridge.families.convolution import Convolution
 from m2bridge.families.evaluation import random_image_points
 from m2bridge.families.perceptron import MLP, Linear
 from m2bridge.families.polynomial_map import read_inline
-from m2bridge.families.self_attention import Attention
-from m2bridge.families.spec import WRITTEN, Arguments, read
+from m2bridge.families.spec import Arguments, read
 from m2bridge.families.target_grading import target_grading
 from m2bridge.families.tensors import CP
 from m2bridge.families.transformer import Transformer
@@ -66,18 +57,12 @@ def _options(
     return Family(name, summary, example, kind, lambda arguments: arguments.called(build))
 
 
-_MORE = ("causal", "tied", "r", "positions")
-"""Options of attention that the families ``deep-lightning`` and ``softmax`` pass on."""
-
-
-def _with_more_options(arguments: Arguments, build: Callable[..., Attention]) -> Attention:
-    """Read a network of attention; one with more options if the spec has some."""
-    if not any(key in arguments.values for key in _MORE):
-        names = [WRITTEN.get(name, name) for name in signature(build).parameters]
-        arguments.only(*names, *(key for key in _MORE if build is not Softmax or key != "r"))
-        return arguments.called(build)
-    softmax = arguments.changed(softmax=True) if build is Softmax else arguments
-    return softmax.called(attention_network)
+def _multi_head(arguments: Arguments) -> Model:
+    """Read one layer with several heads, whose number is required."""
+    model = arguments.called(Lightning)
+    if "heads" not in arguments.values:
+        arguments.fail("multi-head requires heads=")
+    return model
 
 
 _LISTED = (
@@ -85,24 +70,25 @@ _LISTED = (
         "attention", "lightning", Lightning, "lightning(d=2,dp=1,a=2,t=2)",
         "one layer of lightning self-attention, V X X^T A X",
     ),
-    Family(
-        "deep-lightning", "layers of lightning self-attention; heads=, skip=, parametrization=, causal=",
-        "deep-lightning(d=[3,3,3],a=[2,2],t=3)", "attention", lambda arguments: _with_more_options(arguments, DeepLightning),
-    ),
     _options(
-        "attention", "multi-head", multi_head, "multi-head(d=3,dp=3,a=3,heads=2,t=2)",
-        "one layer of lightning self-attention with several heads (short for deep-lightning)",
-    ),
-    _options(
-        "attention", "skip-lightning", skip_lightning, "skip-lightning(d=[2,2,2],a=[2,2],t=2)",
-        "lightning self-attention with skip connections (short for deep-lightning)",
+        "attention", "deep-lightning", DeepLightning, "deep-lightning(d=[3,3,3],a=[2,2],t=3)",
+        "layers of lightning self-attention; heads=, skip=, parametrization=, causal=",
     ),
     Family(
-        "softmax", "normalised self-attention; analytic, so it has a dimension but no ideal; causal=",
-        "softmax(d=[3,3,3],a=[2,2],t=3)", "attention", lambda arguments: _with_more_options(arguments, Softmax),
+        "multi-head", "one layer of lightning self-attention with several heads (short for deep-lightning)",
+        "multi-head(d=3,dp=3,a=3,heads=2,t=2)", "attention", _multi_head,
+    ),
+    Family(
+        "skip-lightning", "lightning self-attention with skip connections (short for deep-lightning)",
+        "skip-lightning(d=[2,2,2],a=[2,2],t=2)", "attention",
+        lambda arguments: arguments.changed(skip=True).called(DeepLightning),
     ),
     _options(
-        "attention", "attention", attention_network, "attention(d=[3,3],a=2,t=3,causal=true)",
+        "attention", "softmax", Softmax, "softmax(d=[3,3,3],a=[2,2],t=3)",
+        "normalised self-attention; analytic, so it has a dimension but no ideal; causal=",
+    ),
+    _options(
+        "attention", "attention", DeepLightning, "attention(d=[3,3],a=2,t=3,causal=true)",
         "self-attention with options: causal=, tied= (Q = K), r= (scores^r), positions=, softmax=, heads=, skip=",
     ),
     _family("attention", Transformer),

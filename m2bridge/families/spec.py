@@ -60,10 +60,9 @@ class Arguments:
             if key not in keys:
                 self.fail(f"{self.family} has no argument {key!r}; {suggestion(key, keys)}", key)
 
-    def changed(self, *left_out: str, **values: Value) -> Arguments:
-        """Return these arguments with other values, and without those in `left_out`."""
-        kept = {key: value for key, value in self.values.items() if key not in left_out}
-        return replace(self, values=kept | values)
+    def changed(self, **values: Value) -> Arguments:
+        """Return these arguments with other values."""
+        return replace(self, values=self.values | values)
 
     def built(self, model: type[_Built]) -> _Built:
         """Build the model whose fields are these arguments; a field without a default is needed.
