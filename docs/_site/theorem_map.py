@@ -1,6 +1,7 @@
 """The theorem map: from each published statement to the command that checks it, its record, and its certificates.
 
-Rows of statements are made from the ledgers in ``results/``; rows of certificates from ``results/certificates/``.
+Rows of statements are made from the ledgers in ``results/``; the certificates are listed in
+``results/certificates/README.md``.
 """
 
 import hashlib
@@ -34,14 +35,6 @@ _OURS = """
 | If π: Z → X is finite and surjective, X reduced, and the fiber over x is one reduced point z, rational over k(x), at which Z is smooth, then X is smooth at x | [decision 18](decisions/0018-smooth-by-a-finite-map.md) | `m2bridge singular-locus --d 4 --dp 2` |
 | Theorems 3.4 and 3.7, the list of symmetries and Lemma A.3, as corrected | [theory](theory.md#corrections-to-the-paper) | `m2bridge verify theorem-3.4`, `theorem-3.7`, `three-symmetries`, `lemma-a.3` |
 """
-_CERTIFICATES = """
-## Certificates
-
-Each file is checked without m2bridge, with Python's standard library alone: `python -I m2bridge/checker.py FILE`. It prints "Verified" and exits with 0.
-
-| statement | file in `results/certificates/` | sha256 |
-|---|---|---|
-"""
 
 
 def write(docs: Path) -> None:
@@ -50,22 +43,12 @@ def write(docs: Path) -> None:
     text = _INTRODUCTION
     for paper, file in _LEDGERS.items():
         text += _table(paper, results / file)
-    text += _OURS + _CERTIFICATES
-    for path in sorted((results / "certificates").glob("*.json")):
-        text += f"| {_statement(path)} | `{path.name}` | `{_digest(path)}` |\n"
+    text += _OURS + "\n#" + (results / "certificates" / "README.md").read_text(encoding="utf-8")
     (docs / "theorem-map.md").write_text(text, encoding="utf-8")
 
 
 def _digest(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()[:16] + "…"
-
-
-def _statement(path: Path) -> str:
-    certificate = json.loads(path.read_text(encoding="utf-8"))
-    statement = dict(certificate["statement"])
-    kind = statement.pop("kind")
-    simple = ", ".join(f"{key} {value}" for key, value in statement.items() if isinstance(value, int | str))
-    return f"{kind} of `{certificate['spec']}`" + (f": {simple}" if simple else "")
 
 
 def _table(paper: str, path: Path) -> str:
@@ -85,10 +68,11 @@ def _table(paper: str, path: Path) -> str:
             verdicts = Counter(_verdict(entry["status"]) for entry in rows)
             weakest = Certainty.weakest(Certainty(entry["certainty"]) for entry in rows)
             seconds = sum(entry["seconds"] for entry in rows)
+            shown_seconds = f"{seconds:.1f}" if seconds >= 0.05 else "< 0.1"
             option = "" if paper == "lightning_attention" else f" --paper {paper.replace('_', '-')}"
             lines.append(
                 f"| {claim.number} | {_cell(claim.statement)} | `m2bridge verify {claim.id}{option}` "
-                f"| {', '.join(f'{count} {name}' for name, count in verdicts.items())} | {weakest.value} | {seconds:.1f} |"
+                f"| {', '.join(f'{count} {name}' for name, count in verdicts.items())} | {weakest.value} | {shown_seconds} |"
             )
     return "\n".join(lines) + "\n"
 

@@ -1,12 +1,14 @@
-"""Make results/certificates: facts with everything that is needed to see that they are true.
+"""Make results/certificates: facts with everything that is needed to see that they are true, and README.md, the list of them.
 
-Run ``python results/certificates/make.py``; check one with Python's standard library alone, as a referee would:
-``python -I m2bridge/checker.py results/certificates/dimension-lightning.json``.
+Run ``python results/certificates/make.py``, or with ``--list`` to write the list alone.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -35,8 +37,42 @@ FACTS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "same-lightning": ("same", "lightning(d=2,dp=1)", {"at": ROTATED, "other": IDENTITY}),
 }
 
+HERE = Path(__file__).parent
+LIST = """# Certificates
+
+Each file proves one statement, and is checked with Python's standard library alone. In a checkout, for the first file:
+
+    python -I m2bridge/checker.py results/certificates/{first}
+
+It exits with 0, and the first line of its output is in the table. `sha256sum` prints the digest.
+
+| model | first line of the output | file | sha256 |
+|---|---|---|---|
+"""
+
 
 def main() -> None:
+    if sys.argv[1:] != ["--list"]:
+        make_certificates()
+    (HERE / "README.md").write_text(list_of_certificates(), encoding="utf-8")
+
+
+def list_of_certificates() -> str:
+    """Return the list in Markdown: model, output of the checker, file and digest of each certificate."""
+    paths = sorted(HERE.glob("*.json"))
+    return LIST.format(first=paths[0].name) + "".join(f"{_row(path)}\n" for path in paths)
+
+
+def _row(path: Path) -> str:
+    checker = HERE.parents[1] / "m2bridge" / "checker.py"
+    command = [sys.executable, "-I", str(checker), str(path)]
+    output = subprocess.run(command, capture_output=True, encoding="utf-8", check=True).stdout
+    text = path.read_bytes()
+    spec = json.loads(text)["spec"]
+    return f"| `{spec}` | {output.splitlines()[0]} | `{path.name}` | `{hashlib.sha256(text).hexdigest()}` |"
+
+
+def make_certificates() -> None:
     for name, (question, spec, options) in FACTS.items():
         certificate = find(question)(spec, **options).certificate
         if certificate is None:
@@ -44,9 +80,7 @@ def main() -> None:
         several = certificate if isinstance(certificate, list | tuple) else [certificate]
         for number, own in enumerate(several):
             ending = f"-{number + 1}" if len(several) > 1 else ""
-            (Path(__file__).parent / f"{name}{ending}.json").write_text(
-                json.dumps(own, sort_keys=True) + "\n"
-            )
+            (HERE / f"{name}{ending}.json").write_text(json.dumps(own, sort_keys=True) + "\n")
 
 
 if __name__ == "__main__":

@@ -20,15 +20,20 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["
 REPOSITORY = PROJECT["urls"]["Repository"]
 
 
-@pytest.fixture
-def absolute_links() -> Any:
-    pytest.importorskip("hatchling")
-    spec = importlib.util.spec_from_file_location("absolute_links", ROOT / "packaging" / "absolute_links.py")
+def module_at(path: str) -> Any:
+    """Import a file that is not part of the package."""
+    spec = importlib.util.spec_from_file_location(Path(path).stem, ROOT / path)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+@pytest.fixture
+def absolute_links() -> Any:
+    pytest.importorskip("hatchling")
+    return module_at("packaging/absolute_links.py")
 
 
 def test_every_link_of_the_readme_is_absolute_on_an_index(absolute_links: Any) -> None:
@@ -81,3 +86,9 @@ def test_the_conda_recipe_has_the_dependencies_of_the_package() -> None:
 )
 def test_published_metadata_has_this_version(file: str, line: str) -> None:
     assert f"\n{line}\n" in (ROOT / file).read_text(encoding="utf-8").replace("\n  ", "\n")
+
+
+def test_the_checker_alone_verifies_the_published_certificates_as_listed() -> None:
+    listed = (ROOT / "results" / "certificates" / "README.md").read_text(encoding="utf-8")
+    assert listed == module_at("results/certificates/make.py").list_of_certificates()
+    assert listed.count("| Verified: ") == len(list((ROOT / "results" / "certificates").glob("*.json")))
