@@ -20,7 +20,7 @@ import numpy as np
 from m2bridge.families import Model
 from m2bridge.programs import Program
 from m2bridge.programs.points import INPUTS, WEIGHTS, Held
-from m2bridge.programs.ranks import GenericRank, solve_minor
+from m2bridge.programs.ranks import GenericRank
 
 Document = dict[str, Any]
 Polynomial = Mapping[tuple[int, ...], int | Fraction]
@@ -139,7 +139,8 @@ def _solutions(program: Program, rank: GenericRank, document: Document) -> Docum
     key = sha256(json.dumps([digest, document], sort_keys=True, separators=(",", ":")).encode()).digest()
     hashes = (sha256(key + i.to_bytes(8, "little")).digest() for i in range(count * height))
     sides = np.array([int.from_bytes(x, "little") % rank.p for x in hashes]).reshape(count, height)
-    return {"solutions": solve_minor(program, rank, sides.T).T.tolist()}
+    field = rank.space.field
+    return {"solutions": field.canonical(rank.space.solve(field.residues(sides.T))).T.tolist()}
 
 
 def _exponentials(rank: GenericRank) -> Document:

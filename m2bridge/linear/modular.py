@@ -79,8 +79,8 @@ def eliminate(matrix: Any, p: int = LARGE_PRIME) -> Elimination:
     array, p = _checked_arguments(matrix, p)
     if p < BLAS_BELOW:
         space = row_space(*_residues(array, p))
-        pivots = tuple(sorted(space.pivot_columns))
-        return Elimination(rank=space.rank, pivot_rows=space.pivot_rows, pivot_columns=pivots, p=p)
+        rows, columns = tuple(sorted(space.pivot_rows)), tuple(sorted(space.pivot_columns))
+        return Elimination(rank=space.rank, pivot_rows=rows, pivot_columns=columns, p=p)
     # The pivot columns are read off the echelon form; the pivot rows are the pivot columns of the transposed submatrix.
     _, columns = _flint_echelon(array, p)
     _, rows = _flint_echelon(array[:, columns].T, p)

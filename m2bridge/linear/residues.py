@@ -25,7 +25,7 @@ from m2bridge.linear.primes import BLAS_BELOW, check_prime
 
 _EXACT = 2**53
 """Float64 represents all integers up to this absolute value."""
-_BLOCK_ENTRIES = 1 << 16
+_BLOCK_ENTRIES = 1 << 14
 """The number of entries reduced at once, so that they stay in the processor's cache."""
 
 FloatArray = NDArray[np.float64]
@@ -124,7 +124,7 @@ class Field:
     def subtract_product(self, target: FloatArray, left: FloatArray, right: FloatArray) -> None:
         """Compute target -= left @ right in place, reduced. Rows are processed in bands, which bounds the temporary memory."""
         inner = left.shape[1]
-        band = max(64, (1 << 21) // max(1, target.shape[1]))
+        band = max(512, (1 << 21) // max(1, target.shape[1]))  # fewer rows are slower in BLAS
         for top in range(0, target.shape[0], band):
             rows = target[top : top + band]
             for start in range(0, inner, self.terms):

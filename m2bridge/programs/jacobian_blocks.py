@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -94,33 +94,12 @@ class JacobianRows:
         blocks = self._rows_modulo_layer(values, size) if self.layer else self._output_rows(values, size)
         return _joined(blocks, rows)
 
-    def named_blocks(self, names: Sequence[RowName], rows: int) -> Iterator[Block]:
-        """Return the rows with these names, ordered by the sample, in blocks of `rows`; for a Jacobian without `layer`."""
-        entries: dict[int, list[int]] = {}
-        for sample, entry in sorted(names):
-            entries.setdefault(sample, []).append(entry)
-        size = SampleRange(0, 1 + max(entries), max(map(len, entries.values())))
-        return _joined(self._named_rows(self._values(size.stop), size, entries), rows)
-
     def _values(self, stop: int) -> Sequence[Lettered]:
         """Evaluate the program at the first samples."""
         draws = self.points.first(stop)
         inputs = draw_inputs(self.program, self.units.p, self.units.seed, draws)
         point = self.weights | lettered(self.arithmetic, inputs, "N")
         return evaluate(self.program, self.arithmetic, point, self.units.at(draws))
-
-    def _named_rows(
-        self, values: Sequence[Lettered], size: SampleRange, entries: Mapping[int, list[int]]
-    ) -> Iterator[Block]:
-        """Compute as many rows for each sample, of output 0 where it has fewer, which are left out."""
-        for window in self._windows(size):
-            samples = range(window.start, window.stop)
-            counts = np.array([len(entries.get(k, ())) for k in samples])
-            kept = np.arange(size.outputs) < counts[:, None]
-            chosen = np.zeros(kept.shape, dtype=np.int64)
-            chosen[kept] = [entry for k in samples for entry in entries.get(k, ())]
-            block = self._block(values, output_seeds(self.program, self.arithmetic, chosen), window)
-            yield [(k, entry) for k in samples for entry in entries.get(k, ())], block[kept]
 
     def _output_rows(self, values: Sequence[Lettered], size: SampleRange) -> Iterator[Block]:
         """Yield the Jacobian of a few random output entries of each sample."""

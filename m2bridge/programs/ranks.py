@@ -18,9 +18,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-
-import numpy as np
+from dataclasses import dataclass, field, replace
 
 from m2bridge.errors import InputError, OutOfReachError
 from m2bridge.limits import LimitReached
@@ -64,6 +62,7 @@ class GenericRank:
     exponentials: the test that allows units in place of exponentials; None for a program without them.
     roots: points that show that square roots are independent; None for a program without them.
     heuristic: why the rank is not a proved bound (dependent arguments of exponentials); None if it is one.
+    space: the factors of the minor, which solve its equations; without the columns of `layer`.
     """
 
     rank: int
@@ -76,6 +75,7 @@ class GenericRank:
     p: int
     seed: int
     held: Held
+    space: RowSpace = field(repr=False, compare=False)
     settled: bool = False
     stopped: LimitReached | None = None
     exponentials: FormalExponentials | None = None
@@ -169,24 +169,6 @@ def _rank_of_seed(  # noqa: PLR0913 -- options of one computation, all keywords 
     )
 
 
-def solve_minor(program: Program, rank: GenericRank, sides: np.ndarray) -> np.ndarray:
-    """Solve A X = B modulo p, A the minor of a rank without `layer`: rows and columns as there, one column per side in B.
-
-    The reduced row echelon form of [A | B] is [I | X].
-    """
-    relations = {} if rank.exponentials is None else rank.exponentials.relations
-    units = Units(program, relations, p=rank.p, seed=rank.seed)
-    jacobian = JacobianRows(program, units, rank.held, whole=True)
-    columns = np.searchsorted(jacobian.columns, rank.columns)
-    side = dict(zip(rank.rows, sides, strict=True))
-    field = field_of(rank.p)
-    space = RowSpace(field, len(columns) + sides.shape[1])
-    for names, block in jacobian.named_blocks(rank.rows, space.block_rows):
-        right = field.residues(np.stack([side[name] for name in names]))
-        space.add(np.concatenate([block[:, columns], right], axis=1))
-    return field.canonical(space.last_columns(sides.shape[1]))
-
-
 def _require_memory(needed: int, limit: int | None) -> None:
     if limit is not None and needed > limit:
         raise OutOfReachError(
@@ -254,6 +236,7 @@ class _RankWork:
             p=self.p,
             seed=self.seed,
             held=self.held,
+            space=self.space,
             exponentials=self.exponentials,
             roots=self._roots(rejected_weights) if self.program.roots else None,
             heuristic=self.heuristic,
@@ -290,12 +273,10 @@ class _RankWork:
         return SampleRange(size.stop, math.ceil(1.5 * size.stop) + 1, outputs)
 
     def memory(self, size: SampleRange) -> int:
-        """Bytes of the row space (twice, when it grows), of some blocks of rows, and of what makes them."""
+        """Bytes of the row space, of some blocks of rows, and of what makes them."""
         rows = min(self.width, size.count * self.jacobian.per_sample(size))
-        half = min(rows, self.width // 2)
-        space = 2 * half * (self.width - half)
-        blocks = 4 * min(rows, self.space.block_rows) * max(1, self.width)
-        return 8 * (space + blocks) + self.jacobian.memory(size) + 48 * 2**20
+        blocks = 8 * 5 * min(rows, self.space.block_rows) * max(1, self.width)
+        return self.space.memory(rows) + blocks + self.jacobian.memory(size) + 48 * 2**20
 
     # -- the work -----------------------------------------------------------------------------------------
 

@@ -138,3 +138,6 @@ def test_rows_in_blocks_have_the_echelon_form_of_the_matrix(p: int, block: int) 
     assert field.canonical(form).tolist() == [[int(expected[i, j]) for j in range(150)] for i in range(rank)]
     minor = matrix[np.ix_(space.pivot_rows, space.pivot_columns)]
     assert all(flint_rank(minor[:k, :k], p) == k for k in range(1, rank + 1))
+    sides = rng.integers(0, p, size=(rank, 3))
+    solutions = field.canonical(space.solve(field.residues(sides)))
+    assert ((minor.astype(object) @ solutions.astype(object) - sides) % p == 0).all()
