@@ -22,6 +22,7 @@ from m2bridge.frontends.polynomials import for_macaulay2, polynomial_text
 from m2bridge.limits import LimitReached
 from m2bridge.linear.primes import LARGE_PRIME, MACAULAY2_PRIME, check_prime, numbers_in, prime_for
 from m2bridge.linear.residues import reduce_polynomial
+from m2bridge.protocol import Values
 from m2bridge.questions.closure import Closure, chosen_field, read_field
 from m2bridge.questions.hilbert import expanded, generated_rank
 from m2bridge.questions.kernel import Context, Option, Subject, question
@@ -186,21 +187,10 @@ def ideal(
         if name in values:
             context.add_evidence(over_field(name, values[name], "macaulay2", "Groebner basis"))
     _add_hilbert_evidence(context, user_ideal, values.get("h_vector"), values.get("dim"), p)
-    primes, not_shown = values.get("components"), []
-    if "singular_skipped" in values:
-        not_shown.append(f"the singular locus: {values['singular_skipped']} Jacobian minors are too many")
-    singular_dim = values.get("singular_dim")
-    singular_scheme_degree = values.get("singular_scheme_degree")
-    if singular_dim is not None and (primes is None or len({c for c, _, _ in primes}) > 1):
-        # The minors of the size of the codimension do not detect singularities of components of smaller dimension.
-        not_shown.append("the singular locus: components may have different dimensions")
-        singular_dim = singular_scheme_degree = None
-    if p:
-        not_shown.append(f"that these numbers are the same over QQ: they were computed over F_{p}")
-        if gone := next(
-            (c for f in user_ideal.polynomials for c in f.values() if c.numerator % p == 0), None
-        ):
-            not_shown.append(f"statements about the ideal over QQ: its coefficient {gone} is 0 in F_{p}")
+    primes = values.get("components")
+    of_one_dimension = primes is not None and len({codim for codim, _, _ in primes}) <= 1
+    # The minors of the size of the codimension do not detect singularities of components of smaller dimension.
+    singular_locus = values if of_one_dimension else {}
 
     def component(codim: int, degree: int, generators: Any) -> IdealComponent:
         polynomials = values.polynomials(generators, len(user_ideal.variables))
@@ -216,8 +206,24 @@ def ideal(
         variables=user_ideal.variables, generators=user_ideal.texts(), field=f"F_{p}" if p else "QQ", **sizes,
         **{name: None if listed is None else tuple(listed) for name, listed in lists.items()},
         components=None if primes is None else tuple(component(*item) for item in primes),
-        singular_dim=singular_dim, singular_scheme_degree=singular_scheme_degree, not_shown=tuple(not_shown),
+        singular_dim=singular_locus.get("singular_dim"), singular_scheme_degree=singular_locus.get("singular_scheme_degree"),
+        not_shown=_not_shown(user_ideal, values, p, of_one_dimension=of_one_dimension),
     )  # fmt: skip
+
+
+def _not_shown(user_ideal: GivenIdeal, values: Values, p: int, *, of_one_dimension: bool) -> tuple[str, ...]:
+    """State what the computation does not show, in sentences."""
+    sentences = []
+    if "singular_skipped" in values:
+        sentences.append(f"the singular locus: {values['singular_skipped']} Jacobian minors are too many")
+    if values.get("singular_dim") is not None and not of_one_dimension:
+        sentences.append("the singular locus: components may have different dimensions")
+    if p:
+        sentences.append(f"that these numbers are the same over QQ: they were computed over F_{p}")
+        coefficients = (c for f in user_ideal.polynomials for c in f.values())
+        if (vanishing := next((c for c in coefficients if c.numerator % p == 0), None)) is not None:
+            sentences.append(f"statements about the ideal over QQ: its coefficient {vanishing} is 0 in F_{p}")
+    return tuple(sentences)
 
 
 def _characteristic(field: int | str | None, user_ideal: GivenIdeal) -> int:

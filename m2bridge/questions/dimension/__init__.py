@@ -6,7 +6,7 @@ dimension is proved. Float64 and Macaulay2 are further witnesses; the literature
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Annotated, Any
 
@@ -18,7 +18,7 @@ from m2bridge.bounds.virtual_weights import virtual_evidence
 from m2bridge.certainty import Certainty
 from m2bridge.certificates.produce import certificate_for
 from m2bridge.errors import InputError
-from m2bridge.evidence import Evidence, settle
+from m2bridge.evidence import Evidence, Value, settle
 from m2bridge.families import Model
 from m2bridge.families.attention import AttentionNetwork
 from m2bridge.limits import LimitReached
@@ -55,7 +55,7 @@ _SHARE_FOR_A_CERTIFICATE = 0.2
     needs_engine=False,
     primes=(2, LARGE_PRIME),
 )
-def dimension(  # noqa: PLR0915 -- bounds from the cheapest on; each uses those before it
+def dimension(
     context: Context,
     model: Model,
     *,
@@ -78,33 +78,23 @@ def dimension(  # noqa: PLR0915 -- bounds from the cheapest on; each uses those 
     bounds = upper_bounds(model, p=p, seed=context.seed)
     softmax = _softmax(model)
     virtual = () if softmax is None else virtual_evidence(softmax, p=p, seed=context.seed)
-    upper_evidence = [
-        e for e in (*(bound.evidence for bound in bounds), *virtual) if e.relation == "<=" and _exact(e)
-    ]
-    upper = min(e.value for e in upper_evidence)
-    ranks: LowerBounds | None = None
-    numeric: NumericWitness | None = None
+    uppers = [e for e in (*(b.evidence for b in bounds), *virtual) if e.relation == "<=" and _exact(e)]
+    upper = min(e.value for e in uppers)
+    ranks, numeric, searched_orbit_dim = None, None, 0
     numeric_evidence: tuple[Evidence, ...] = ()
     if not virtual or upper <= MOST_COLUMNS_BESIDE_THEOREM:
-        try:
-            ranks = lower_bounds(context, model, p=p, upper=upper)
-        except LimitReached:
-            context.add_evidence(*(bound.evidence for bound in bounds))
-            raise
-        with context.keep_partial("the rank in float64"):
-            context.clock.check()
-            numeric, numeric_evidence = float_witness(
-                model, ranks.rank, seed=context.seed, report=context.progress
-            )
-    searched_orbit_dim = 0
-    if ranks is not None:
-        searched, searched_orbit_dim = _searched_bounds(context, model, p, upper_evidence, ranks.likely)
+        ranks, numeric, numeric_evidence = _ranks(context, model, p, bounds, upper)
+        searched, searched_orbit_dim = _searched_bounds(context, model, p, uppers, ranks.likely)
         bounds += searched
         upper = min([upper, *(bound.value for bound in searched)])
-    lower_evidence = ranks.evidence if ranks else ()
-    uppers = [bound.evidence for bound in bounds]
     checks = _macaulay2_and_program_checks(context, model, p)
-    evidence = *lower_evidence, *uppers, *virtual, *numeric_evidence, *checks
+    evidence = (
+        *(ranks.evidence if ranks else ()),
+        *(b.evidence for b in bounds),
+        *virtual,
+        *numeric_evidence,
+        *checks,
+    )
     context.add_evidence(*(replace(e, scope="generic") if e.quantity == "image_dim" else e for e in evidence))
     context.add_evidence(*_formula_evidence(model))
     lower = max((e.value for e in context.evidence if _exact_below(e)), default=0)
@@ -113,19 +103,9 @@ def dimension(  # noqa: PLR0915 -- bounds from the cheapest on; each uses those 
     at_point = None
     if at is not None or rationalize is not None:
         at_point = rank_at(context, model, at, rationalize, image_dim=answer, met=met)
-    # A certificate cannot express a theorem or a count of virtual weights, so both bounds must hold without them.
-    certifiable = lower == max((e.value for e in lower_evidence if _exact_below(e)), default=0)
-    certifiable = certifiable and upper == min(e.value for e in uppers)
-    argument = least_argument(bounds)
-    certificate = None
-    if certify and ranks and argument and met and certifiable:
-        with context.keep_partial("the certificate"):
-            context.clock.check()
-            certificate = certificate_for(model, upper, ranks.rank, argument)
+    certificate = _certificate(context, model, bounds, ranks, answer) if certify and met else None
     parameters, span = model.parameter_dim, ambient_dim(model)
-    symmetry = _orbit_dim(model, uppers, p=p, seed=context.seed)
-    if not model.knowledge.symmetries:
-        symmetry = max(symmetry, searched_orbit_dim)
+    symmetry = _orbit_dim(model, bounds, searched_orbit_dim, p=p, seed=context.seed)
     expected = parameters - symmetry if span is None else min(parameters - symmetry, span)
     return context.build_result(
         Dimension,
@@ -156,6 +136,38 @@ def dimension(  # noqa: PLR0915 -- bounds from the cheapest on; each uses those 
         certificate=certificate,
         at_point=at_point,
     )
+
+
+def _ranks(
+    context: Context, model: Model, p: int, bounds: Sequence[ModelBound], upper: int
+) -> tuple[LowerBounds, NumericWitness | None, tuple[Evidence, ...]]:
+    """Return the exact rank and the rank in float64; if a limit is reached before the first, keep the upper bounds."""
+    try:
+        ranks = lower_bounds(context, model, p=p, upper=upper)
+    except LimitReached:
+        context.add_evidence(*(bound.evidence for bound in bounds))
+        raise
+    numeric: NumericWitness | None = None
+    evidence: tuple[Evidence, ...] = ()
+    with context.keep_partial("the rank in float64"):
+        context.clock.check()
+        numeric, evidence = float_witness(model, ranks.rank, seed=context.seed, report=context.progress)
+    return ranks, numeric, evidence
+
+
+def _certificate(
+    context: Context, model: Model, bounds: Sequence[ModelBound], ranks: LowerBounds | None, answer: int
+) -> Mapping[str, Value] | None:
+    """Return the certificate of the dimension; None if one of its bounds needs a theorem or a count of virtual weights."""
+    argument = least_argument(bounds)
+    if ranks is None or argument is None or min(bound.value for bound in bounds) != answer:
+        return None
+    if max((e.value for e in ranks.evidence if _exact_below(e)), default=0) != answer:
+        return None
+    with context.keep_partial("the certificate"):
+        context.clock.check()
+        return certificate_for(model, answer, ranks.rank, argument)
+    return None
 
 
 def _searched_bounds(
@@ -210,12 +222,15 @@ def _formula_evidence(model: Model) -> list[Evidence]:
     ]
 
 
-def _orbit_dim(model: Model, uppers: list[Evidence], *, p: int, seed: int) -> int:
-    """Return the rank of the symmetries, from the upper bound that used it if there is one, otherwise from the slice."""
+def _orbit_dim(model: Model, bounds: Sequence[ModelBound], searched: int, *, p: int, seed: int) -> int:
+    """Return the rank of the symmetries, from the upper bound that used it if there is one, otherwise from the slice.
+
+    Without declared symmetries it is the rank of those that were found, by structure or by the search (`searched`).
+    """
+    uppers = [bound.evidence for bound in bounds]
     if not model.knowledge.symmetries:
-        return max(
-            (int(item.detail.get("orbit_dim", 0)) for item in uppers if item.witness == "found"), default=0
-        )
+        by_structure = [int(item.detail.get("orbit_dim", 0)) for item in uppers if item.witness == "found"]
+        return max([searched, *by_structure])
     for item in uppers:
         if item.witness == "symmetry" and item.detail.get("source") == model.spec:
             return int(item.detail["orbit_dim"])
