@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import product
 from typing import Any
 
@@ -27,7 +27,9 @@ from m2bridge.questions.fiber.model_symmetries import symmetry_dim, symmetry_ran
 from m2bridge.questions.point import Point, random_point, rank_prime
 
 _GENERIC: dict[str, Any] = {"scope": "generic", "field": "QQ"}
-_HERE: dict[str, Any] = {"scope": "at-point", "field": "QQ"}
+_tangent_dim = partial(Evidence, "tangent_dim", certainty=Certainty.PROVED, scope="at-point", field="QQ")
+_generic_dim = partial(Evidence, "generic_fiber_dim", scope="generic")
+_SINGULAR_VALUES = "singular values of the differential"
 
 
 # -- the forward pass and its differential ---------------------------------------------------------------------------------------
@@ -146,34 +148,13 @@ def dimensions_of(point: Point, seed: int) -> Dimensions:
     model, orbit_dim = point.model, symmetry_dim(point)
     generic = _generic if model.program.rational else _generic_numeric
     image, fiber, orbit, evidence = generic(model, seed)
-    evidence.append(
-        Evidence(
-            "tangent_dim",
-            orbit_dim,
-            "symmetry",
-            "dimension of the orbit",
-            certainty=Certainty.PROVED,
-            relation=">=",
-            **_HERE,
-        )
-    )
+    evidence.append(_tangent_dim(orbit_dim, "symmetry", "dimension of the orbit", relation=">="))
     kernel = probability = None
     if model.program.rational:
         p = rank_prime(model, point)
         kernel = kernel_dim(model, point.mod(p), p, np.random.default_rng([seed, 105]))
         how = "kernel of the differential at the point"
-        evidence.append(
-            Evidence(
-                "tangent_dim",
-                kernel,
-                "modular",
-                how,
-                certainty=Certainty.PROVED,
-                relation="<=",
-                prime=p,
-                **_HERE,
-            )
-        )
+        evidence.append(_tangent_dim(kernel, "modular", how, relation="<=", prime=p))
         probability = 1 - min(1.0, _failures(model, image or 0, orbit) / rank_prime(model))
     return Dimensions(
         image_dim=image, generic_fiber_dim=fiber, generic_orbit_dim=orbit, probability=probability,
@@ -189,57 +170,44 @@ def _failures(model: Model, image: int, orbit: int = 0) -> int:
 def _generic(model: Model, seed: int) -> tuple[int | None, int | None, int, list[Evidence]]:
     """Return the number of weights minus the rank of the differential at a random point, with the symmetries as lower bound."""
     start = time.perf_counter()
-    p, quantity = rank_prime(model), "generic_fiber_dim"
+    p = rank_prime(model)
     image, symmetric = generic_ranks(model, seed, p)
     seconds = time.perf_counter() - start
     generic = model.parameter_dim - image
     sure = Certainty.PROVED if model.constraints.has_equations else Certainty.PROBABLE
+    failure = min(1.0, _failures(model, image) / p)
     method = "weights minus rank of the differential at a random point"
-    acting = "rank of the symmetries' action at a random point"
+    by_rank = partial(_generic_dim, generic, "modular", prime=p)
     evidence = [
-        Evidence(
-            quantity, generic, "modular", method, relation="<=", certainty=sure, prime=p, seconds=seconds, **_GENERIC
-        ),
-        Evidence(
-            quantity, generic, "modular", "the same, as a generic rank", scope="generic", field=f"F_{p}", prime=p,
-            error_probability=min(1.0, _failures(model, image) / p),
-        ),
-        Evidence(
-            quantity,
-            symmetric,
-            "symmetry",
-            acting,
-            certainty=Certainty.PROVED,
-            relation=">=",
-            prime=p,
-            **_GENERIC,
-        ),
-    ]  # fmt: skip
+        by_rank(method, relation="<=", certainty=sure, seconds=seconds, field="QQ"),
+        by_rank("the same, as a generic rank", field=f"F_{p}", error_probability=failure),
+        _of_symmetries(symmetric, " at a random point", field="QQ", prime=p),
+    ]
     if model.free is model:
         rng = np.random.default_rng([seed, 104])
         numeric = generic_numeric_rank(model, model.draw_real_weights(rng), rng)
-        method = "singular values of the differential"
+        columns = model.parameter_count
         evidence.append(
-            evidence_of_rank(quantity, numeric, method, corank_of=model.parameter_count, **_GENERIC)
+            evidence_of_rank("generic_fiber_dim", numeric, _SINGULAR_VALUES, corank_of=columns, **_GENERIC)
         )
     return image, generic if generic >= symmetric else None, symmetric, evidence
+
+
+def _of_symmetries(rank: int, where: str = "", **fields: Any) -> Evidence:
+    """Return evidence that generic fibers have at least the dimension of the orbits of the known symmetries."""
+    method = f"rank of the symmetries' action{where}"
+    return _generic_dim(rank, "symmetry", method, relation=">=", certainty=Certainty.PROVED, **fields)
 
 
 def _generic_numeric(model: Model, seed: int) -> tuple[int | None, int | None, int, list[Evidence]]:
     """Softmax: singular values at a random real point, and the symmetries."""
     rng = np.random.default_rng([seed, 104])
-    over: dict[str, Any] = {"scope": "generic", "field": "RR"}
-    free, quantity = model.free, "generic_fiber_dim"
+    free = model.free
     numeric = generic_numeric_rank(free, free.draw_real_weights(rng), rng)
     generic = None if numeric.rank is None else model.parameter_dim - numeric.rank
     point = random_point(model, seed)
     p = rank_prime(model, point)
     symmetric = symmetry_rank_mod(model, point.mod(p), p)
-    method = "singular values of the differential"
-    return numeric.rank, generic, symmetric, [
-        evidence_of_rank(quantity, numeric, method, corank_of=model.parameter_dim, **over),
-        Evidence(
-            quantity, symmetric, "symmetry", "rank of the symmetries' action", relation=">=", certainty=Certainty.PROVED,
-            **over,
-        ),
-    ]  # fmt: skip
+    over: dict[str, Any] = {"scope": "generic", "field": "RR", "corank_of": model.parameter_dim}
+    evidence = evidence_of_rank("generic_fiber_dim", numeric, _SINGULAR_VALUES, **over)
+    return numeric.rank, generic, symmetric, [evidence, _of_symmetries(symmetric, field="RR")]

@@ -6,14 +6,12 @@ with cofactors that are multiplied out here; that a fiber has no real points is 
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from math import prod
-from operator import eq
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -24,7 +22,7 @@ from m2bridge.evidence import Evidence, Value
 from m2bridge.families import Model
 from m2bridge.families.rational_cone import is_rational_map
 from m2bridge.families.symbolic import rational_variables
-from m2bridge.limits import LimitReached, limit_advice
+from m2bridge.limits import LimitReached
 from m2bridge.programs.arithmetics import object_array
 from m2bridge.programs.instructions import flat_parts
 from m2bridge.protocol import Values
@@ -39,9 +37,11 @@ from m2bridge.questions.membership.points import (
     least_distance,
     target_of,
 )
+from m2bridge.questions.membership.result import ImageMembership
 from m2bridge.questions.over_q import fmpq, sturm_count
-from m2bridge.results import Result, register_result
-from m2bridge.views import View, shorten
+from m2bridge.views import shorten
+
+__all__ = ["ImageMembership", "membership"]
 
 TEMPLATE = "membership"
 _SHARE_FOR_POINTS = 1 / 3
@@ -51,93 +51,10 @@ _MOST_COORDINATES_AGAIN = 12
 lightning(d=2,dp=2), which has 12."""
 _CLEAR = 1e-6
 """What an equation's value, beside the sum of its terms' sizes, must exceed before floats can tell the point from the closure."""
-_FORMS_IN_A_VECTOR = re.compile(r"linear\(.*\)|(mlp|convolution)\(.*,r=\d+\)")
-"""Canonical specs of the families that the checker knows as networks with one vector as input."""
-_WORDS = {True: "yes", False: "no", None: "not decided"}
-
-
-@register_result
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ImageMembership(Result):
-    """Whether a point lies in the Zariski closure, in the complex image and in the real image of a model.
-
-    Attributes
-    ----------
-    point: the coordinates asked for, or the outputs at the given inputs.
-    closure, complex_image, real_image: true, false, or null where that was not decided.
-    weights: real weights of `parametrization`, each flattened: exact numbers, or pairs of an interval's ends.
-    algebraic: the same, or complex weights where there are no real ones, over QQ[u]/(m), when the field is not QQ.
-    fiber_dim, fiber_degree: of the complex fiber, -1 and 0 when it is empty.
-    failing_equation: an equation of the closure that the point violates, and its value there.
-    reasons: what each answer rests on, in sentences.
-    certificate: exact weights, or the equation that fails, for `m2bridge check`; empty where there is none.
-    """
-
-    ANALYSIS: ClassVar[str] = "membership"
-    VERSION: ClassVar[int] = 2
-    HEADLINE: ClassVar[tuple[str, ...]] = ("closure", "complex_image", "real_image")
-
-    point: tuple[Fraction, ...]
-    closure: bool | None
-    complex_image: bool | None
-    real_image: bool | None
-    parametrization: str
-    weights: Mapping[str, Any] | None
-    algebraic: AlgebraicPoint | None
-    fiber_dim: int | None
-    fiber_degree: int | None
-    failing_equation: tuple[str, Fraction] | None
-    reasons: tuple[str, ...]
-    certificate: tuple[Mapping[str, Value], ...] = ()
-
-    def certified(self) -> frozenset[str]:
-        """Return all three if the certificate numbers coordinates as the record does: those of a map, or of forms in a vector."""
-        alike = all(_same_coordinates(document, self.point) for document in self.certificate)
-        return frozenset(self.HEADLINE if self.certificate and alike else ())
-
-    def view(self) -> View:
-        held = [
-            ("closure", self.closure),
-            ("complex image", self.complex_image),
-            ("real image", self.real_image),
-        ]
-        facts = [("point", shorten(", ".join(map(str, self.point)), 100))]
-        if self.fiber_dim is not None:
-            size = (
-                "empty" if self.fiber_dim < 0 else f"dimension {self.fiber_dim}, degree {self.fiber_degree}"
-            )
-            facts.append(("complex fiber", size))
-        facts += [(name, shorten(_shown(value), 100)) for name, value in (self.weights or {}).items()]
-        return View(
-            answer=", ".join(f"in the {name}: {_WORDS[value]}" for name, value in held),
-            decided=any(value is not None for _, value in held),
-            facts=tuple(facts),
-            notes=tuple(f"+ {reason}" for reason in self.reasons),
-            to_prove=limit_advice(self.limit, "complete equations of the closure over QQ"),
-        )
-
-
-def _same_coordinates(certificate: Mapping[str, Any], point: Sequence[Fraction]) -> bool:
-    """Return whether a certificate states this point, coordinate by coordinate, for a checker that supports the spec.
-
-    The checker compares the coefficients of a function only where it is a plain network with a vector as its input: those of a
-    matrix, be it of one column, of a network with biases and of an own function it may number in another way.
-    """
-    stated, spec = certificate["statement"]["point"], certificate["spec"]
-    same = len(stated) == len(point) and all(map(eq, map(Fraction, stated), point))
-    takes_inputs = re.search(r"^%\d+ = input ", certificate["program"], re.MULTILINE)
-    return same and (not takes_inputs or bool(spec and _FORMS_IN_A_VECTOR.fullmatch(spec)))
 
 
 def _worth(point: AlgebraicPoint, root: Any) -> int:
     return 0 if root is None else 1 if point.rational is None else 2
-
-
-def _shown(values: Any) -> str:
-    if values and isinstance(values[0], (tuple, list)):
-        ends = [(Fraction(a), Fraction(b)) for a, b in values]
-        return ", ".join(f"{float((a + b) / 2):.12g} ± {float((b - a) / 2):.1g}" for a, b in ends)
-    return ", ".join(map(str, values))
 
 
 @question(
@@ -194,13 +111,13 @@ class _Search:
     def __init__(self, context: Context, network: Model, target: Target) -> None:
         self.context, self.network = context, network
         self.model, self.point, self.of_pairs = target.model, target.point, target.of_pairs
-        self.given = target.weights
+        self.stated_weights = target.weights
         self.reasons: list[str] = []
         self.closure: bool | None = None
         self.complex: bool | None = None
         self.real: bool | None = None
         self.certainty = Certainty.PROVED
-        self.found: tuple[AlgebraicPoint, Any] | None = None
+        self.best_point: tuple[AlgebraicPoint, Any] | None = None
         self.failing: tuple[str, Fraction] | None = None
         self.far = False
         self.certificate: tuple[Mapping[str, Value], ...] = ()
@@ -208,15 +125,13 @@ class _Search:
     def answer(self) -> ImageMembership:
         values, limit = self._fiber(prove=False)
         self._from_points(values)
-        if self.real is None and self.given is not None:
-            self._from_points({"points": [(["0", "1"], [[str(w)] for w in self.given])]})
+        if self.real is None and self.stated_weights is not None:
+            self._from_points({"points": [(["0", "1"], [[str(w)] for w in self.stated_weights])]})
         if self.complex is None and "fiber_dim" in values:
             self.complex = values["fiber_dim"] >= 0
             word = "not in" if self.complex else "in"
             method = f"1 is {word} the ideal of the fiber over QQ"
-            self.context.add_evidence(
-                Evidence("complex_image", self.complex, "macaulay2", method, certainty=Certainty.COMPUTED)
-            )
+            self._add("complex_image", self.complex, "macaulay2", method, Certainty.COMPUTED)
         if self.complex is False:
             self.real = False
             self._from_cofactors(self._fiber(prove=True)[0])
@@ -225,7 +140,7 @@ class _Search:
             self._from_points(components)
             if self.real is None and limit is None:
                 limit = "the degrees of the points that meet all real components of the fiber are too large"
-        if self.found is None and self.complex:
+        if self.best_point is None and self.complex:
             self.reasons.append(
                 "complex weights exist: 1 is not in the ideal of the fiber (Hilbert's Nullstellensatz)"
             )
@@ -241,7 +156,7 @@ class _Search:
         with suppress(LimitReached):
             self.context.clock.check()
             self._numeric()
-        algebraic = self.found[0] if self.found else None
+        algebraic = self.best_point[0] if self.best_point else None
         exact = algebraic.rational if algebraic else None
         if exact is not None and not self.of_pairs:
             self.certificate = inside_certificates(self.network, self.model, exact, seed=self.context.seed)
@@ -254,8 +169,10 @@ class _Search:
             limit=limit if None in (self.closure, self.complex, self.real) else None,
         )  # fmt: skip
 
-    def _proved(self, quantity: str, value: Value, witness: str, method: str) -> None:
-        self.context.add_evidence(Evidence(quantity, value, witness, method, certainty=Certainty.PROVED))
+    def _add(
+        self, quantity: str, value: Value, witness: str, method: str, sure: Certainty = Certainty.PROVED
+    ) -> None:
+        self.context.add_evidence(Evidence(quantity, value, witness, method, certainty=sure))
 
     def _fiber(self, *, prove: bool) -> tuple[Values, str | None]:
         """Compute the fiber by Macaulay2, with a proof that it is empty or points of all real components if `prove`."""
@@ -273,40 +190,38 @@ class _Search:
             algebraic = AlgebraicPoint(modulus=tuple(modulus), variables=tuple(map(tuple, variables)))
             if not algebraic.maps_to(self.model, self.point):
                 quantity = "a point of the fiber"
-                self.context.add_evidence(
-                    Evidence(quantity, True, "macaulay2", "a maximal ideal over the fiber"),
-                    Evidence(quantity, False, "modular", "the program"),
-                )
+                self._add(quantity, True, "macaulay2", "a maximal ideal over the fiber", Certainty.PROBABLE)
+                self._add(quantity, False, "modular", "the program", Certainty.PROBABLE)
                 continue
             if self.complex is None:
                 self.complex = True
                 method = "weights over a number field, evaluated exactly by the program"
-                self._proved("complex_image", True, "substitution", method)
+                self._add("complex_image", True, "substitution", method)
                 self.reasons.append(f"complex weights exist: {method}")
             roots = algebraic.real_roots()
             quantity = (
                 f"number of real roots of the minimal polynomial {shorten(' '.join(algebraic.modulus), 60)}"
             )
-            self._proved(quantity, len(roots), "flint", "isolated roots")
-            self._proved(quantity, sturm_count(algebraic.polynomial), "sturm", "Sturm's theorem")
+            self._add(quantity, len(roots), "flint", "isolated roots")
+            self._add(quantity, sturm_count(algebraic.polynomial), "sturm", "Sturm's theorem")
             candidate = (algebraic, roots[0] if roots else None)
-            if self.found is None or _worth(*candidate) > _worth(*self.found):
-                self.found = candidate
-        if self.found is not None and self.found[1] is not None:
+            if self.best_point is None or _worth(*candidate) > _worth(*self.best_point):
+                self.best_point = candidate
+        if self.best_point is not None and self.best_point[1] is not None:
             how = (
-                "a real root of the minimal polynomial" if self.found[0].rational is None else "exact weights"
+                "a real root of the minimal polynomial"
+                if self.best_point[0].rational is None
+                else "exact weights"
             )
             self.real = True
             self.reasons.append(f"real weights exist: {how}, checked by the program")
-            self._proved("real_image", True, "substitution", how)
+            self._add("real_image", True, "substitution", how)
         elif values.get("points_complete"):
             self.real, count = False, len(values["points"])
             points = f"{count} point{'s' * (count != 1)} over number fields"
             method = f"if the fiber had real points, at least one of these would be real: {points}; none is"
             self.reasons.append(f"no real weights: {method}")
-            self.context.add_evidence(
-                Evidence("real_image", False, "macaulay2", method, certainty=Certainty.COMPUTED)
-            )
+            self._add("real_image", False, "macaulay2", method, Certainty.COMPUTED)
 
     def _from_cofactors(self, values: Values) -> None:
         """Prove that the fiber is empty: cofactors, if there are any, are multiplied out with the program's coordinates."""
@@ -322,11 +237,11 @@ class _Search:
             total += ring[0].context().from_dict(terms) * f
         holds, method = bool(total == 1), "cofactors, multiplied out with the program's coordinates"
         quantity = "1 is a combination of the fiber's equations"
-        self._proved(quantity, True, "macaulay2", "cofactors over QQ")
-        self._proved(quantity, holds, "substitution", method)
+        self._add(quantity, True, "macaulay2", "cofactors over QQ")
+        self._add(quantity, holds, "substitution", method)
         if holds:
             for name in ("complex_image", "real_image"):
-                self._proved(name, False, "substitution", method)
+                self._add(name, False, "substitution", method)
             self.reasons.append(
                 f"no complex weights: 1 = sum of {len(forms)} cofactors times equations, multiplied out exactly"
             )
@@ -336,14 +251,12 @@ class _Search:
         if closed and self.complex is False:
             self.closure = False
             method = "the fiber is empty and the image closed: a map of products of projective spaces without base points"
-            self.context.add_evidence(
-                Evidence("closure", False, "macaulay2", method, certainty=Certainty.COMPUTED)
-            )
+            self._add("closure", False, "macaulay2", method, Certainty.COMPUTED)
             self.reasons.append(f"not in the closure: {method}")
         count = self.model.coordinate_count
         if self.closure is not None and count > _MOST_COORDINATES_AGAIN:
             method = f"not attempted: {count} coordinates > {_MOST_COORDINATES_AGAIN}"
-            self.context.add_evidence(Evidence("closure", None, "equations", method))
+            self._add("closure", None, "equations", method, Certainty.PROBABLE)
             return
         try:
             closure_result: Closure = self.context.ask_question(
@@ -360,11 +273,7 @@ class _Search:
             self._outside(closure_result, failing)
         elif closure_result.completeness == "complete":
             self.closure = True
-            self.context.add_evidence(
-                Evidence(
-                    "closure", True, "equations", "all equations vanish", certainty=closure_result.certainty
-                )
-            )
+            self._add("closure", True, "equations", "all equations vanish", closure_result.certainty)
             self.reasons.append(
                 f"in the closure: all {len(closure_result.equations)} equations vanish, and they are complete"
             )
@@ -384,11 +293,7 @@ class _Search:
         if self.complex is None:
             self.complex = self.real = False
         for name in ("complex_image", "real_image", "closure"):
-            self.context.add_evidence(
-                Evidence(
-                    name, False, "equations", "an equation of the closure fails", certainty=self.certainty
-                )
-            )
+            self._add(name, False, "equations", "an equation of the closure fails", self.certainty)
         self.reasons.append(f"not in the closure: {shorten(failing.text(), 80)} is {value} at the point")
 
     def _numeric(self) -> None:
@@ -403,16 +308,14 @@ class _Search:
             Evidence(quantity, reached, "numpy", how, certainty=Certainty.NUMERIC, detail=detail)
         )
         if self.real:
-            self._proved(quantity, True, "weights", "real weights of the point")
+            self._add(quantity, True, "weights", "real weights of the point")
         elif self.far:
-            self._proved(
-                quantity, False, "closure", "an equation of the closure is far from zero at the point"
-            )
+            self._add(quantity, False, "closure", "an equation of the closure is far from zero at the point")
 
     def _weights(self) -> dict[str, Any] | None:
-        if self.found is None or self.found[1] is None:
+        if self.best_point is None or self.best_point[1] is None:
             return None
-        algebraic, root = self.found
+        algebraic, root = self.best_point
         exact = algebraic.rational
         flat: list[Any] = list(algebraic.intervals(root)) if exact is None else [str(c) for c in exact]
         return {name: flat[entries] for name, _, entries in flat_parts(self.model.parameters)}
