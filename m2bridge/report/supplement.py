@@ -71,9 +71,14 @@ def supplement(result: Result, limits: Limits | None = None) -> str:
         f"Computed by m2bridge {__version__} ({result.sure}), seed {result.seed}. Run it with: M2 --script FILE",
         "Every statement that is checked here is an assert; the script ends with the word complete.",
     ]
-    body = _critical_points(result, limits) if isinstance(result, CriticalPoints) else writer(result)
-    lines = [*_comments(*heading), *body, 'print "complete";']
-    text = "\n".join(lines) + "\n"
+    script = _Script()
+    script.comment(*heading)
+    if isinstance(result, CriticalPoints):
+        _critical_points(script, result, limits)
+    else:
+        writer(script, result)
+    script.add('print "complete";')
+    text = "\n".join(script.lines) + "\n"
     if len(text) > _LONGEST_SUPPLEMENT:
         raise InputError(
             f"--supplement: the script has {len(text):,} characters, too many to be read; --script prints what was run"
@@ -103,19 +108,51 @@ def _map_of(spec: str, seed: int, *, same_image: bool = False) -> Map:
 # -- texts ---------------------------------------------------------------------------------------------------------------------
 
 
-def _comments(*sentences: str) -> list[str]:
-    return [
-        f"-- {line}"
-        for sentence in sentences
-        for line in textwrap.wrap(sentence, _LINE_LENGTH, break_long_words=False)
-    ]
+class _Script:
+    """A Macaulay2 script under construction; long comments and statements are broken at spaces."""
 
+    def __init__(self) -> None:
+        self.lines: list[str] = []
 
-def _statement(text: str) -> list[str]:
-    """Break a statement at spaces into lines; continuation lines are indented."""
-    return textwrap.wrap(
-        text, _LINE_LENGTH, subsequent_indent="    ", break_long_words=False, break_on_hyphens=False
-    )
+    def comment(self, *sentences: str) -> None:
+        for sentence in sentences:
+            wrapped = textwrap.wrap(sentence, _LINE_LENGTH, break_long_words=False)
+            self.lines += [f"-- {line}" for line in wrapped]
+
+    def add(self, *statements: str) -> None:
+        for text in statements:
+            self.lines += textwrap.wrap(
+                text, _LINE_LENGTH, subsequent_indent="    ", break_long_words=False, break_on_hyphens=False
+            )
+
+    def add_ideal(self, name: str, ring: str, polynomials: Sequence[str]) -> None:
+        texts = [_spaced(_indexed(f)) for f in polynomials] or [f"0_{ring}"]
+        self.add(f"{name} = ideal({', '.join(texts)});")
+
+    def add_map(self, phi: Map, field: str) -> None:
+        """Write the ring R of the weights and the matrix f of the coordinates."""
+        names, start = [], 0
+        for name, shape in phi.model.parameters.items():
+            size = int(np.prod(shape, dtype=int))
+            sizes = " x ".join(map(str, shape)) or "one number"
+            names.append(f"{name} ({sizes}) is w_{start}..w_{start + size - 1}")
+            start += size
+        weights = [f"w_{i}" for i in range(start)]
+        texts = [_spaced(polynomial_text(f, weights)) for f in phi.polynomials]
+        self.comment(f"The map. Weights, row by row: {'; '.join(names)}.")
+        self.add(f"R = {field}[w_0..w_{start - 1}];", f"f = matrix {{{{{', '.join(texts)}}}}};")
+
+    def add_closure(self, phi: Map, equations: Sequence[str], field: str) -> None:
+        """Write the ring S of the coordinates and the ideal I, which vanishes on the image."""
+        self.add(f"S = {field}[z_0..z_{phi.count - 1}];")
+        self.comment("Equations of the image; they vanish on it.")
+        self.add_ideal("I", "S", equations)
+        self.add("phi = map(R, S, f);", "assert(phi I == 0);")
+
+    def add_rank(self, phi: Map, dimension: int) -> None:
+        self.comment("The rank of the Jacobian at one point is a lower bound of the dimension of the image.")
+        self.add(f"atPoint = map(coefficientRing R, R, {{{_list(phi.point)}}});")
+        self.add(f"assert(rank atPoint jacobian f == {dimension});")
 
 
 def _spaced(polynomial: str) -> str:
@@ -126,11 +163,6 @@ def _spaced(polynomial: str) -> str:
 def _indexed(polynomial: str) -> str:
     """Write the variable z12 as z_12."""
     return re.sub(r"([a-z])(\d+)", r"\1_\2", polynomial)
-
-
-def _ideal(name: str, ring: str, polynomials: Sequence[str]) -> list[str]:
-    texts = [_spaced(_indexed(f)) for f in polynomials] or [f"0_{ring}"]
-    return _statement(f"{name} = ideal({', '.join(texts)});")
 
 
 def _field(p: int | None) -> str:
@@ -146,127 +178,70 @@ def _value(polynomial: Terms, point: Sequence[Any]) -> Any:
     return sum((c * np.prod(np.array(factors, dtype=object)) for c, factors in powers), start=0)
 
 
-def _map_lines(phi: Map, field: str) -> list[str]:
-    """Write the ring R of the weights and the matrix f of the coordinates."""
-    names, start = [], 0
-    for name, shape in phi.model.parameters.items():
-        size = int(np.prod(shape, dtype=int))
-        sizes = " x ".join(map(str, shape)) or "one number"
-        names.append(f"{name} ({sizes}) is w_{start}..w_{start + size - 1}")
-        start += size
-    weights = [f"w_{i}" for i in range(start)]
-    texts = [_spaced(polynomial_text(f, weights)) for f in phi.polynomials]
-    return [
-        *_comments(f"The map. Weights, row by row: {'; '.join(names)}."),
-        f"R = {field}[w_0..w_{start - 1}];",
-        *_statement(f"f = matrix {{{{{', '.join(texts)}}}}};"),
-    ]
-
-
-def _closure_lines(phi: Map, equations: Sequence[str], field: str) -> list[str]:
-    """Write the ring S of the coordinates and the ideal I, which vanishes on the image."""
-    return [
-        f"S = {field}[z_0..z_{phi.count - 1}];",
-        *_comments("Equations of the image; they vanish on it."),
-        *_ideal("I", "S", equations),
-        "phi = map(R, S, f);",
-        "assert(phi I == 0);",
-    ]
-
-
-def _rank_lines(phi: Map, dimension: int) -> list[str]:
-    return [
-        *_comments("The rank of the Jacobian at one point is a lower bound of the dimension of the image."),
-        *_statement(f"atPoint = map(coefficientRing R, R, {{{_list(phi.point)}}});"),
-        f"assert(rank atPoint jacobian f == {dimension});",
-    ]
-
-
 # -- the questions -------------------------------------------------------------------------------------------------------------
 
 
-def _dimension(result: Dimension) -> list[str]:
+def _dimension(script: _Script, result: Dimension) -> None:
     phi = _map_of(result.model, result.seed)
-    lines = [*_map_lines(phi, "QQ"), *_rank_lines(phi, result.lower_bound)]
+    script.add_map(phi, "QQ")
+    script.add_rank(phi, result.lower_bound)
     size = result.upper_bound + 1
     minors = comb(phi.model.parameter_count, size) * comb(phi.count, size)
     if minors == 0:
-        return [*lines, *_comments("The Jacobian has no larger minors.")]
-    if minors <= _MOST_WRITTEN_MINORS:
-        return [
-            *lines,
-            *_comments(f"The rank is nowhere larger: all minors of size {size} are zero."),
-            f"assert(minors({size}, jacobian f) == 0);",
-        ]
-    return [
-        *lines,
-        *_comments(
-            f"Not checked here: that the dimension is at most {result.upper_bound}. {result.statement}"
-        ),
-    ]
+        script.comment("The Jacobian has no larger minors.")
+    elif minors <= _MOST_WRITTEN_MINORS:
+        script.comment(f"The rank is nowhere larger: all minors of size {size} are zero.")
+        script.add(f"assert(minors({size}, jacobian f) == 0);")
+    else:
+        bound = f"that the dimension is at most {result.upper_bound}"
+        script.comment(f"Not checked here: {bound}. {result.statement}")
 
 
-def _closure(result: Closure) -> list[str]:
+def _closure(script: _Script, result: Closure) -> None:
     phi = _map_of(result.model, result.seed, same_image=True)
     field = _field(result.characteristic)
-    lines = [
-        *_map_lines(phi, field),
-        *_closure_lines(phi, [f.text() for f in result.known_equations], field),
-    ]
+    script.add_map(phi, field)
+    script.add_closure(phi, [f.text() for f in result.known_equations], field)
     if result.image_dim is not None:
-        lines += _rank_lines(phi, result.image_dim)
+        script.add_rank(phi, result.image_dim)
     if result.completeness != "complete":
-        return [
-            *lines,
-            *_comments(
-                f"Not claimed: that there are no further equations, of degree above {result.degree_bound}."
-            ),
-        ]
-    lines += [
-        *_comments("The dimension (affine) and the degree of the closure."),
-        f"assert(dim I == {result.image_dim});",
-    ]
+        degree = result.degree_bound
+        script.comment(f"Not claimed: that there are no further equations, of degree above {degree}.")
+        return
+    script.comment("The dimension (affine) and the degree of the closure.")
+    script.add(f"assert(dim I == {result.image_dim});")
     if result.degree is not None:
-        lines.append(f"assert(degree I == {result.degree});")
+        script.add(f"assert(degree I == {result.degree});")
     if phi.count <= _KERNEL_COORDINATES and phi.model.parameter_count <= _KERNEL_WEIGHTS:
-        return [
-            *lines,
-            *_comments("The ideal is the kernel of the map of rings."),
-            "assert(I == ker phi);",
-        ]
-    return [
-        *lines,
-        *_comments(f"Not checked here: that I is the whole ideal. Reasons: {'; '.join(result.shown)}."),
-    ]
+        script.comment("The ideal is the kernel of the map of rings.")
+        script.add("assert(I == ker phi);")
+    else:
+        script.comment(f"Not checked here: that I is the whole ideal. Reasons: {'; '.join(result.shown)}.")
 
 
-def _fiber(result: Fiber) -> list[str]:
+def _fiber(script: _Script, result: Fiber) -> None:
     if result.fiber_dim is None:
         raise InputError("--supplement: the fiber itself was not computed")
     phi = _map_of(result.model, result.seed)
     weights = [x for array in result.at["weights"].values() for x in np.array(array, dtype=object).ravel()]
-    lines = [
-        *_map_lines(phi, _field(result.at["prime"])),
-        *_comments("The fiber through one point of the weights."),
-        *_statement(f"atPoint = map(coefficientRing R, R, {{{_list(weights)}}});"),
-        "fiber = ideal(f - promote(atPoint f, R));",
-        f"assert(dim fiber == {result.fiber_dim});",
-    ]
+    script.add_map(phi, _field(result.at["prime"]))
+    script.comment("The fiber through one point of the weights.")
+    script.add(f"atPoint = map(coefficientRing R, R, {{{_list(weights)}}});")
+    script.add("fiber = ideal(f - promote(atPoint f, R));", f"assert(dim fiber == {result.fiber_dim});")
     if result.method != "plain":
-        return [*lines, *_comments(f"Not checked here: {result.explanation}.")]
+        script.comment(f"Not checked here: {result.explanation}.")
+        return
     if result.degree is not None:
-        lines.append(f"assert(degree fiber == {result.degree});")
+        script.add(f"assert(degree fiber == {result.degree});")
     if result.components is not None:
         sizes = sorted([c.dim, c.degree] for c in result.components)
         shown = ", ".join(f"{{{dim}, {degree}}}" for dim, degree in sizes)
-        lines += [
-            *_comments("Its components: dimension and degree of each."),
-            *_statement(f"assert(sort apply(decompose fiber, P -> {{dim P, degree P}}) == {{{shown}}});"),
-        ]
-    return [*lines, *_comments(f"The verdict: {result.explanation}.")]
+        script.comment("Its components: dimension and degree of each.")
+        script.add(f"assert(sort apply(decompose fiber, P -> {{dim P, degree P}}) == {{{shown}}});")
+    script.comment(f"The verdict: {result.explanation}.")
 
 
-def _singular_locus(result: SingularLocus) -> list[str]:
+def _singular_locus(script: _Script, result: SingularLocus) -> None:
     if not result.equations or result.completeness != "complete":
         raise InputError(
             "--supplement: the record of this singular locus has no complete ideal of the closure"
@@ -274,52 +249,40 @@ def _singular_locus(result: SingularLocus) -> list[str]:
     phi = _map_of(result.model, result.seed)
     field = _field(None if _vanish(phi, result.equations) else int(str(result.options["prime"])))
     codim = phi.count - result.image_dim
-    lines = [
-        *_map_lines(phi, field),
-        *_closure_lines(phi, result.equations, field),
-        f"assert(dim I == {result.image_dim});",
-    ]
-    lines += _singular_components(result, phi, codim)
-    lines += [
-        *_comments(
-            "Single points: they are singular exactly when the rank of the Jacobian of I is too small."
-        ),
-        "rankAt = weights -> rank (map(coefficientRing S, S, (map(coefficientRing R, R, weights)) f)) jacobian I;",
-    ]
+    script.add_map(phi, field)
+    script.add_closure(phi, result.equations, field)
+    script.add(f"assert(dim I == {result.image_dim});")
+    _singular_components(script, result, phi, codim)
+    script.comment(
+        "Single points: they are singular exactly when the rank of the Jacobian of I is too small."
+    )
+    script.add(
+        "rankAt = weights -> rank (map(coefficientRing S, S, (map(coefficientRing R, R, weights)) f)) jacobian I;"
+    )
     for stratum in result.strata:
         relation = {"singular": "<", "smooth": "=="}.get(stratum.verdict)
         if relation is not None and stratum.representative is not None:
             weights = [x for entries in stratum.representative.values() for x in entries]
-            lines.append(
-                f"assert(rankAt {{{_list(weights)}}} {relation} {codim});  -- {stratum.name}: {stratum.verdict}"
-            )
-    return lines
+            assertion = f"assert(rankAt {{{_list(weights)}}} {relation} {codim});"
+            script.lines.append(f"{assertion}  -- {stratum.name}: {stratum.verdict}")
 
 
-def _singular_components(result: SingularLocus, phi: Map, codim: int) -> list[str]:
+def _singular_components(script: _Script, result: SingularLocus, phi: Map, codim: int) -> None:
     """Write the singular locus as the union of its components, compared with the Jacobian criterion if that is small."""
-    if (
-        result.singular_dim is None
-        or not result.components
-        or any(c.equations is None for c in result.components)
-    ):
-        return []
-    lines = _comments("The components of the singular locus.")
-    for number, component in enumerate(result.components, start=1):
-        lines += _ideal(f"P{number}", "S", component.equations or ())
+    components = result.components or ()
+    if result.singular_dim is None or not components or any(c.equations is None for c in components):
+        return
+    script.comment("The components of the singular locus.")
+    for number, component in enumerate(components, start=1):
+        name = f"P{number}"
+        script.add_ideal(name, "S", component.equations or ())
         if component.degree is not None:
-            lines.append(
-                f"assert(dim P{number} == {component.dim} and degree P{number} == {component.degree});"
-            )
+            script.add(f"assert(dim {name} == {component.dim} and degree {name} == {component.degree});")
     minors = comb(phi.count, codim) * comb(len(result.equations), codim)
-    if minors > _MOST_WRITTEN_MINORS:
-        return lines
-    names = ", ".join(f"P{number + 1}" for number in range(len(result.components)))
-    return [
-        *lines,
-        *_comments("The Jacobian criterion gives the same set."),
-        f"assert(radical(I + minors({codim}, jacobian I)) == intersect({names}));",
-    ]
+    if minors <= _MOST_WRITTEN_MINORS:
+        names = ", ".join(f"P{number + 1}" for number in range(len(components)))
+        script.comment("The Jacobian criterion gives the same set.")
+        script.add(f"assert(radical(I + minors({codim}, jacobian I)) == intersect({names}));")
 
 
 def _vanish(phi: Map, equations: Sequence[str]) -> bool:
@@ -329,41 +292,32 @@ def _vanish(phi: Map, equations: Sequence[str]) -> bool:
     return all(_value(dict(parse_polynomial(text, names)), image) == 0 for text in equations)
 
 
-def _membership(result: ImageMembership) -> list[str]:
+def _membership(script: _Script, result: ImageMembership) -> None:
     phi = _map_of(result.parametrization, result.seed)
-    lines = [*_map_lines(phi, "QQ"), *_statement(f"point = matrix {{{{{_list(result.point)}}}}} ** QQ;")]
+    script.add_map(phi, "QQ")
+    script.add(f"point = matrix {{{{{_list(result.point)}}}}} ** QQ;")
     weights = None if result.weights is None else [x for xs in result.weights.values() for x in xs]
     if weights is not None and all(isinstance(x, str | int | Fraction) for x in weights):
-        lines += [
-            *_comments("The point is in the real image: these weights are mapped to it."),
-            *_statement(f"assert((map(QQ, R, {{{_list(weights)}}})) f == point);"),
-        ]
+        script.comment("The point is in the real image: these weights are mapped to it.")
+        script.add(f"assert((map(QQ, R, {{{_list(weights)}}})) f == point);")
     elif result.complex_image:
-        lines += [
-            *_comments("The point is in the complex image: the equations of the weights have a solution."),
-            "assert(ideal(f - promote(point, R)) != 1);",
-            *_comments(f"Not checked here, real image: {result.real_image}. {'; '.join(result.reasons)}."),
-        ]
+        script.comment("The point is in the complex image: the equations of the weights have a solution.")
+        script.add("assert(ideal(f - promote(point, R)) != 1);")
+        script.comment(f"Not checked here, real image: {result.real_image}. {'; '.join(result.reasons)}.")
     elif result.complex_image is False:
-        lines += [
-            *_comments(
-                "The point is not in the complex image: the equations of the weights have no solution."
-            ),
-            "assert(ideal(f - promote(point, R)) == 1);",
-        ]
+        script.comment(
+            "The point is not in the complex image: the equations of the weights have no solution."
+        )
+        script.add("assert(ideal(f - promote(point, R)) == 1);")
     if result.failing_equation is not None:
         equation, value = result.failing_equation
-        lines += [
-            *_comments("The point is not in the closure: an equation of the image does not vanish at it."),
-            f"S = QQ[z_0..z_{phi.count - 1}];",
-            *_statement(f"equation = {_spaced(_indexed(equation))};"),
-            "assert((map(R, S, f)) equation == 0);",
-            f"assert((map(QQ, S, point)) equation == {value});",
-        ]
-    return lines
+        script.comment("The point is not in the closure: an equation of the image does not vanish at it.")
+        script.add(f"S = QQ[z_0..z_{phi.count - 1}];", f"equation = {_spaced(_indexed(equation))};")
+        script.add("assert((map(R, S, f)) equation == 0);")
+        script.add(f"assert((map(QQ, S, point)) equation == {value});")
 
 
-def _critical_points(result: CriticalPoints, limits: Limits | None = None) -> list[str]:
+def _critical_points(script: _Script, result: CriticalPoints, limits: Limits | None = None) -> None:
     options = result.options
     if "metric" not in options or result.regular is None:
         raise InputError("--supplement: only for finitely many critical points of a loss given by --metric")
@@ -381,23 +335,23 @@ def _critical_points(result: CriticalPoints, limits: Limits | None = None) -> li
     rows = ", ".join(f"{{{_list(row)}}}" for row in values["quadric"])  # type: ignore[attr-defined]
     field = _field(p)
     codim = phi.count - result.image_dim
-    return [
-        *_map_lines(phi, field),
-        *_closure_lines(phi, [f.text() for f in ideal.known_equations], field),
-        *_comments(
-            "The loss is (z - u)^T Q (z - u) with q = Q*u. A smooth point z of the variety is critical when its gradient "
-            "Q*z - q lies in the row space of the Jacobian of I."
-        ),
-        *_statement(f"Q = matrix {{{rows}}} ** S;"),
-        *_statement(f"q = transpose matrix {{{{{_list(values['covector'])}}}}} ** S;"),  # type: ignore[arg-type]
+    script.add_map(phi, field)
+    script.add_closure(phi, [f.text() for f in ideal.known_equations], field)
+    script.comment(
+        "The loss is (z - u)^T Q (z - u) with q = Q*u. A smooth point z of the variety is critical when its gradient "
+        "Q*z - q lies in the row space of the Jacobian of I."
+    )
+    script.add(f"Q = matrix {{{rows}}} ** S;")
+    script.add(f"q = transpose matrix {{{{{_list(values['covector'])}}}}} ** S;")  # type: ignore[arg-type]
+    script.add(
         "gradient = Q * transpose vars S - q;",
         f"critical = I + minors({codim + 1}, gradient | jacobian I);",
         f"regular = saturate(critical, minors({codim}, jacobian I));",
         f"assert(dim regular == {0 if result.regular else -1} and degree regular == {result.regular});",
-    ]
+    )
 
 
-WRITERS: dict[type, Callable[[Any], list[str]]] = {
+WRITERS: dict[type, Callable[[_Script, Any], None]] = {
     Dimension: _dimension,
     Closure: _closure,
     Fiber: _fiber,
