@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import html
-import importlib
 import socket
-import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
@@ -21,6 +19,7 @@ from rich.text import Text
 
 from m2bridge.batch.job import Job
 from m2bridge.errors import visible
+from m2bridge.questions.steps import notebook_display
 
 _STYLES = {
     "complete": "green", "partial": "yellow", "timed-out": "yellow", "out-of-memory": "yellow", "crashed": "red",
@@ -172,9 +171,8 @@ class Picture(Display):
 class Notebook(Display):
     """A progress bar below the cell of a notebook, with one line of counts."""
 
-    def __init__(self, show: Any) -> None:
+    def __init__(self, show: Callable[[str, str], None]) -> None:
         self._show = show
-        self._handle = None
         self._last = 0.0
 
     def _draw(self, state: RunState) -> None:
@@ -183,11 +181,7 @@ class Notebook(Display):
         text = f"{state.finished}/{state.total}: {counts or 'none yet'}; {_clock(state.seconds)}{left}"
         text += f" ({state.stopping})" if state.stopping else ""
         bar = f'<progress max="{max(state.total, 1)}" value="{state.finished}"></progress>'
-        data = {"text/plain": text, "text/html": f"{bar} {html.escape(text)}"}
-        if self._handle is None:
-            self._handle = self._show(data, raw=True, display_id=True)
-        else:
-            self._handle.update(data, raw=True)
+        self._show(text, f"{bar} {html.escape(text)}")
 
     @contextlib.contextmanager
     def shown(self, state: RunState) -> Iterator[None]:
@@ -205,10 +199,9 @@ class Notebook(Display):
 
 def suitable_display() -> Display:
     """Return a progress bar in a notebook, a live view on a terminal, and an empty display otherwise."""
-    ipython = sys.modules.get("IPython")
-    shell = ipython.get_ipython() if ipython is not None else None
-    if shell is not None and "IPKernelApp" in shell.config:
-        return Notebook(importlib.import_module("IPython.display").display)
+    show = notebook_display()
+    if show is not None:
+        return Notebook(show)
     console = Console(stderr=True, highlight=False)
     return Picture(console) if console.is_terminal else Display()
 

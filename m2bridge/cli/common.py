@@ -258,7 +258,7 @@ def conflict_sentences(result: Result) -> list[str]:
 @contextmanager
 def shown_steps(*, quiet: bool) -> Iterator[Callable[[str], None]]:
     """Yield a progress callback that shows the current step on standard error if that is a terminal."""
-    from m2bridge.questions.kernel import terminal_steps
+    from m2bridge.questions.steps import terminal_steps
 
     steps = None if quiet else terminal_steps()
     try:

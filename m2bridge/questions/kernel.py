@@ -9,12 +9,7 @@ explanations and the documentation use the declaration.
 from __future__ import annotations
 
 import functools
-import html
-import importlib
 import inspect
-import sys
-import threading
-import time
 import typing
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -31,6 +26,7 @@ from m2bridge.linear.primes import LARGE_PRIME
 from m2bridge.questions import SPEC, DeclaredOption, ForceOption, Option, Subject, check_number
 from m2bridge.questions.comments import comments_on
 from m2bridge.questions.context import Context, Progress, prime_between
+from m2bridge.questions.steps import suitable_steps
 from m2bridge.results import RESULT_TYPES, Result, register_result
 from m2bridge.views import shorten
 
@@ -234,80 +230,3 @@ def question(
         return made
 
     return declare
-
-
-# -- progress --------------------------------------------------------------------------------------------------------
-
-_PROGRESS_DELAY = 1.0
-"""Seconds before the current step is shown."""
-
-
-class Steps:
-    """Show the current step: call the object when a step begins, and close it at the end, which removes the line.
-
-    Nothing is shown in the first second. If `ticking`, a thread updates the seconds during a step.
-    """
-
-    def __init__(self, put: Callable[[str | None], None], *, ticking: bool = False) -> None:
-        self._put = put
-        self._start = time.monotonic()
-        self._step = ""
-        self._shown = False
-        self._over = threading.Event()
-        self._clock = threading.Thread(target=self._tick, daemon=True) if ticking else None
-        if self._clock is not None:
-            self._clock.start()
-
-    def __call__(self, step: str) -> None:
-        self._step = step
-        seconds = time.monotonic() - self._start
-        if step and seconds >= _PROGRESS_DELAY:
-            self._shown = True
-            self._put(f"{step} ({seconds:.0f} s)")
-
-    def _tick(self) -> None:
-        while not self._over.wait(0.5):
-            self(self._step)
-
-    def close(self) -> None:
-        self._over.set()
-        if self._clock is not None:
-            self._clock.join()
-        if self._shown:
-            self._put(None)
-
-
-def terminal_steps() -> Steps | None:
-    """Return a progress line on standard error if this is a terminal."""
-
-    def put(step: str | None) -> None:
-        line = "" if step is None else "".join(c if c.isprintable() else "?" for c in step)[:78]
-        sys.stderr.write(f"\r\x1b[K{line}")
-        sys.stderr.flush()
-
-    return Steps(put, ticking=True) if sys.stderr.isatty() else None
-
-
-def _notebook_steps(display: Any) -> Steps:
-    """Return a progress bar in a notebook."""
-    handle: Any = None
-
-    def put(step: str | None) -> None:
-        nonlocal handle
-        html_text = "" if step is None else f"<progress></progress> {html.escape(step)}"
-        data = {"text/plain": step or "", "text/html": html_text}
-        if handle is None:
-            handle = display(data, raw=True, display_id=True)
-        else:
-            handle.update(data, raw=True)
-
-    return Steps(put, ticking=True)
-
-
-def suitable_steps() -> Steps | None:
-    """Return a progress bar in a notebook, a progress line in an interactive terminal, and otherwise None."""
-    python = sys.modules.get("IPython")
-    shell = python.get_ipython() if python is not None else None
-    if shell is not None and "IPKernelApp" in shell.config:
-        return _notebook_steps(importlib.import_module("IPython.display").display)
-    return terminal_steps() if shell is not None or hasattr(sys, "ps1") else None

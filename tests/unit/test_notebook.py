@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import m2bridge
-from m2bridge.questions import kernel as steps
+from m2bridge.questions import steps
 
 
 class Handle:
