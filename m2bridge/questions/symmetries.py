@@ -158,7 +158,7 @@ class Symmetries(Result):
             if not f.grouped
         ]
         facts += [("group", group.text) for group in self.groups]
-        finite = [("finite", f"{group.group} on {', '.join(group.acts_on)}") for group in self.finite]
+        finite = [("finite", group.text) for group in self.finite]
         signs = [fact for fact, group in zip(finite, self.finite, strict=True) if group.group == "sign"]
         finite = [fact for fact in finite if fact not in signs]
         for listed, most in (

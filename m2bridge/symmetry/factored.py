@@ -277,7 +277,7 @@ class _Factoring:
             entries=indices,
             name=shown,
             weight=name,
-            axes=self._axes(index, result),
+            axes=self._axes(index, result, box),
             box=box,
             factors=factors,
         )
@@ -300,13 +300,13 @@ class _Factoring:
             words.pop()
         return f"[{', '.join(words)}]"
 
-    def _axes(self, index: int, positions: Letters) -> tuple[tuple[int, str], ...]:
-        """Return the axis of each factor of an instruction, and in words which factor of several it is."""
+    def _axes(self, index: int, positions: Letters, box: Box) -> tuple[tuple[int, str], ...]:
+        """Return the axis of each factor of a box, and in words which factor of several it is."""
         axes = {}
         for axis, span in enumerate(self.factors.spans(index)):
-            sizes = "x".join(map(str, self.factors.of_axis(index, axis)))
+            sizes = [box[position][1] for position in span]
             for number, position in enumerate(span):
-                axes[position] = (axis, "" if len(span) == 1 else f" (factor {number + 1} of {sizes})")
+                axes[position] = (axis, _factor_text(sizes, number))
         return tuple(axes[position] for position in positions)
 
     def _letters(self, index: int, boxes: Sequence[Box]) -> tuple[Letters, ...]:
@@ -420,3 +420,15 @@ def _box_of_slice(factors: Shape, bounds: tuple[int, int, int]) -> Box | None:
 
 def _overlap(first: Box, second: Box) -> bool:
     return all(a < b + m and b < a + n for (a, n), (b, m) in zip(first, second, strict=True))
+
+
+def _factor_text(sizes: Sequence[int], number: int) -> str:
+    """Return in words which factor of an axis is meant; nothing if it is the only one.
+
+    >>> [_factor_text((3, 2, 4), k) for k in range(3)]
+    [' (3 blocks of 8)', ' (2 blocks of 4 in each of 3)', ' (4 entries in each of 6 blocks)']
+    """
+    outer, n, inner = prod(sizes[:number]), sizes[number], prod(sizes[number + 1 :])
+    if inner > 1:
+        return f" ({n} blocks of {inner}" + (f" in each of {outer})" if outer > 1 else ")")
+    return f" ({n} entries in each of {outer} blocks)" if outer > 1 else ""

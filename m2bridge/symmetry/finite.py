@@ -14,6 +14,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
+from itertools import zip_longest
 from math import factorial, prod
 from typing import NamedTuple
 
@@ -42,6 +44,16 @@ class FiniteSymmetry:
     order: int
     acts_on: tuple[str, ...]
     verified: bool
+
+    @property
+    def text(self) -> str:
+        """Return the group in words."""
+        moved = ", ".join(self.acts_on)
+        if self.group == "sign":
+            return f"sign change of {moved}"
+        if all(" axis " in item for item in self.acts_on):
+            return f"{self.group}, permutations of units: {moved}"
+        return f"{self.group} on {moved}"
 
 
 def symmetric_group(n: int, acts_on: Sequence[str]) -> FiniteSymmetry:
@@ -87,38 +99,98 @@ def permuted_axes(program: Program) -> list[tuple[int, list[PermutedAxis]]]:
 # -- signs -----------------------------------------------------------------------------------------------
 
 
+_Quotient = tuple[tuple[Fraction, ...], tuple[Fraction, ...]]
+"""Numerator and denominator, polynomials in one exponential: coefficients, the lowest first."""
+
+
 class _Parity:
     """The sign of a number when weights change theirs: `mask` holds the weights on which it depends; zero has every sign.
 
-    A sum has a sign only where the signs of its terms agree: `agree` collects the masks that must be even.
+    A sum has a sign only where the signs of its terms agree: `agree` collects the masks that must be even. A number, and a
+    function of one exponential exp(y), is kept as a `quotient`, which shows whether it is odd or even in y, as tanh is odd.
     """
 
-    __slots__ = ("agree", "mask")
+    __slots__ = ("_mask", "agree", "argument", "quotient")
 
-    def __init__(self, mask: int | None, agree: set[int]) -> None:
-        self.mask, self.agree = mask, agree
+    def __init__(
+        self,
+        mask: int | None,
+        agree: set[int],
+        quotient: _Quotient | None = None,
+        argument: _Parity | None = None,
+    ) -> None:
+        self._mask, self.agree, self.quotient, self.argument = mask, agree, quotient, argument
+
+    @classmethod
+    def of_number(cls, number: Fraction, agree: set[int]) -> _Parity:
+        return cls(0 if number else None, agree, ((number,), (Fraction(1),)))
+
+    @property
+    def mask(self) -> int | None:
+        """Return the weights on which the sign depends; those of y must be even if a function of exp(y) is not odd or even."""
+        if self.argument is not None and self.quotient is not None:
+            top, bottom = self.quotient
+            shift = (Fraction(0),) * abs(len(top) - len(bottom))
+            here, there = _product(top, bottom[::-1]), _product(top[::-1], bottom)
+            here, there = (shift + here, there) if len(top) > len(bottom) else (here, shift + there)
+            pairs = list(zip_longest(here, there, fillvalue=Fraction(0)))
+            odd = all(x == -y for x, y in pairs)
+            if not odd and any(x != y for x, y in pairs):
+                self.agree.add(self.argument.mask or 0)
+            self._mask, self.argument = (self.argument.mask if odd else 0) if any(top) else None, None
+            self.quotient = None
+        return self._mask
+
+    def _common_argument(self, other: _Parity) -> bool:
+        """Return whether both are functions of one exponential, or numbers."""
+        arguments = [x.argument for x in (self, other) if x.argument is not None]
+        return None not in (self.quotient, other.quotient) and all(x is arguments[0] for x in arguments)
+
+    def _combined(self, other: _Parity, quotient: _Quotient) -> _Parity:
+        return _Parity(0 if any(quotient[0]) else None, self.agree, quotient, self.argument or other.argument)
 
     def __add__(self, other: _Parity) -> _Parity:
+        if self._common_argument(other):
+            (a, b), (c, d) = self.quotient, other.quotient  # type: ignore[misc]
+            pairs = zip_longest(_product(a, d), _product(c, b), fillvalue=Fraction(0))
+            return self._combined(other, (tuple(x + y for x, y in pairs), _product(b, d)))
         if self.mask is None or other.mask is None:
             return other if self.mask is None else self
         self.agree.add(self.mask ^ other.mask)
         return self
 
     def __mul__(self, other: _Parity) -> _Parity:
+        if self._common_argument(other):
+            (a, b), (c, d) = self.quotient, other.quotient  # type: ignore[misc]
+            return self._combined(other, (_product(a, c), _product(b, d)))
         zero = self.mask is None or other.mask is None
         return _Parity(None if zero else self.mask ^ other.mask, self.agree)  # type: ignore[operator]
 
     def __truediv__(self, other: _Parity) -> _Parity:
-        return self * other
+        return self * (1 / other)
 
     def __rtruediv__(self, one: int) -> _Parity:
-        return self
+        if self.quotient is None:
+            return self
+        return self._combined(self, self.quotient[::-1])
 
     def exp(self) -> _Parity:
+        if not self.mask:
+            return _Parity(0, self.agree)
+        return _Parity(0, self.agree, ((Fraction(0), Fraction(1)), (Fraction(1),)), self)
+
+    def sqrt(self) -> _Parity:
         self.agree.add(self.mask or 0)
         return _Parity(0, self.agree)
 
-    sqrt = exp
+
+def _product(first: Sequence[Fraction], second: Sequence[Fraction]) -> tuple[Fraction, ...]:
+    """Multiply two polynomials in one variable."""
+    total = [Fraction(0)] * (len(first) + len(second) - 1)
+    for i, a in enumerate(first):
+        for j, b in enumerate(second):
+            total[i + j] += a * b
+    return tuple(total)
 
 
 def signs(program: Program) -> list[FiniteSymmetry]:
@@ -207,7 +279,7 @@ def _moved(program: Program, mask: int) -> tuple[str, ...]:
 def _even_sets(program: Program) -> list[int]:
     """Return sets of weights of which an even number must change its sign, so that no output changes."""
     agree: set[int] = set()
-    arithmetic = ObjectArithmetic(lambda number: _Parity(0 if number else None, agree))
+    arithmetic = ObjectArithmetic(lambda number: _Parity.of_number(number, agree))
     arrays = {}
     for name, shape, entries in flat_parts(program.parameters):
         parities = [_Parity(1 << k, agree) for k in range(entries.start, entries.stop)]

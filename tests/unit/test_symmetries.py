@@ -207,3 +207,33 @@ def test_a_field_without_a_name_is_written_as_polynomials() -> None:
     terms = ([0, 2, [[2, 1]]], [2, 1, [[1, 2]]], [2, -1, [[0, 1]]], [1, -3, []])
     field = FoundField(degree=2, coefficients=terms, name=None, verified=True, new=True)
     assert field.written() == "dw0 = 2*w2, dw2 = w1^2-w0, dw1 = -3"
+
+
+@pytest.mark.parametrize(
+    ("activation", "generators"),
+    [
+        (np.tanh, 3),
+        (lambda z: np.tanh(z) ** 3 - 2 * np.tanh(z), 3),
+        (lambda z: np.tanh(z) ** 2, 3),
+        (lambda z: np.exp(z) / (1 + np.exp(z)) ** 2, 3),
+        (lambda z: 1 / (1 + np.exp(-z)), 0),
+        (lambda z: z / (1 + np.exp(-z)), 0),
+        (lambda z: np.tanh(z) + 1, 0),
+    ],
+)
+def test_neurons_with_an_odd_or_even_activation_change_signs(activation: Any, generators: int) -> None:
+    """Each of three neurons has a sign if the activation is odd or even, as the derivative of the sigmoid."""
+    shapes = {"A": (3, 2), "b": (3,), "B": (2, 3), "c": (2,)}
+    network = from_callable(lambda A, b, B, c, x: B @ activation(A @ x + b) + c, shapes, inputs={"x": (2,)})
+    found = signs(network.program)
+    assert len(found) == generators
+    rng = np.random.default_rng(7)
+    weights, x = {name: rng.normal(size=shape) for name, shape in shapes.items()}, rng.normal(size=2)
+    for change in found:
+        moved = {name: value.copy() for name, value in weights.items()}
+        for text in change.acts_on:
+            name, _, index = text.partition("[")
+            where = eval(f"np.s_[{index}") if index else ...
+            moved[name][where] *= -1
+        assert np.allclose(network.forward(moved, x), network.forward(weights, x))
+    assert any("A[0,:]" in change.acts_on for change in found) == bool(found)
