@@ -1530,12 +1530,11 @@ STATEMENTS: Kinds = {
     "dimension": (check_dimension, ("dimension",)),
     "symmetry": (check_symmetry, ("groups", "fields")),
 }
-WITHOUT_ARGUMENT = ("inside", "outside", "symmetry", "same function")
+WITHOUT_ARGUMENT = ("inside", "outside", "symmetry", "same function", "different functions")
 BESIDE = dict.fromkeys(("virtual", "layers"), "families")
 BESIDE |= dict.fromkeys(("span", "composition", "equations", "flattening"), "further")
-BESIDE |= dict.fromkeys(
-    ("inside", "outside", "singular", "smooth", "same function", "identifiable", "closure"), "further"
-)
+BESIDE |= dict.fromkeys(("inside", "outside", "singular", "smooth", "identifiable", "closure"), "further")
+BESIDE |= dict.fromkeys(("same function", "different functions"), "further")
 """Kinds of bounds and statements, with the file beside this one that checks them."""
 
 

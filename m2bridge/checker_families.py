@@ -650,6 +650,9 @@ HEADLINE = {
     "identifiable": ("verdict",),
 }
 """What the first line of each question's answer says. A record is verified when its certificates show all of it."""
+VERDICTS = {kind: ("singular-point", kind) for kind in ("singular", "smooth")}
+VERDICTS |= {"same function": ("same", "same"), "different functions": ("same", "different")}
+"""For kinds of certificates about points: the question that they answer, and its verdict."""
 PARTLY = ("singular-point", "singular-locus", "symmetries")
 """Questions whose records name dimensions that their certificates need not show; they are listed as not covered then."""
 
@@ -823,10 +826,10 @@ def fields_that_follow(record: dict[str, Any], own: Certified) -> tuple[dict[str
     follows, kind, analysis = facts(own), own.kind, record.get("analysis")
     if kind == "dimension" and analysis not in PARTLY:
         return follows | {"analysis": "dimension", "certainty": "proved"}, {}
-    if kind in ("same function", "singular", "smooth") and analysis in ("same", "singular-point"):
+    if kind in VERDICTS and analysis in ("same", "singular-point"):
         more, partly = about_points(record, own)
         return follows | more, partly
-    if kind in ("same function", "singular", "smooth") and analysis == "singular-locus":
+    if kind in VERDICTS and analysis == "singular-locus":
         return follows, {"strata": about_strata(record, own)}
     if kind == "dimension" and analysis == "symmetries" and not narrow(own):
         return follows | ({} if follows.get("generic_fiber_dim", 1) else {"symmetry_lower_bound": 0}), {}
@@ -857,12 +860,9 @@ def shape_of(value: Any) -> Shape | None:
 
 def about_points(record: dict[str, Any], own: Certified) -> tuple[dict[str, Any], dict[str, list[str]]]:
     """Check that the weights that a record is about are those of its certificate, and return the fields that follow."""
-    places, verdict, shows = {
-        "same": (["first", "second"], "verdict", "same"),
-        "singular-point": (["at"], "verdict", own.kind),
-    }[record["analysis"]]
-    points = own.claims[0] if own.kind == "same function" else own.claims
-    need(len(points) == len(places), "the record and its certificate are about different things")
+    analysis, shows = VERDICTS[own.kind]
+    need(record["analysis"] == analysis, "the record and its certificate are about different things")
+    places, points = (["first", "second"], own.claims[0]) if analysis == "same" else (["at"], own.claims)
     partly: dict[str, list[str]] = {}
     for name, weights in zip(places, points, strict=True):
         place = record.get(name)
@@ -877,8 +877,8 @@ def about_points(record: dict[str, Any], own: Certified) -> tuple[dict[str, Any]
         need(flat == texts(weights), f"{name} is not what the certificate is about")
         if any(record[name][key] is not None for key in set(record[name]) - {"kind", "weights"}):
             partly[name] = ["the weights"]
-    need(verdict in record, "the record has no verdict")
-    return {verdict: shows, **{name: record[name] for name in places if name not in partly}}, partly
+    need("verdict" in record, "the record has no verdict")
+    return {"verdict": shows, **{name: record[name] for name in places if name not in partly}}, partly
 
 
 def about_strata(record: dict[str, Any], own: Certified) -> list[str]:

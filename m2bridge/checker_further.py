@@ -2,8 +2,8 @@
 
 The file checker.py verifies dimensions and symmetries of programs. This file stands beside it and is needed for lower bounds of
 programs with exponentials or square roots, for the upper bounds `span`, `composition`, `equations` and `flattening`, and for the
-statements `inside`, `outside`, `singular`, `smooth`, `same function`, `identifiable` and `closure`. ``docs/certificates.md``,
-sections 3 to 5, specifies them.
+statements `inside`, `outside`, `singular`, `smooth`, `same function`, `different functions`, `identifiable` and `closure`.
+``docs/certificates.md``, sections 3 to 5, specifies them.
 
 Lemmas, after those of checker.py:
 
@@ -791,11 +791,8 @@ def check_smooth(circuit: Circuit, _: Any, values: Any, argument: Any) -> Shown:
 def check_same_function(circuit: Circuit, _: Any, pair: Any) -> Shown:
     """Check that two exact weights give outputs that are equal as polynomials in the inputs."""
     ring = Polynomials()
-    inputs = ring.variables(circuit.input_size)
-    points = [
-        read_numbers(weights, "weights", circuit.parameters) for weights in read_list(pair, "weights", 2)
-    ]
-    run = Evaluation(circuit, ring)
+    inputs, run = ring.variables(circuit.input_size), Evaluation(circuit, ring)
+    points = read_pair(circuit, pair)
     functions = [run.outputs([ring.number(x) for x in weights], inputs) for weights in points]
     need(points[0] != points[1], "the two weights are one")
     need(functions[0] == functions[1], "the two weights give different functions")
@@ -803,6 +800,24 @@ def check_same_function(circuit: Circuit, _: Any, pair: Any) -> Shown:
         "The two given weights are different, and the functions are equal as polynomials in the inputs."
     )
     return Shown("the two weights compute one function", [sentence])
+
+
+def check_different_functions(circuit: Circuit, _: Any, pair: Any, values: Any) -> Shown:
+    """Check that two exact weights give different outputs at an exact input: they differ modulo a prime that is drawn [1]."""
+    if not circuit.polynomial:
+        raise Unknown("the program is not polynomial")
+    ring = ModP(Symbols().p)
+    points = [*read_pair(circuit, pair), read_numbers(values, "an input", circuit.input_size)]
+    *weights, inputs = [[ring.number(x) for x in numbers] for numbers in points]
+    first, second = (Evaluation(circuit, ring).outputs(flat, inputs) for flat in weights)
+    need(first != second, "the two weights give one output at the input")
+    sentence = "The two given weights compute different functions: at the given input their outputs differ."
+    return Shown("the two weights compute different functions", [sentence])
+
+
+def read_pair(circuit: Circuit, pair: Any) -> list[Numbers]:
+    """Return two exact weights."""
+    return [read_numbers(flat, "weights", circuit.parameters) for flat in read_list(pair, "weights", 2)]
 
 
 UP_TO = (
@@ -954,6 +969,7 @@ STATEMENTS: Kinds = {
     "singular": (check_singular, ("weights",)),
     "smooth": (check_smooth, ("weights",)),
     "same function": (check_same_function, ("weights",)),
+    "different functions": (check_different_functions, ("weights", "input")),
     "identifiable": (check_identifiable, ("function", "verdict")),
     "closure": (check_closure, ("equations", "degree")),
 }

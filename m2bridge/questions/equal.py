@@ -27,6 +27,8 @@ _EXAMPLE_DRAWS = 3
 """Number of small random inputs that are tried as examples of different outputs."""
 _COMPARED_INPUTS = 20
 """Random inputs at which two functions are compared."""
+_MOST_CERTIFIED = 10_000
+"""Weights that a certificate lists."""
 _FAR = 1e-6
 """Relative difference of outputs in float64 from which two functions are different."""
 
@@ -124,9 +126,20 @@ def _differing_input(model: Model, a: Weights, b: Weights, seed: int) -> dict[st
     return None
 
 
-def same_certificate(model: Model, first: np.ndarray, second: np.ndarray) -> dict[str, Value] | None:
-    """Return a certificate that two flat weights define the same function; None if they are equal or not polynomial."""
-    if not model.polynomial or (first == second).all() or prod(first.shape) > 10_000:
+def comparison_certificate(
+    model: Model, first: np.ndarray, second: np.ndarray, compared: Comparison
+) -> dict[str, Value] | None:
+    """Return a certificate that two flat weights define the same function, or different ones at an input.
+
+    None if this is not proved, if the weights are equal or large, or if no such input was found.
+    """
+    proved = compared.same is not None and compared.certainty is Certainty.PROVED
+    if not model.polynomial or not proved or (first == second).all() or prod(first.shape) > _MOST_CERTIFIED:
         return None
-    statement = {"kind": "same function", "weights": [numbers(first), numbers(second)]}
+    statement: dict[str, Any] = {"kind": "same function", "weights": [numbers(first), numbers(second)]}
+    if not compared.same:
+        if compared.example is None and model.input_shape is not None:
+            return None
+        x = compared.example["input"] if compared.example else []
+        statement |= {"kind": "different functions", "input": numbers(np.array(x, dtype=object).reshape(-1))}
     return certificate(model.program, statement, spec=model.spec)

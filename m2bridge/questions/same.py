@@ -12,7 +12,7 @@ from m2bridge.certainty import Certainty
 from m2bridge.errors import InputError
 from m2bridge.evidence import Evidence, Value
 from m2bridge.families import Model
-from m2bridge.questions.equal import comparison, comparison_up_to, relative_distance, same_certificate
+from m2bridge.questions.equal import comparison, comparison_certificate, comparison_up_to, relative_distance
 from m2bridge.questions.kernel import Context, Option, question
 from m2bridge.questions.normal_form import Move, normal_form
 from m2bridge.questions.point import RationalizeOption, one_of, resolve, weights_option, weights_or_path
@@ -44,7 +44,7 @@ class Same(Result):
     relation: symmetries by structure that map the first weights to the second ones in float64, up to rounding or the
         tolerance; None if there are none, or exact normal forms were compared.
     first_moves, second_moves: the group elements that map each to the normal form; empty unless `carried`.
-    certificate: the pair as a certificate of equal functions, or None.
+    certificate: the pair as a certificate of equal functions, or of different ones with an input; None without a proof.
     """
 
     ANALYSIS: ClassVar[str] = "same"
@@ -136,8 +136,8 @@ def same(
 ) -> Same:
     """Decide whether two sets of weights define the same function, by comparing all coefficients over QQ if possible.
 
-    For different functions the answer contains an input where they differ. For equal ones it contains a certificate and, if both
-    weights have the same normal form under the declared symmetries (:mod:`m2bridge.questions.normal_form`), the group elements.
+    For different functions the answer contains an input where they differ; both answers contain a certificate. If both have
+    the same normal form under the declared symmetries (:mod:`m2bridge.questions.normal_form`), it contains the group elements.
 
     Examples
     --------
@@ -193,5 +193,5 @@ def same(
         relation=None if relation is None else tuple(relation),
         first_moves=forms[0].moves if carried else (),
         second_moves=forms[1].moves if carried else (),
-        certificate=same_certificate(model, first.vector, second.vector) if compared.proved_same else None,
+        certificate=comparison_certificate(model, first.vector, second.vector, compared),
     )

@@ -165,6 +165,9 @@ def pool() -> tuple[tuple[str, str], ...]:
     text = M.attention_text([2, 1], [2], 2, single=True, way="attention")
     points = [[1, 2, 3, 4, 5, 6], [-1, -2, -3, -4, -5, -6]]
     found["same"] = same_function_certificate(text, points, spec=spec)
+    points, statement = [points[0], [2, *points[0][1:]]], dict(found["same"]["statement"])
+    statement |= {"kind": "different functions", "weights": points, "input": [1, 2, "1/2", 0]}
+    found["different"] = found["same"] | {"statement": statement}
     for spec in FURTHER:
         found[spec] = dimension(spec, engine=False).certificate or {}
     return tuple((name, json.dumps(value)) for name, value in found.items())
@@ -432,6 +435,9 @@ def is_true(document: Document, said: list[str]) -> bool:
     size = sum(int(np.prod(s)) for s in program.input_shapes.values())
     inputs = [rng.randrange(M.P) for _ in range(size)]
 
+    if kind == "different functions":
+        inputs = [_residue(x) for x in statement["input"]]
+
     def outputs(weights: list[int]) -> list[int]:
         values = M.run(program, weights, inputs, M.P, slopes=False)
         return [int(v) for _, place in program.outputs for v in values[place].value.reshape(-1)]
@@ -440,6 +446,9 @@ def is_true(document: Document, said: list[str]) -> bool:
     if kind == "same function":
         pair = [[_residue(w) for w in ws] for ws in statement["weights"]]
         return statement["weights"][0] != statement["weights"][1] and outputs(pair[0]) == outputs(pair[1])
+    if kind == "different functions":
+        first, second = ([_residue(w) for w in ws] for ws in statement["weights"])
+        return outputs(first) != outputs(second)
     if kind == "symmetry":
         if not program.polynomial:
             point = [rng.choice([1, 2, -1]) for _ in point]

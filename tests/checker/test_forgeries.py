@@ -985,6 +985,16 @@ def test_records_of_points_say_no_more_than_the_weights() -> None:
     assert outcome({**record, "first": more})[1].endswith("analysis, first but for the weights.")
     rejected({**record, "first": {"weights": given[0] | {"B": ["1"]}}})
     rejected({**record, "verdict": "different"})
+    changed = certificate("different")
+    pair = [checker_families.arrays(circuit, list(map(str, ws))) for ws in changed["statement"]["weights"]]
+    other = {**record, "verdict": "different", "first": {"weights": pair[0]}, "second": {"weights": pair[1]}}
+    assert outcome({**other, "certificate": changed})[0] == 0
+    rejected({**other, "certificate": changed, "verdict": "same"})
+    rejected({**other, "certificate": changed, "second": {"weights": pair[0]}})
+    rejected(
+        {**changed, "statement": {**changed["statement"], "weights": own["statement"]["weights"]}},
+        "one output",
+    )
     reshaped = given[0] | {"V": [x for row in given[0]["V"] for x in row]}
     rejected({**record, "first": {**first, "weights": reshaped}}, "weights of another shape")
     member = member_record("inside matrix")

@@ -48,7 +48,9 @@ def test_a_fiber_that_is_proved_is_called_proved() -> None:
     )
     answer = symmetries(model, engine=False)
     assert answer.parameters - answer.upper_bound == answer.generic_fiber_dim == 7
-    assert answer.certainty.value == "proved"
+    assert answer.words["generic_fiber_dim"].value == "proved"
+    # orbits are proved from below only
+    assert (answer.symmetry_dim, answer.certainty.value) == (6, "computed")
 
 
 Damage = Callable[[dict[str, Any]], Any]

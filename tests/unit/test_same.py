@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from m2bridge import cli
+from m2bridge import checker, cli
 from m2bridge.cli.records import verify_file
 from m2bridge.errors import InputError
 from m2bridge.families import parse_spec
@@ -17,7 +17,7 @@ from m2bridge.programs.arithmetics import object_array
 from m2bridge.questions.normal_form import acted, normal_form
 from m2bridge.questions.point import random_point
 from m2bridge.questions.same import same
-from m2bridge.records import load, save
+from m2bridge.records import dumps, load, save, to_document
 
 SPECS = [
     "lightning(d=3,dp=2,a=2)",
@@ -61,10 +61,16 @@ def test_other_weights_are_distinguished(spec):
     answer = same(
         model, at=random_point(model, 3).weights, other=random_point(model, 4).weights, engine=False
     )
-    assert (answer.verdict, answer.carried, answer.certificate) == ("different", None, None)
+    assert (answer.verdict, answer.carried) == ("different", None)
+    assert (answer.certainty.value == "proved") == (answer.certificate is not None) == model.polynomial
     if model.polynomial:
-        assert answer.certainty.value == "computed"  # the input where they differ has no certificate
         assert answer.example["first"] != answer.example["second"]
+        document = to_document(answer)
+        assert checker.verify(dumps(document))[0] == 0
+        document["certificate"]["statement"]["input"] = [0] * len(
+            document["certificate"]["statement"]["input"]
+        )
+        assert checker.verify(dumps(document))[0] == 7, "both outputs are 0 there"
 
 
 def test_neurons_that_changed_places_are_found():
@@ -137,7 +143,7 @@ def test_checkpoints_that_differ_by_rounding_are_the_same_up_to_a_tolerance() ->
     factors = np.array([3.0, 0.7, 1.0])
     second = {"W1": first["W1"] * factors[:, None], "W2": first["W2"] / factors**2}
     exact = same("mlp(widths=[2,3,2],r=2)", first, second)
-    assert (exact.verdict, exact.certainty.value) == ("different", "computed")
+    assert (exact.verdict, exact.certainty.value) == ("different", "proved")
     assert exact.distance is not None
     assert 0 < exact.distance < 1e-12
     assert "--tolerance" in " ".join(exact.view().notes)
