@@ -43,6 +43,7 @@ FLINT_1_26 = "begin\nFLINT exception (General error):\n    Unable to allocate me
         (killed(signal.SIGKILL, stopped="wall"), "", "", Outcome.TIMED_OUT),
         (killed(signal.SIGKILL, stopped="wall"), "", SEGMENTATION, Outcome.CRASHED),
         (killed(signal.SIGKILL, cpu=4.9, cpu_limit=5), "", "", Outcome.TIMED_OUT),
+        (killed(signal.SIGKILL, cpu=52.0, cpu_limit=60), "", "", Outcome.TIMED_OUT),  # by whole clock ticks
         (killed(signal.SIGKILL, cpu=1.0, cpu_limit=5), "", "", Outcome.CRASHED),
     ],
 )

@@ -325,12 +325,15 @@ class Supervisor:
         if cpu_limit is not None:
             ticks = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:13]
             cpu_limit += sum(map(int, ticks)) // os.sysconf("SC_CLK_TCK")
-            _set_limit(pid, resource.RLIMIT_CPU, cpu_limit)
+            cpu_limit = _set_limit(pid, resource.RLIMIT_CPU, cpu_limit)
         return cpu_limit
 
 
-def _set_limit(pid: int, kind: int, value: int) -> None:
-    resource.prlimit(pid, kind, sandbox.soft_and_hard_limit(value, resource.prlimit(pid, kind)))
+def _set_limit(pid: int, kind: int, value: int) -> int:
+    """Set a limit of a process; return the one that holds, which is lower if the process has inherited a lower one."""
+    limits = sandbox.soft_and_hard_limit(value, resource.prlimit(pid, kind))
+    resource.prlimit(pid, kind, limits)
+    return limits[1]
 
 
 def main() -> None:
