@@ -228,10 +228,13 @@ def closure_by_interpolation(setting: Setting, max_degree: int | None) -> Findin
     with setting.image.watched(setting.context.clock.check):  # nothing is known before the span is
         begun = begin_interpolation(setting, setting.prime)
     size = measure(setting, begun.span)
+    equation_degree = None if max_degree else _hypersurface_degree(size, begun)
     count = setting.attempt(
-        "an independent count of the degree", lambda: count_degree(setting, size), DegreeCount
+        "an independent count of the degree",
+        lambda: count_degree(setting, size, equation_degree),
+        DegreeCount,
     )
-    search = search_equations(setting, size, count, begun, max_degree)
+    search = search_equations(setting, size, equation_degree or count.degree, begun, max_degree)
     findings = Findings(
         setting=setting, size=size, equations=search.equations, methods=("interpolation",), degree=count.degree,
         report=Report(evidence=size.evidence),
@@ -257,6 +260,16 @@ def closure_by_interpolation(setting: Setting, max_degree: int | None) -> Findin
     return replace(concluded, lift=lifting.lift).after(lifting.stop, lifting.report)
 
 
+def _hypersurface_degree(size: ImageSize, begun: Interpolation) -> int | None:
+    """Interpolate in small spaces for the one equation of a hypersurface, and return its degree: it needs no other count."""
+    if size.codim != 1:
+        return None
+    while not begun.counts and begun.degree_reached < _DEGREE_CAP - 1 and begun.largest <= _LARGE_SPACE:
+        if not begun.advance():
+            return None
+    return next(iter(begun.counts), None) if sum(begun.counts.values()) == 1 else None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EquationSearch:
     """The equations up to a degree, Macaulay2's account of them if it settled the search, and what ended it before that."""
@@ -267,30 +280,28 @@ class EquationSearch:
 
 
 def search_equations(
-    setting: Setting, size: ImageSize, count: DegreeCount, begun: Interpolation, max_degree: int | None
+    setting: Setting, size: ImageSize, degree: int | None, begun: Interpolation, max_degree: int | None
 ) -> EquationSearch:
-    """Interpolate to `max_degree`, or until the equations have the dimension and degree of the image and a degree adds none.
+    """Interpolate to `max_degree`, or until the equations have the dimension and `degree` of the image and a degree adds none.
 
     A limit ends the search; the degrees finished before it are returned.
     """
     try:
-        account = _advance(setting, size, count, begun, max_degree)
+        account = _advance(setting, size, degree, begun, max_degree)
     except LimitReached as reached:
         return EquationSearch(equations=begun.equations, stop=LimitStop.of(reached))
     return EquationSearch(equations=begun.equations, account=account, stop=begun.stop)
 
 
 def _advance(
-    setting: Setting, size: ImageSize, count: DegreeCount, begun: Interpolation, max_degree: int | None
+    setting: Setting, size: ImageSize, degree: int | None, begun: Interpolation, max_degree: int | None
 ) -> Account | None:
     """Advance an interpolation; the account that settled the search, or None.
 
     Macaulay2 runs only when the equations define the image near a general point, and not before a degree without new
     generators, unless the next degree is large.
     """
-    bound = max_degree or (
-        _DEGREE_CAP_UNKNOWN if count.degree is None else min(count.degree + 1, _DEGREE_CAP)
-    )
+    bound = max_degree or (_DEGREE_CAP_UNKNOWN if degree is None else min(degree + 1, _DEGREE_CAP))
     point = setting.image.points(setting.rng(2), 1, setting.prime)[:, size.span.basis]
     accounted = -1
     while begun.degree_reached < bound and size.codim:
@@ -308,7 +319,7 @@ def _advance(
         accounted = len(equations.polynomials)
         of_equations = account_of(setting, size, equations)
         values = of_equations.values
-        right_degree = not fresh if count.degree is None else values.get("degree") == count.degree
+        right_degree = not fresh if degree is None else values.get("degree") == degree
         if of_equations.limit is not None or (values.get("codim") == size.codim and right_degree):
             return of_equations
     return None

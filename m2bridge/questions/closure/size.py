@@ -118,10 +118,10 @@ class DegreeCount:
     report: Report = EMPTY
 
 
-def count_degree(setting: Setting, size: ImageSize) -> DegreeCount:
+def count_degree(setting: Setting, size: ImageSize, equation_degree: int | None = None) -> DegreeCount:
     """Count the degree without equations; a formula of the literature is compared, never used.
 
-    A linear space and a point have nothing to count.
+    A linear space and a point have nothing to count; a hypersurface has the degree of its equation, if that is known.
     """
     if not size.codim or size.cone_dim == 0:
         return DegreeCount()
@@ -132,6 +132,10 @@ def count_degree(setting: Setting, size: ImageSize) -> DegreeCount:
             Evidence("degree", formula.value, "formula", formula.citation, ancestry="literature", field=over)
             for over in ("QQ", f"F_{setting.prime}")
         )
+    if equation_degree is not None:
+        method = "degree of the one equation of a hypersurface"
+        stated = setting.statement("degree", equation_degree, "interpolation", method)
+        return DegreeCount(report=Report(evidence=(*compared, stated)))
     if setting.prime < _SMALLEST_SECTION_PRIME:
         reason = f"{setting.prime} is too small for random sections"
     else:
