@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import islice
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
@@ -32,6 +31,8 @@ from m2bridge.symmetry.fields import VectorField
 from m2bridge.symmetry.identifiability import (
     DETERMINED,
     NOT_DETERMINED,
+    entries_read,
+    extended,
     finite_move,
     first_moving,
     freedoms,
@@ -43,11 +44,11 @@ from m2bridge.symmetry.identifiability import (
 )
 from m2bridge.symmetry.identities import Verifier
 from m2bridge.symmetry.search import Search
-from m2bridge.symmetry.structure import structural_rank, structure
+from m2bridge.symmetry.structure import structural_rank
 from m2bridge.views import Rows, View, shorten
 
 _MOST_SHOWN_WEIGHTS = 200  # larger weights are not shown as examples
-_MOST_VERIFIED_FIELDS = 64  # more symmetries by structure are not verified one by one
+_MOST_VERIFIED_FIELDS = 500  # more symmetries are not verified one by one
 UNDECIDED = "not moved by the symmetries found"
 
 
@@ -309,11 +310,13 @@ class _Decision:
             verdict = UNDECIDED if keeping is None else DETERMINED
             return _Decided(verdict, None, function, keeping or ())
         text, field = moving
-        if self.explains_fiber and not self.searched:
-            for freedom in freedoms(function.instructions[function.outputs[0][1]].shape):
-                product = multiplied(function, freedom)
-                if self._kept_rank(product) == self.structural:
-                    return _Decided(freedom.text, text, product, self._listed(product))
+        for freedom in (
+            freedoms(function.instructions[function.outputs[0][1]].shape) if self.explains_fiber else ()
+        ):
+            product = multiplied(function, freedom)
+            keeping = self._keeping(product, freedom.motions(self.program.parameter_count))
+            if keeping is not None:
+                return _Decided(freedom.text, text, product, keeping)
         return _Decided(NOT_DETERMINED, text, function, (field,))
 
     def example(self, function: Program) -> dict[str, Any] | None:
@@ -345,25 +348,31 @@ class _Decision:
                 return f"a vector field of degree {field.degree}", field
         return None
 
-    def _keeping(self, function: Program) -> Sequence[VectorField] | None:
-        """Return the symmetries, if all are shown to keep the function, as an identity; else None."""
-        fields = list(self.searched)
-        if self._kept_rank(function) == self.structural:
-            structural = self._listed(function)
-        else:
-            structural = list(islice(structure(self.program).fields(), _MOST_VERIFIED_FIELDS))
-            fields += structural
-            if len(fields) >= _MOST_VERIFIED_FIELDS:
-                return None
-        verifier = Verifier(with_function(self.program, function), self.p, self.seed) if fields else None
-        if verifier is not None and not all(verifier.is_symmetry(field) for field in fields):
+    def _keeping(
+        self, function: Program, motions: Sequence[VectorField] = ()
+    ) -> Sequence[VectorField] | None:
+        """Return the symmetries, with motions of a further weight, if all keep the function, as an identity; else None.
+
+        If the program with the function has fewer symmetries by structure, vector fields are extended one by one.
+        """
+        count = self.program.parameter_count
+        if (
+            not self.searched
+            and kept_rank(self.program, function, p=self.p, seed=self.seed) == self.structural
+        ):
+            fields = listed_fields(with_function(self.program, function))
+            return [field for field in fields if field.moved[0] < count]
+        network = [*self.searched, *listed_fields(self.program)]
+        if len(network) < self.corank:
             return None
-        return list(dict.fromkeys([*self.searched, *structural]))
-
-    def _listed(self, function: Program) -> list[VectorField]:
-        """List the symmetries by structure that keep a function, and move weights of the network; none if they are too many."""
-        fields = listed_fields(with_function(self.program, function))
-        return [field for field in fields if field.moved[0] < self.program.parameter_count]
-
-    def _kept_rank(self, function: Program) -> int:
-        return kept_rank(self.program, function, p=self.p, seed=self.seed)
+        keeping = extended(network, function, motions, p=self.p, seed=self.seed)
+        if keeping is None:
+            return None
+        read = entries_read(function, p=self.p, seed=self.seed)
+        unsure = [field for field in keeping if not read.isdisjoint(field.moved)]
+        if len(unsure) > _MOST_VERIFIED_FIELDS:
+            return None
+        verifier = Verifier(function, self.p, self.seed) if unsure else None
+        if verifier is not None and not all(verifier.is_symmetry(field) for field in unsure):
+            return None
+        return list(dict.fromkeys(keeping))

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from m2bridge.linear.modular import echelon_mod
 from m2bridge.linear.residues import field_of
 from m2bridge.programs.arithmetics import PrimeFieldArithmetic
 from m2bridge.programs.instructions import LETTERS, instruction
@@ -22,11 +23,19 @@ from m2bridge.programs.points import WEIGHTS, Integers, integers
 from m2bridge.programs.program import Program, Shape, arranged
 from m2bridge.programs.run import evaluate, tangents
 from m2bridge.symmetry.axis_groups import Action
-from m2bridge.symmetry.fields import VectorField, arrays_at, flat_values
+from m2bridge.symmetry.fields import (
+    VectorField,
+    arrays_at,
+    flat_values,
+    jacobian_at,
+    product_mod,
+    small_integers,
+)
 from m2bridge.symmetry.structure import Family, Structure, structure
 
 DETERMINED = "determined"
 NOT_DETERMINED = "not determined"
+_FIELDS_AT_ONCE = 64  # fields along which a function is differentiated together
 _FREEDOM = "freedom"
 """The name of the weight that multiplies a function."""
 
@@ -38,6 +47,18 @@ class Freedom:
     text: str
     shape: Shape
     terms: tuple[str, str]
+
+    def motions(self, start: int) -> list[VectorField]:
+        """List linear vector fields on the new weight, whose flat entries begin at `start`: those of the group of factors."""
+        entries = start + np.arange(prod(self.shape)).reshape(self.shape)
+        if len(self.shape) < 2:
+            return [VectorField(((int(i), 1, (int(i),)),)) for i in entries.reshape(-1)]
+        lines = entries.T if self.terms[0][0] in self.terms[1] else entries
+        return [
+            VectorField(tuple((int(i), 1, (int(j),)) for i, j in zip(to, source, strict=True)))
+            for to in lines
+            for source in lines
+        ]
 
 
 def freedoms(shape: Shape) -> list[Freedom]:
@@ -122,6 +143,44 @@ def kept_rank(program: Program, function: Program, *, p: int, seed: int) -> int:
     return restricted.rank(integers(seed, WEIGHTS, count, p), p)
 
 
+def extended(
+    fields: Sequence[VectorField], product: Program, motions: Sequence[VectorField], *, p: int, seed: int
+) -> list[VectorField] | None:
+    """Add motions of a new weight c to symmetries of a network, so that they do not move c g; None if that is not possible.
+
+    The constant factors of the motions are solved at a random point modulo p and lifted to small integers. What is returned
+    must be verified.
+    """
+    point = integers(seed, WEIGHTS, product.parameter_count, p)
+    moved, factors = slopes(product, fields, point, p), np.zeros((len(fields), 0), dtype=np.int64)
+    if motions:
+        by_motions = slopes(product, motions, point, p)
+        pivots = list(echelon_mod(by_motions, p)[1])
+        if len(pivots) < len(motions):
+            return None
+        square = np.concatenate([by_motions[:, pivots], np.eye(len(pivots), dtype=np.int64)], axis=1)
+        inverse = echelon_mod(square, p)[0][:, len(pivots) :]
+        factors = product_mod(-moved[:, pivots] % p, inverse, p)
+        moved = (moved + product_mod(factors, by_motions, p)) % p
+    if moved.any():
+        return None
+    combined = []
+    for field, row in zip(fields, factors, strict=True):
+        lifted = small_integers([1, *row], p)
+        if lifted is None:
+            return None
+        terms = [(i, lifted[0] * c, m) for i, c, m in field.terms]
+        pairs = zip(lifted[1:], motions, strict=True)
+        combined.append(VectorField((*terms, *((i, f * c, m) for f, e in pairs if f for i, c, m in e.terms))))
+    return combined
+
+
+def entries_read(function: Program, *, p: int, seed: int) -> frozenset[int]:
+    """Return the flat weights on which a function depends at a random point modulo p."""
+    point = integers(seed, WEIGHTS, function.parameter_count, p)[None, :]
+    return frozenset(np.flatnonzero(jacobian_at(function, p, point, point[:, :0])[0].any(axis=0)).tolist())
+
+
 def first_moving(program: Program, function: Program, *, p: int, seed: int) -> tuple[str, VectorField] | None:
     """Return the text and a field of a symmetry by structure that moves the function at a random point modulo p, or None."""
     point = integers(seed, WEIGHTS, program.parameter_count, p)
@@ -144,13 +203,25 @@ def _some_fields(family: Family, most: int = 64) -> Iterator[VectorField]:
 
 def moves(function: Program, field: VectorField, point: Integers, p: int) -> bool:
     """Return whether a function of all weights has a derivative along a field at a point modulo p that is not zero."""
+    return bool(slopes(function, [field], point, p).any())
+
+
+def slopes(function: Program, fields: Sequence[VectorField], point: Integers, p: int) -> Integers:
+    """Return the derivatives of a function of all weights along fields at a point modulo p: one row for each field."""
     arithmetic = PrimeFieldArithmetic(field_of(p))
-    nothing = np.zeros((1, 0), dtype=np.int64)
-    arrays = arrays_at(function, point[None, :] % p, nothing, arithmetic)
-    directions = arrays_at(function, field.at(point, p)[None, :], nothing, arithmetic)
-    values = evaluate(function, arithmetic, arrays)
-    slope = tangents(function, arithmetic, values, directions)[function.outputs[0][1]]
-    return slope is not None and bool(flat_values(slope, 1, arithmetic).any())
+    output = function.outputs[0][1]
+    rows = [np.zeros((0, function.instructions[output].size), dtype=np.int64)]
+    for start in range(0, len(fields), _FIELDS_AT_ONCE):
+        several = [field.at(point, p) for field in fields[start : start + _FIELDS_AT_ONCE]]
+        nothing = np.zeros((len(several), 0), dtype=np.int64)
+        repeated = np.repeat(point[None, :] % p, len(several), axis=0)
+        arrays = arrays_at(function, repeated, nothing, arithmetic)
+        directions = arrays_at(function, np.stack(several), nothing, arithmetic)
+        values = evaluate(function, arithmetic, arrays)
+        slope = tangents(function, arithmetic, values, directions)[output]
+        zero = np.zeros((len(several), rows[0].shape[1]), dtype=np.int64)
+        rows.append(zero if slope is None else flat_values(slope, len(several), arithmetic))
+    return np.concatenate(rows)
 
 
 def finite_move(field: VectorField, weights: Sequence[int]) -> list[Fraction] | None:

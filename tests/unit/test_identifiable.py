@@ -16,6 +16,7 @@ from m2bridge.records import load, save, to_document
 from m2bridge.symmetry.structure import Structure
 
 LIGHTNING = "lightning(d=3,dp=3,a=2,t=3)"
+TWO_HEADS = "attention(d=[3,3],a=[2],t=2,heads=2,softmax=true)"
 
 
 def verdicts(found: m2bridge.Identifiable) -> dict[str, str]:
@@ -85,6 +86,11 @@ def test_the_example_is_one_function_with_two_values() -> None:
         ("mlp(widths=[4,3,4],r=3,bias=true)", "W1", "each row up to scale"),
         ("mlp(widths=[4,3,4],r=3,bias=true)", "W2", "each column up to scale"),
         ("map:s,t->s*t", "s*t", "determined"),
+        (TWO_HEADS, "K1[0].T @ Q1[0]", "determined"),
+        (TWO_HEADS, "V1[1]", "determined"),
+        (TWO_HEADS, "Q1[1]", "up to a change of basis of the rows"),
+        ("mlp(widths=[4,3,4],r=3)", "W1[1]", "determined up to scale"),
+        ("mlp(widths=[4,3,4],r=3)", "W2[:, 1:]", "each column up to scale"),
         ("map:a->a", "a", "determined"),
     ],
 )
@@ -173,7 +179,7 @@ def test_a_number_is_never_determined_up_to_scale() -> None:
 
 def test_symmetries_that_explain_the_fiber_are_not_requested(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("m2bridge.questions.identifiable._MOST_VERIFIED_FIELDS", 0)
-    answer = m2bridge.identifiable("map:a,b->a;a", function="a")
+    answer = m2bridge.identifiable("map:s,t->s*t", function="s*t")
     assert answer.explains_fiber
-    assert verdicts(answer) == {"a": "not moved by the symmetries found"}
+    assert verdicts(answer) == {"s*t": "not moved by the symmetries found"}
     assert "explain" not in answer.view().to_prove
