@@ -15,7 +15,7 @@ from m2bridge.errors import InputError
 from m2bridge.families import Lightning, parse_spec
 from m2bridge.frontends import checkpoints
 from m2bridge.papers.lightning_attention.comments import one_layer_orbit
-from m2bridge.questions.fiber.arguments import coarsest
+from m2bridge.questions.fiber.coarser import coarsest
 from m2bridge.questions.point import good_prime, other_primes, point_from_weights, random_point, stratum_point
 
 LAYER = Lightning(d=2, dp=1, parametrization="attention")

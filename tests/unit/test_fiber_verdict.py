@@ -13,7 +13,7 @@ from m2bridge.linear.primes import LARGE_PRIME
 from m2bridge.papers.lightning_attention.comments import hypotheses_37, one_layer_orbit, predicted_dims
 from m2bridge.programs.program import degree_in
 from m2bridge.questions.fiber import judged
-from m2bridge.questions.fiber.arguments import coarsest
+from m2bridge.questions.fiber.coarser import coarsest
 from m2bridge.questions.fiber.computed import ComputedFiber
 from m2bridge.questions.fiber.model_symmetries import finite_symmetries, slice_of, symmetry_dim
 from m2bridge.questions.fiber.ranks import Dimensions, generic_ranks, kernel_dim

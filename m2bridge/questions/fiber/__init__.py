@@ -19,8 +19,9 @@ from m2bridge.families import Model
 from m2bridge.families.polynomial_map import with_symmetries
 from m2bridge.families.user_network import map_of_coordinates
 from m2bridge.linear.primes import MACAULAY2_PRIME
-from m2bridge.questions.fiber.arguments import Orbits, all_orbits, coarsest
-from m2bridge.questions.fiber.computed import ComputedFiber, here, lifted, plain
+from m2bridge.questions.fiber.arguments import Orbits, all_orbits
+from m2bridge.questions.fiber.coarser import coarsest, lifted
+from m2bridge.questions.fiber.computed import ComputedFiber, here, plain
 from m2bridge.questions.fiber.equivalent_weights import counterexample
 from m2bridge.questions.fiber.model_symmetries import found_symmetries, search_of, slice_of, why_so_many
 from m2bridge.questions.fiber.ranks import Dimensions, dimensions_of

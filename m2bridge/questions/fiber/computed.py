@@ -15,7 +15,6 @@ from m2bridge.certainty import Certainty
 from m2bridge.evidence import Evidence
 from m2bridge.families import Mod
 from m2bridge.protocol import Values
-from m2bridge.questions.fiber.arguments import Coarser
 from m2bridge.questions.fiber.model_symmetries import TorusSlice, slice_of, symmetry_rank_mod
 from m2bridge.questions.fiber.ranks import draw_inputs, kernel_dim, outputs_at
 from m2bridge.questions.fiber.request import equation_span, script_values
@@ -91,7 +90,7 @@ def here(p: int) -> dict[str, Any]:
     return {"prime": p or None, "scope": "at-point", "field": _field(p)}
 
 
-def _by_macaulay2(quantity: str, value: Any, method: str, p: int, seconds: float = 0.0) -> Evidence:
+def by_macaulay2(quantity: str, value: Any, method: str, p: int, seconds: float = 0.0) -> Evidence:
     """Make evidence of what Macaulay2 computed for the fiber at the point: exact over its field."""
     certainty = Certainty.PROBABLE if p else Certainty.PROVED
     return Evidence(quantity, value, "macaulay2", method, certainty=certainty, seconds=seconds, **here(p))
@@ -100,7 +99,7 @@ def _by_macaulay2(quantity: str, value: Any, method: str, p: int, seconds: float
 def _by_both(quantity: str, p: int, *, macaulay2: Any, modular: Any, method: str) -> list[Evidence]:
     """Make evidence about one quantity from the script's network and from the forward pass."""
     return [
-        _by_macaulay2(quantity, macaulay2, "the script's network", p),
+        by_macaulay2(quantity, macaulay2, "the script's network", p),
         Evidence(quantity, modular, "modular", method, **here(p)),
     ]
 
@@ -185,15 +184,15 @@ def _computed(request: _Request, values: Values, orbit_dim: int, span: int, seco
     fiber = _counted(fiber, values, request)
     evidence = [] if all(values["contains_known"]) else _point_is_missing(p)
     if fiber.fiber_dim is not None:
-        evidence.append(_by_macaulay2("fiber_dim", fiber.fiber_dim, method, p, seconds))
+        evidence.append(by_macaulay2("fiber_dim", fiber.fiber_dim, method, p, seconds))
     if fiber.degree is not None:
-        evidence.append(_by_macaulay2("degree", fiber.degree, method, p, seconds))
+        evidence.append(by_macaulay2("degree", fiber.degree, method, p, seconds))
     if sliced and values.integer("fiber_dim") == 0:
-        evidence.append(_by_macaulay2("degree of the slice", values.integer("degree"), _HOW, p, seconds))
+        evidence.append(by_macaulay2("degree of the slice", values.integer("degree"), _HOW, p, seconds))
     evidence += [*_equations(request, values.integer("equation_rank"), span), *of_components, *at_point]
     if fiber.orbits is not None:
         how = "components over the closure, every orbit having the fiber's dimension"
-        evidence.append(_by_macaulay2("orbits", fiber.orbits, how, p))
+        evidence.append(by_macaulay2("orbits", fiber.orbits, how, p))
     return replace(fiber, evidence=tuple(evidence))
 
 
@@ -211,7 +210,7 @@ def _dims_at_point(dim_at_point: int | None, request: _Request) -> list[Evidence
     of_kernel, of_orbit = "kernel of the differential at the point", "rank of the symmetries' action"
     proved = Certainty.PROVED
     return [
-        _by_macaulay2(quantity, dim_at_point, "components that contain the point", p),
+        by_macaulay2(quantity, dim_at_point, "components that contain the point", p),
         Evidence(quantity, kernel, "modular", of_kernel, relation="<=", **here(p)),
         Evidence(quantity, orbit, "symmetry", of_orbit, relation=">=", certainty=proved, **here(p)),
     ]
@@ -222,7 +221,7 @@ def _equations(request: _Request, rank: int, span: int) -> list[Evidence]:
     bounded = bool(request.point.model.constraints.rank_bounds)
     method = "rank of differences of random networks"
     return [
-        _by_macaulay2(quantity, rank, "the script's network on symbolic weights", p),
+        by_macaulay2(quantity, rank, "the script's network on symbolic weights", p),
         Evidence(quantity, span, "modular", method, relation=">=" if bounded else "=", **here(p)),
     ]
 
@@ -258,11 +257,9 @@ def _components(
 def _component(row: tuple[Any, ...], request: _Request, orbit_dim: int) -> FiberComponent:
     dim, degree, contains, reduced, point, conjugates, equations, multiplicity = row
     torus = request.torus
+    # A component that contains an orbit of its dimension is irreducible over the closure, as the orbit is.
     orbit = any(contains) and dim + torus == orbit_dim
-    if (
-        orbit
-    ):  # an irreducible set of the same dimension as the orbit in it, which is irreducible over the closure
-        conjugates = 1
+    conjugates = 1 if orbit else conjugates
     return FiberComponent(
         dim=dim + torus, degree=None if torus else degree, reduced=reduced, multiplicity=multiplicity,
         absolute=conjugates == 1, conjugates=conjugates, orbit=orbit, orbit_dim=None, tangent_dim=None,
@@ -376,7 +373,7 @@ def _second_evidence(
     """
     p, other = primes
     evidence = [
-        _by_macaulay2(quantity, second.integer(quantity), _HOW, other, seconds)
+        by_macaulay2(quantity, second.integer(quantity), _HOW, other, seconds)
         for quantity in ("fiber_dim", "degree")
     ]
     shapes = [_shapes(v) for v in (first, second)]
@@ -386,7 +383,7 @@ def _second_evidence(
     certainty = Certainty.PROVED if complete and not other else Certainty.PROBABLE
     return [
         *evidence,
-        _by_macaulay2("components", shapes[0], how, p),
+        by_macaulay2("components", shapes[0], how, p),
         Evidence(
             "components", shapes[1], "macaulay2", how, certainty=certainty, seconds=seconds, **here(other)
         ),
@@ -401,38 +398,3 @@ def _shapes(values: Values) -> list[list[int]] | None:
     columns = (values[tag] for tag in ("component_dims", "component_degrees", "multiplicities"))
     rows = zip(*columns, counts, strict=True)
     return sorted([dim, degree // n, multiplicity] for dim, degree, multiplicity, n in rows for _ in range(n))
-
-
-# -- from coarser weights to finer ones ------------------------------------------------------------------------------------------
-
-_CHANGED_BY_LIFTING = ("fiber_dim", "dim_at_point", "degree", "components")
-"""Quantities with other values in finer weights; the number of orbits is the same."""
-
-
-def lifted(fiber: ComputedFiber, coarse: Coarser, *, orbits_only: bool) -> ComputedFiber:
-    """Return the fiber in finer weights from that in the coarsest ones.
-
-    Over an orbit of scalings the hypotheses of the lemmas hold as they do at the point, so that each orbit lifts to one orbit.
-    When `orbits_only`, a fiber that was not shown to be that one orbit is not lifted: the hypotheses may fail elsewhere in it.
-    """
-    how, added = f"lifted by {' and '.join(coarse.lemmas)}", coarse.added
-    note = f"computed in coarser weights and {how}, which adds {added} dimensions"
-    evidence = tuple(e for e in fiber.evidence if e.quantity not in _CHANGED_BY_LIFTING)
-    result = replace(fiber, method="lifted", degree=None, dim_at_point=None, evidence=evidence).with_note(
-        note
-    )
-    if fiber.components is None:
-        return result.without_values()
-    if orbits_only and not fiber.one_orbit:
-        return result.without_values().with_note(
-            "the fiber in coarser weights was not shown to be one orbit: it was not lifted"
-        )
-    unknown: Any = dict.fromkeys(("degree", "orbit_dim", "tangent_dim", "point", "equations"))
-    components = tuple(replace(c, dim=c.dim + added, **unknown) for c in fiber.components)
-    fiber_dim = None if fiber.fiber_dim is None else fiber.fiber_dim + added
-    p = next((e.prime for e in fiber.evidence if e.prime), None) or 0
-    of_dim = _by_macaulay2("fiber_dim", fiber_dim, f"in coarser weights, {how}", p)
-    return replace(
-        result, components=components, fiber_dim=fiber_dim, least_dim=fiber_dim,
-        dim_at_point=max((c.dim for c in components if c.orbit), default=None), evidence=(*evidence, of_dim),
-    )  # fmt: skip
