@@ -39,10 +39,6 @@ _MEMORY = "Memory limit, e.g. 512M or 4G, or none; at most 80% of the memory of 
 _ENGINE = "Path of the Macaulay2 to use (default: M2BRIDGE_M2, or the first one that works)."
 _PRIME = "Prime for computations over a finite field (default: one that divides no coefficient of the input)."
 _TIMEOUT = "Time limit of the whole computation: 90, 90s, 10m, 2h, or none."
-WidthOption = Annotated[int | None, typer.Option("--d", help="Dimension d of an input token of `lightning`, instead of SPEC.")]
-OutputWidthOption = Annotated[int | None, typer.Option("--dp", help="Dimension d' of an output token of `lightning`.")]
-RankOption = Annotated[int | None, typer.Option("--a", help="Largest rank of the attention matrix of `lightning` (default: d).")]
-TokensOption = Annotated[int | None, typer.Option("--t", help="Number of tokens of `lightning` (default: 2).")]
 PrimeOption = Annotated[int | None, typer.Option("--prime", help=_PRIME)]
 SeedOption = Annotated[int, typer.Option("--seed", min=0, help="Seed for all random choices.")]
 TimeoutOption = Annotated[str, typer.Option("--timeout", help=_TIMEOUT)]
@@ -52,20 +48,16 @@ ForceOption = Annotated[bool, typer.Option("--force", help="Attempt computations
 JsonOption = Annotated[bool, typer.Option("--json", help="Print a single JSON document.")]
 SaveOption = Annotated[Path | None, typer.Option("--save", help="Write the record into this directory; created if missing.")]
 KeepOption = Annotated[Path | None, typer.Option("--keep", help="Keep scripts and raw output in this directory.")]
-
-NoEngineOption = Annotated[bool, typer.Option("--no-engine", help="Do not use Macaulay2.")]
-EvidenceOption = Annotated[bool, typer.Option("--evidence", help="Print all evidence, with the method of each item.")]
+_WIDTH = "Dimension d of an input token of `lightning`, instead of SPEC."
+_RANK = "Largest rank of the attention matrix of `lightning` (default: d)."
 _SUPPLEMENT = "Write a short Macaulay2 script that contains the map and asserts each claim."
-SupplementOption = Annotated[Path | None, typer.Option("--supplement", help=_SUPPLEMENT)]
-ScriptOption = Annotated[bool, typer.Option("--script", help="Print the Macaulay2 script that computed the answer.")]
-# fmt: on
 OPTIONS: dict[str, tuple[Any, Any]] = {
-    "d": (WidthOption, None),
-    "dp": (OutputWidthOption, None),
-    "a": (RankOption, None),
-    "t": (TokensOption, None),
+    "d": (Annotated[int | None, typer.Option("--d", help=_WIDTH)], None),
+    "dp": (Annotated[int | None, typer.Option("--dp", help="Dimension d' of an output token of `lightning`.")], None),
+    "a": (Annotated[int | None, typer.Option("--a", help=_RANK)], None),
+    "t": (Annotated[int | None, typer.Option("--t", help="Number of tokens of `lightning` (default: 2).")], None),
     "prime": (PrimeOption, None),
-    "no_engine": (NoEngineOption, False),
+    "no_engine": (Annotated[bool, typer.Option("--no-engine", help="Do not use Macaulay2.")], False),
     "seed": (SeedOption, 0),
     "timeout": (TimeoutOption, DEFAULT_TIMEOUT),
     "memory": (MemoryOption, DEFAULT_MEMORY),
@@ -73,10 +65,11 @@ OPTIONS: dict[str, tuple[Any, Any]] = {
     "as_json": (JsonOption, False),
     "save": (SaveOption, None),
     "keep": (KeepOption, None),
-    "evidence": (EvidenceOption, False),
-    "script": (ScriptOption, False),
-    "supplement": (SupplementOption, None),
-}  # fmt: skip
+    "evidence": (Annotated[bool, typer.Option("--evidence", help="Print all evidence, with the method of each item.")], False),
+    "script": (Annotated[bool, typer.Option("--script", help="Print the Macaulay2 script that computed the answer.")], False),
+    "supplement": (Annotated[Path | None, typer.Option("--supplement", help=_SUPPLEMENT)], None),
+}
+# fmt: on
 """Annotation and default of the options that the command of a question may have."""
 
 
