@@ -45,9 +45,7 @@ def expand(file: JobFile, *, limits: Limits | None = None, most_jobs: int = MOST
     duplicates = 0
     for reader, points in points_of_sections:
         for job in reader.jobs(points):
-            key = job.key(
-                ""
-            )  # all jobs of a batch have the same Macaulay2, so its version distinguishes none
+            key = job.key("")  # all jobs of a batch have the same Macaulay2
             duplicates += key in jobs
             jobs[key] = _merged(jobs[key], job) if key in jobs else job
     if not jobs and not mistakes.entries:

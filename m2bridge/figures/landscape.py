@@ -30,11 +30,8 @@ KINDS = {
     "degenerate": ("X", plotting.GREY, "undecided"),
 }
 BASINS = (plotting.BLUE, plotting.PURPLE, plotting.BLACK, plotting.VERMILION)
-_LANDSCAPE_STEPS, _LANDSCAPE_STARTS, _LANDSCAPE_GRID = (
-    700,
-    9,
-    81,
-)  # of one flow line; lines and grid points per side
+_LANDSCAPE_STEPS = 700  # of one flow line
+_LANDSCAPE_STARTS, _LANDSCAPE_GRID = 9, 81  # flow lines and grid points per side
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,9 +150,8 @@ def _flows(plane: Model, goal: np.ndarray, window: float) -> list[np.ndarray]:
         here[moving] -= step * second / np.maximum(np.linalg.norm(second, axis=1, keepdims=True), size * 0.2)
         for i in moving:
             lines[i].append(here[i].copy())
-        moving = moving[
-            (first * second).sum(axis=1) >= 0
-        ]  # the others stepped across the bottom of the valley
+        # Lines whose gradients point in opposite directions stepped across the bottom of the valley.
+        moving = moving[(first * second).sum(axis=1) >= 0]
     return [np.array(line) for line in lines]
 
 

@@ -8,7 +8,6 @@ from differentials modulo p.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from fractions import Fraction
 from typing import Annotated, Any
 
@@ -109,17 +108,14 @@ def boundary(
         points["point"] = requested_point
     values = _ideal_values(context, checked, list(points.values()))
     context.report_progress("witnesses")
-    with (
-        suspended_alarm()
-    ):  # ranks of small matrices: they are part of every answer, also when the time is over
+    with suspended_alarm():  # ranks of small matrices, part of every answer also when the time is over
         dims, dimension_evidence = regions.dimensions(checked, values, context.seed)
         orbit_locations = regions.orbit_locations(checked)
     context.add_evidence(*dimension_evidence)
     for example in examples:
-        constructed = Evidence(
-            f"where: {example.name}", _coarse(example.where), "construction", "how the example was built"
-        )
-        context.add_evidence(replace(constructed, certainty=Certainty.PROVED))
+        quantity, method = f"where: {example.name}", "how the example was built"
+        location = _coarse(example.where)
+        context.add_evidence(Evidence(quantity, location, "construction", method, certainty=Certainty.PROVED))
     located = _located_points(context, checked, points, values)
     settled = settle(context.evidence)
     return context.build_result(
@@ -172,22 +168,18 @@ def _locate(
     by_weights = location_of(answer)
     method = "ranks of flattenings and the sign of e2"
     if criterion.rank_a <= model.attention_rank:
-        membership_fields: dict[str, Any] = {"ancestry": "template", "certainty": answer.certainty}
-        membership_method = "weights, or that there are none: `membership`"
-        context.add_evidence(
-            Evidence(f"where: {name}", by_weights, "membership", membership_method, **membership_fields)
-        )
+        of_weights: dict[str, Any] = {"ancestry": "template", "certainty": answer.certainty}
+        of_weights |= {"witness": "membership", "method": "weights, or that there are none: `membership`"}
+        context.add_evidence(Evidence(f"where: {name}", by_weights, **of_weights))
         if criterion.where == "undecided" and by_weights is not None:
             quantity = f"real weights where there are complex ones: {name}"
-            real = by_weights != "closure-only"
             context.add_evidence(
-                Evidence(quantity, real, "membership", membership_method, **membership_fields)
+                Evidence(quantity, by_weights != "closure-only", **of_weights),
+                Evidence(quantity, True, "criterion", criterion.reason, **CRITERION),
             )
-            context.add_evidence(Evidence(quantity, True, "criterion", criterion.reason, **CRITERION))
     if criterion.where != "undecided":
-        context.add_evidence(
-            Evidence(f"where: {name}", _coarse(criterion.where), "criterion", method, **CRITERION)
-        )
+        location = _coarse(criterion.where)
+        context.add_evidence(Evidence(f"where: {name}", location, "criterion", method, **CRITERION))
     where: Where = (by_weights or "undecided") if criterion.where == "undecided" else criterion.where
     rank_one = criterion.where in ("image", "boundary", "closure-only")
     for tag, statement, expected in (

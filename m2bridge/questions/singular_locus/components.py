@@ -113,19 +113,10 @@ def add_size_evidence(
     if stated and len(stated) == len(degrees):
         argument = "; ".join(degree.argument for degree in stated)
         value = sum(degree.value for degree in stated)
-        fields: dict[str, Any] = {
-            "certainty": Certainty.weakest([Certainty.THEOREM, certainty]),
-            "detail": {"theorem": argument},
-        }
-        context.add_evidence(
-            Evidence(
-                "singular_degree",
-                value,
-                "orbits",
-                "degree of the largest singular strata's closures",
-                **fields,
-            )
-        )
+        sure = Certainty.weakest([Certainty.THEOREM, certainty])
+        method = "degree of the largest singular strata's closures"
+        fields: dict[str, Any] = {"certainty": sure, "detail": {"theorem": argument}}
+        context.add_evidence(Evidence("singular_degree", value, "orbits", method, **fields))
 
 
 # -- points on components --------------------------------------------------------------------------------------------------------

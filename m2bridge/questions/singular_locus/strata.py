@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -145,34 +146,22 @@ def _bounds(
     equations: VanishingEquations | None,
 ) -> TangentBounds:  # fmt: skip
     """Return the bounds of the tangent space at a stratum, with the evidence."""
-    quantity = f"tangent {at.name}"
-    proved_at_point: dict[str, Any] = {"scope": "at-point", "certainty": Certainty.PROVED}
+    bound = partial(Evidence, f"tangent {at.name}", scope="at-point", certainty=Certainty.PROVED)
+    upper_bound = partial(bound, relation="<=")
     lower, method = _lower(strata, curves, at)
-    context.add_evidence(Evidence(quantity, lower, "curves", method, relation=">=", **proved_at_point))
+    context.add_evidence(bound(lower, "curves", method, relation=">="))
     bounds = TangentBounds.at(at.point, lower, equations)
     if equations is not None:
         method = f"coordinates minus the rank of the Jacobian of the equations ({equations.extent})"
-        by_equations: dict[str, Any] = {
-            **proved_at_point,
-            "certainty": bounds.sure,
-            "prime": equations.characteristic or None,
-        }
-        context.add_evidence(
-            Evidence(quantity, bounds.upper, "interpolation", method, relation="<=", **by_equations)
-        )
+        fields: dict[str, Any] = {"certainty": bounds.sure, "prime": equations.characteristic or None}
+        context.add_evidence(upper_bound(bounds.upper, "interpolation", method, **fields))
     if bounds.upper is None and strata.model.coordinate_count == size.lower_bound:
         bounds = replace(bounds, upper=size.lower_bound, sure=Certainty.PROVED)
-        method = "number of coordinates"
-        context.add_evidence(
-            Evidence(quantity, bounds.upper, "coordinates", method, relation="<=", **proved_at_point)
-        )
+        context.add_evidence(upper_bound(bounds.upper, "coordinates", "number of coordinates"))
     if strata.exhaustive and at.image_dim == size.upper_bound != bounds.upper:
         # a reduced variety is smooth on a dense open set, and a stratum of its dimension is dense
         bounds = replace(bounds, upper=at.image_dim, sure=Certainty.PROVED)
-        method = "the dense stratum of a reduced variety"
-        context.add_evidence(
-            Evidence(quantity, bounds.upper, "strata", method, relation="<=", **proved_at_point)
-        )
+        context.add_evidence(upper_bound(bounds.upper, "strata", "the dense stratum of a reduced variety"))
     return bounds
 
 
@@ -200,13 +189,10 @@ def _by_finite_maps(
         size = values.get(f"fiber_{number}")
         if size is not None and _one_reduced_point(context, finite, examined[index].name, size, prime):
             method = "finite map whose fiber has length one modulo p, hence over QQ"
-            bound = Evidence(
-                f"tangent {examined[index].name}", finite.dim, "finite map", method, relation="<="
-            )
-            detail = {"theorem": FINITE_MAP}
-            context.add_evidence(
-                replace(bound, certainty=Certainty.THEOREM, detail=detail, scope="at-point", prime=prime)
-            )
+            fields: dict[str, Any] = {"scope": "at-point", "prime": prime, "relation": "<="}
+            fields |= {"certainty": Certainty.THEOREM, "detail": {"theorem": FINITE_MAP}}
+            quantity = f"tangent {examined[index].name}"
+            context.add_evidence(Evidence(quantity, finite.dim, "finite map", method, **fields))
             decided[index] = replace(
                 examined[index], verdict="smooth", certainty=Certainty.THEOREM, tangent_upper=finite.dim
             )

@@ -104,11 +104,9 @@ def real_roots(affine_slice: Slice, polynomial: Polynomial, grid: int) -> np.nda
     points = []
     for axis in range(3):
         others = [k for k in range(3) if k != axis]
-        sides = [
-            np.linspace(float(affine_slice.limits[k, 0]), float(affine_slice.limits[k, 1]), grid) * 0.987
-            + 0.0031
-            for k in others
-        ]  # off the symmetry planes
+        # The lines avoid the symmetry planes.
+        boxes = affine_slice.limits[others]
+        sides = [np.linspace(low, high, grid) * 0.987 + 0.0031 for low, high in boxes]
         for first in sides[0]:
             for second in sides[1]:
                 coefficients = np.zeros(5)
