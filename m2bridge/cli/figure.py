@@ -81,15 +81,8 @@ def _command(figure: Figure) -> Any:
     wanted = ["record"] * bool(figure.kinds) + ["picture", "seed"]
     wanted += [name for entry in sorted(figure.takes) for name in _OPTIONS.get(entry, (entry,))]
     shared |= {name: _SHARED.get(name) or common.OPTIONS[name] for name in wanted}
-    keyword = inspect.Parameter.KEYWORD_ONLY
-    signature = [
-        inspect.Parameter(name, keyword, annotation=kind, default=default)
-        for name, (kind, default) in {**shared, **parameters}.items()
-    ]
-    command.__signature__ = inspect.Signature(signature)  # type: ignore[attr-defined]
-    command.__annotations__ = {parameter.name: parameter.annotation for parameter in signature}
     command.__doc__ = figure.compute.__doc__
-    return command
+    return common.with_parameters(command, {**shared, **parameters})
 
 
 def _run(figure: Figure, figure_options: dict[str, Any], shared: dict[str, Any]) -> None:

@@ -11,7 +11,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from m2bridge.cli.common import JsonOption, console, grid, print_json, read_model
+from m2bridge.cli.common import JsonOption, console, print_json, read_model
+from m2bridge.cli.show import grid
 from m2bridge.families.catalogue import describe, families
 from m2bridge.views import shorten, value_text
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Union
 import typer
 
 from m2bridge.cli import common
+from m2bridge.cli.show import show as show_result
 from m2bridge.errors import InputError, visible
 from m2bridge.limits import Clock, Limits
 from m2bridge.questions import DeclaredOption, find
@@ -37,16 +38,9 @@ def register(app: typer.Typer, name: str) -> None:
     def command(context: typer.Context, **arguments: Any) -> None:
         _run(question, arguments, started=context.obj)
 
-    keyword = inspect.Parameter.KEYWORD_ONLY
-    parameters = [
-        inspect.Parameter(name, keyword, annotation=kind, default=default)
-        for name, (kind, default) in _parameters(question).items()
-    ]
-    parameters.insert(0, inspect.Parameter("context", keyword, annotation=typer.Context))
-    command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    parameters = {"context": (typer.Context, inspect.Parameter.empty), **_parameters(question)}
     example = f"\n\nExample: {question.example}" if question.example else ""
-    app.command(question.name, help=question.asks + example)(command)
+    app.command(question.name, help=question.asks + example)(common.with_parameters(command, parameters))
 
 
 def run_plain_words(name: str, words: list[str], started: float) -> int | None:
@@ -185,7 +179,7 @@ def _run(question: Question[Any, Any], arguments: dict[str, Any], *, started: fl
             print(result.written(form), end="")
         else:
             title = subject.title if isinstance(subject, Model) else result.title
-            common.show(
+            show_result(
                 result, console, title=title, quantities=question.quantities, evidence=arguments["evidence"]
             )
 

@@ -9,6 +9,7 @@ import typer
 from rich.console import Console
 
 from m2bridge.cli import common
+from m2bridge.cli.show import show as show_result
 from m2bridge.engine import open_engine
 from m2bridge.families import parse_spec
 from m2bridge.questions.custom_template import parse_setting, run_template
@@ -56,6 +57,6 @@ def register(app: typer.Typer) -> None:
             )  # fmt: skip
 
         def show(console: Console) -> None:
-            common.show(result, console, title=result.title, quantities={}, evidence=False)
+            show_result(result, console, title=result.title, quantities={}, evidence=False)
 
         common.finish(result, as_json=as_json, save=save, show=show)

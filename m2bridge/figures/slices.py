@@ -10,7 +10,6 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
-import flint
 import numpy as np
 
 from m2bridge.errors import DisagreementError, InputError
@@ -190,8 +189,8 @@ def on_slice(equation: Mapping[tuple[int, ...], Any], affine_slice: Slice) -> Po
     x = rational_variables(list(AXES[: len(affine_slice.directions)]))
     affine = [
         sum(
-            (_exact(u[i]) * axis for u, axis in zip(affine_slice.directions, x, strict=True)),
-            0 * x[0] + _exact(o),
+            (over_q.fmpq(u[i]) * axis for u, axis in zip(affine_slice.directions, x, strict=True)),
+            0 * x[0] + over_q.fmpq(o),
         )
         for i, o in enumerate(affine_slice.origin)
     ]
@@ -199,16 +198,12 @@ def on_slice(equation: Mapping[tuple[int, ...], Any], affine_slice: Slice) -> Po
     return {tuple(e): Fraction(c) for e, c in sorted(restricted.items(), reverse=True)}
 
 
-def _exact(number: Fraction) -> Any:
-    return flint.fmpq(number.numerator, number.denominator)
-
-
 def substituted(polynomial: Mapping[tuple[int, ...], Any], values: Sequence[Any]) -> Any:
     """Substitute python-flint polynomials for the variables of a polynomial (exponents -> integer coefficient)."""
     total = 0 * values[0]
     for exponents, coefficient in polynomial.items():
         powers = (value**e for value, e in zip(values, exponents, strict=True) if e)
-        total += prod(powers, start=0 * values[0] + _exact(Fraction(coefficient)))
+        total += prod(powers, start=0 * values[0] + over_q.fmpq(Fraction(coefficient)))
     return total
 
 

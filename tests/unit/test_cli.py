@@ -20,7 +20,7 @@ import typer
 from m2bridge import cli
 from m2bridge._version import __version__
 from m2bridge.certainty import Certainty
-from m2bridge.cli import common, main, questions
+from m2bridge.cli import common, main, questions, show
 from m2bridge.cli.common import model_from
 from m2bridge.errors import (
     CertificateError,
@@ -428,7 +428,7 @@ def test_a_pipe_has_no_colour_and_a_known_width(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_certainties_have_a_colour_each() -> None:
-    assert len({common.styled(certainty.value) for certainty in Certainty}) == len(Certainty)
+    assert len({show.styled(certainty.value) for certainty in Certainty}) == len(Certainty)
 
 
 def test_a_removed_option_names_what_to_use(capsys: pytest.CaptureFixture[str]) -> None:

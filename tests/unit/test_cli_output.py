@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from m2bridge.certainty import Certainty
-from m2bridge.cli import common, main
+from m2bridge.cli import common, main, show
 from m2bridge.evidence import Evidence
 from m2bridge.results import Result
 from tests.marking import slow_except
@@ -129,19 +129,19 @@ def result(*evidence: Evidence) -> Result:
 )
 def test_the_reason_why_macaulay2_was_not_used(method: str, text: str) -> None:
     silent = Evidence("image_dim", None, "macaulay2", method)
-    assert text in common.engine_text(result(silent))
-    assert "Macaulay2" in common.engine_text(result())
+    assert text in show.engine_text(result(silent))
+    assert "Macaulay2" in show.engine_text(result())
 
 
 def test_undecided_quantities_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     decided = Evidence("codim", 2, "numpy", "m")
     silent = [Evidence(name, None, "macaulay2", "m") for name in ("codim", "degree")]
     words = {"title": "m", "quantities": {"codim": "", "degree": ""}}
-    common.show(result(decided, *silent), common.console(), **words, evidence=False)
+    show.show(result(decided, *silent), common.console(), **words, evidence=False)
     printed = capsys.readouterr().out
     assert "macaulay2" not in printed
     assert "undecided  degree" in printed
-    common.show(result(decided, *silent), common.console(), **words, evidence=True)
+    show.show(result(decided, *silent), common.console(), **words, evidence=True)
     assert capsys.readouterr().out.count("macaulay2: m") == 2
 
 
@@ -189,7 +189,7 @@ def test_a_report_that_cannot_be_written_names_its_file(
 def test_a_console_prints_no_escape_sequences_of_its_input(capsys: pytest.CaptureFixture[str]) -> None:
     console = common.console()
     console.print("a \x1b]0;title\x07 b", markup=False)
-    table = common.grid()
+    table = show.grid()
     table.add_row("name", "\x1b[2J")
     console.print(table)
     seen = capsys.readouterr().out
