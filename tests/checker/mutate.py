@@ -1,317 +1,321 @@
-"""Mutations of the checker: `python tests/checker/mutate.py [--seconds N] [FUNCTION ...]` prints those that no test notices.
+"""Mutations of the checker: `python tests/checker/mutate.py [--sample N] [--seconds N] [--families] [FUNCTION ...]` prints those
+that no test notices. SURVIVORS.md, beside this file, tells of the last whole run.
 
-With names of functions or classes only these are changed; after N seconds the run ends and counts what was not tried.
-SURVIVORS.md, beside this file, tells of the last whole run.
-
-Comparisons, arithmetic, `and`, `or`, `not` and integers of checker.py and checker_further.py are changed one at a time, and calls
-of `need` are left out. A mutant is noticed when the outcome of a document changes (the pool of the fuzzer and the published
-certificates), or when a test fails. For each function it is known which documents and tests call it; those are asked, the
-quickest first, until one notices or `MOST_SECONDS` of them passed. The changed function or class is put into the modules for as
-long as it is asked; only lines outside of functions need the whole module.
+Comparisons, arithmetic, `and`, `or`, `not` and integers of checker.py and checker_further.py (with --families:
+checker_families.py) are changed one at a time, and calls of `need` are left out. One process imports the tests, runs each of
+them and the documents of the fuzzer once, and notes the lines that it reaches. Each mutant is a fork of that process: it gets
+the changed code and runs the checks that reach the changed statement, first those that noticed other mutants of the same
+function, then the quickest, until one fails. A check that needs more than ten times its processor time fails. Checks beyond
+`MOST_OF_ALL` seconds for one mutant are not run; after --seconds of processor time the rest of the mutants is not tried.
 """
 
 from __future__ import annotations
 
+import argparse
 import ast
 import copy
-import functools
-import inspect
-import itertools
-import multiprocessing
+import gc
+import os
 import random
-import signal
+import resource
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache, cached_property, partial
+from multiprocessing.sharedctypes import RawArray
 from pathlib import Path
-from types import ModuleType
+from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
-import fuzz
-import test_certificates
-import test_exponentials
-import test_fields
-import test_forgeries
-import test_lemmas
-import test_points
-import test_records
+import pytest
+from _pytest.runner import runtestprotocol
 
-from m2bridge import checker, checker_families, checker_further
-
-MOST_SECONDS = 4.0  # of checks for one mutant
+MOST_OF_ALL = 4.0  # seconds of processor time of the checks of one mutant, before the change
 MOST_OF_ONE = 1.0  # seconds of one check
-LATE = 10.0  # seconds of computing after which a mutant that does not end is noticed
-WORKERS = 6
-MODULES = (checker, checker_further)
-TOPS = {module: ast.parse(Path(str(module.__file__)).read_text()).body for module in MODULES}
-LAST = ("printable", "report", "main", "limit_process", "verify", "bound_size", "Shown", "")
-"""Functions that decide nothing, and lines outside of functions: they are tried after the others."""
+MOST_MEMORY = 4 * 2**30
+WORKERS = 2
+FILES = ("checker.py", "checker_further.py", "checker_families.py")
+MORE = ("programs_roots", "programs_exponentials", "analytic_edge_cases", "altered_records")  # of tests/unit
+SELECTED = "not (slow or faults or image or cluster or browser or docs or macaulay2)"
+LAST = ("", "printable", "report", "main", "limit_process")  # these decide nothing, and are tried last
 SWAPS: dict[type, type] = {
     ast.Eq: ast.NotEq, ast.NotEq: ast.Eq, ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt,
     ast.In: ast.NotIn, ast.NotIn: ast.In, ast.Is: ast.IsNot, ast.IsNot: ast.Is, ast.Add: ast.Sub, ast.Sub: ast.Add,
     ast.Mult: ast.Add, ast.FloorDiv: ast.Mult, ast.Mod: ast.Mult, ast.LShift: ast.RShift, ast.RShift: ast.LShift,
     ast.And: ast.Or, ast.Or: ast.And, ast.BitAnd: ast.BitOr, ast.BitOr: ast.BitAnd, ast.Pow: ast.Mult, ast.Div: ast.Mult,
 }  # fmt: skip
-LEFT_OUT = (
-    "slow",
-    "fuzzer",
-    "any_value",
-    "any_text",
-    "too_large",
-    "very_large",
-    "very_many",
-    "alone",
-    "records_of",
-    "within_the_limit",
-)
-"""Tests with one of these words in their names are not asked: they take long, or start other processes."""
+Check = Callable[[], bool]
 
 
-def single_tests() -> Iterator[Callable[[], None]]:
-    """Every test of the checker that needs no fixture, with each of its parameters."""
-    for module in (
-        test_lemmas,
-        test_exponentials,
-        test_certificates,
-        test_forgeries,
-        test_fields,
-        test_points,
-        test_records,
-    ):
-        for name, test in vars(module).items():
-            if not name.startswith("test_") or any(word in name for word in LEFT_OUT):
-                continue
-            marks = [m for m in getattr(test, "pytestmark", []) if m.name == "parametrize"]
-            names = [
-                n.strip()
-                for m in marks
-                for n in (m.args[0].split(",") if isinstance(m.args[0], str) else m.args[0])
-            ]
-            if hasattr(test, "hypothesis") or set(names) != set(inspect.signature(test).parameters):
-                continue
-            choices = [[v if isinstance(m.args[0], tuple) else (v,) for v in m.args[1]] for m in marks]
-            for chosen in itertools.product(*choices):
-                yield functools.partial(test, **dict(zip(names, itertools.chain(*chosen), strict=True)))
+@dataclass(frozen=True)
+class Mutant:
+    """A node of a statement of a function or class of a module, and how it is changed."""
 
+    module: ModuleType
+    top: ast.stmt
+    lines: range
+    node: Any
+    change: Callable[[Any], None]
 
-Place = tuple[int, int, int, int]
-"""The numbers of a module, of a top node in it, of a node in that, and of a way to change it."""
+    @property
+    def function(self) -> tuple[str, str]:
+        """The name of the file and of the function or class; lines outside of them have an empty name."""
+        return Path(str(self.module.__file__)).name, getattr(self.top, "name", "")
 
-
-def places() -> list[Place]:
-    """List what can be changed."""
-    return [
-        (m, t, i, k)
-        for m, module in enumerate(MODULES)
-        for t, top in enumerate(TOPS[module])
-        for i, node in enumerate(ast.walk(top))
-        for k in range(len(ways(node)))
-    ]
-
-
-def name_at(place: Place) -> str:
-    """Return the name of the function or class that is changed."""
-    return str(getattr(TOPS[MODULES[place[0]]][place[1]], "name", ""))
-
-
-def mutant(place: Place) -> tuple[int, str, ast.stmt]:
-    """Return the line, what was changed, and the changed top node."""
-    m, top, index, way = place
-    tree = copy.deepcopy(TOPS[MODULES[m]][top])
-    target = next(n for i, n in enumerate(ast.walk(tree)) if i == index)
-    before = ast.unparse(target)
-    ways(target)[way](target)
-    line = getattr(target, "lineno", 0) or tree.lineno
-    return line, f"{before[:90]}  ->  {ast.unparse(target)[:90]}", tree
+    def __str__(self) -> str:
+        changed = copy.deepcopy(self.node)
+        self.change(changed)
+        where = f"{', '.join(self.function)}, line {getattr(self.node, 'lineno', self.lines.start)}"
+        return f"{where}: {ast.unparse(self.node)[:90]}  ->  {ast.unparse(changed)[:90]}"
 
 
 def ways(node: ast.AST) -> list[Callable[[Any], None]]:
-    found: list[Callable[[Any], None]] = []
+    """List the changes of a node."""
     if isinstance(node, ast.Compare):
-        for k, op in enumerate(node.ops):
-            found.append(lambda n, k=k, op=op: n.ops.__setitem__(k, SWAPS[type(op)]()))
-    elif isinstance(node, (ast.BinOp, ast.BoolOp, ast.AugAssign)) and type(node.op) in SWAPS:
-        if isinstance(node, ast.BinOp) and ast.unparse(node.right) in (
-            "None",
-            "int",
-            "Network",
-            "Fraction",
-            "Matrix",
-        ):
-            return []  # a type
-        found.append(lambda n: setattr(n, "op", SWAPS[type(n.op)]()))
-    elif isinstance(node, ast.Constant) and type(node.value) is int:
-        found.append(lambda n: setattr(n, "value", n.value + 1))
-    elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
-        found.append(lambda n: setattr(n, "op", ast.UAdd()))
-    elif isinstance(node, ast.Call) and getattr(node.func, "id", "") == "need":
-        found.append(lambda n: n.args.__setitem__(0, ast.Constant(True)))
-    return found
+        swaps = [(k, SWAPS[type(op)]) for k, op in enumerate(node.ops)]
+        return [lambda n, k=k, swap=swap: n.ops.__setitem__(k, swap()) for k, swap in swaps]
+    if isinstance(node, (ast.BinOp, ast.BoolOp, ast.AugAssign)) and type(node.op) in SWAPS:
+        return [lambda n: setattr(n, "op", SWAPS[type(n.op)]())]
+    if isinstance(node, ast.Constant) and type(node.value) is int:
+        return [lambda n: setattr(n, "value", n.value + 1)]
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+        return [lambda n: setattr(n, "op", ast.UAdd())]
+    if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "need":
+        return [lambda n: n.args.__setitem__(0, ast.Constant(True))]
+    return []
 
 
-class LateError(BaseException):
-    """A mutant takes too long; the checker itself must not catch this."""
+def nodes(node: ast.AST, statement: Any) -> Iterator[tuple[Any, range]]:
+    """Generate nodes, without annotations, and the lines of their statements: of `for`, `if` and so on those of the head."""
+    if isinstance(node, ast.stmt):
+        statement = node
+    headed = not isinstance(statement, (ast.FunctionDef, ast.ClassDef)) and getattr(statement, "body", None)
+    end = headed[0].lineno - 1 if headed else statement.end_lineno
+    yield node, range(statement.lineno, max(end, statement.lineno) + 1)
+    for key, value in ast.iter_fields(node):
+        if key not in ("annotation", "returns"):
+            for child in value if isinstance(value, list) else [value]:
+                if isinstance(child, ast.AST):
+                    yield from nodes(child, statement)
 
 
-def document_check(text: str) -> Callable[[], None]:
-    """Make a check that a document is verified."""
-
-    def passes() -> None:
-        assert checker.verify(text)[0] == 0
-
-    return passes
-
-
-@functools.cache
-def checks() -> list[Callable[[], None]]:
-    """List documents and tests."""
-    documents = [document_check(text) for _, text in (*fuzz.pool(), *fuzz.published())]
-    return [*documents, *single_tests()]
+def mutants(module: ModuleType) -> Iterator[Mutant]:
+    """Generate all mutants of a module."""
+    for top in ast.parse(Path(str(module.__file__)).read_text()).body:
+        for node, lines in nodes(top, top):
+            for change in ways(node):
+                yield Mutant(module, top, lines, node, change)
 
 
-def measured(number: int) -> tuple[float, set[tuple[str, int]]]:
-    """Run a check; return its seconds, infinity if it is slow or fails, and files and lines of the functions that it calls."""
-    reached: set[tuple[str, int]] = set()
-
-    def profile(frame: Any, event: str, _: Any) -> None:
-        if event == "call" and "checker" in frame.f_code.co_filename:
-            reached.add((frame.f_code.co_filename, frame.f_code.co_firstlineno))
-
-    began = time.process_time()
-    signal.signal(signal.SIGVTALRM, late)
-    signal.setitimer(signal.ITIMER_VIRTUAL, 2 * MOST_OF_ONE)
-    sys.setprofile(profile)
-    try:
-        checks()[number]()
-    except BaseException:
-        return float("inf"), set()
-    finally:
-        sys.setprofile(None)
-        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
-    return time.process_time() - began, reached
+def install(mutant: Mutant) -> None:
+    """Change this process. Functions and methods get the changed code and stay the same objects, also in tables of them."""
+    mutant.change(mutant.node)
+    scratch = dict(vars(mutant.module))
+    changed = ast.fix_missing_locations(ast.Module([mutant.top], []))
+    exec(compile(changed, str(mutant.module.__file__), "exec"), scratch)
+    for name, new in scratch.items():
+        old = vars(mutant.module).get(name)
+        if isinstance(old, (FunctionType, type)):
+            replace(old, new)
+            continue
+        for module in list(sys.modules.values()):
+            if "m2bridge.checker" in getattr(module, "__name__", "") and vars(module).get(name) is old:
+                setattr(module, name, new)
 
 
-def late(*_: Any) -> None:
-    """Stop a mutant that does not end."""
-    raise LateError
+def replace(old: Any, new: Any) -> None:
+    """Give a function the code of another one, or a class the methods and values of another one."""
+    if old is new:
+        return
+    if isinstance(old, FunctionType):
+        old.__code__, old.__defaults__, old.__kwdefaults__ = (
+            new.__code__,
+            new.__defaults__,
+            new.__kwdefaults__,
+        )
+    elif isinstance(old, type):
+        for key, member in vars(new).items():
+            if isinstance(member, (FunctionType, property, staticmethod, classmethod, cached_property)):
+                replace(vars(old)[key], member)
+            elif not key.startswith("__"):
+                setattr(old, key, member)
+    else:
+        inner = {property: "fget", cached_property: "func"}.get(type(old), "__func__")
+        replace(getattr(old, inner), getattr(new, inner))
 
 
-@contextmanager
-def changed(module: ModuleType, tree: ast.stmt) -> Iterator[None]:
-    """Put this top node in the place of its own; modules that import it get it too."""
-    every = (checker, checker_further, checker_families)
-    before, top = {m: dict(vars(m)) for m in every}, ast.fix_missing_locations(tree)
-    name = getattr(top, "name", "")
-    old = vars(module).get(name)
-    kept = dict(vars(old)) if isinstance(old, type) else {}
-    try:
-        nodes = [top] if name else [top if n.lineno == top.lineno else n for n in TOPS[module]]
-        exec(compile(ast.Module(nodes, []), "mutant", "exec"), vars(module))
-        new = vars(module).get(name)
-        for m in (
-            every if isinstance(old, type) else ()
-        ):  # other classes are made of it, and objects may be of it
-            vars(m).update({key: old for key in vars(m) if key == name})
-        for key, value in vars(new).items() if isinstance(old, type) else ():
-            if callable(value) or isinstance(value, (property, functools.cached_property)):
-                setattr(old, key, value)
-        for m in every if name and not isinstance(old, type) else ():
-            vars(m).update({key: new for key, value in before[m].items() if value is old})
-            for table in ("STATEMENTS", "UPPER", "TYPES"):  # which hold functions
-                rows = before[m].get(table, {})
-                vars(m)[table] = {key: swapped(row, old, new) for key, row in rows.items()}
-        yield
-    finally:
-        for m in every:
-            vars(m).clear()
-            vars(m).update(before[m])
-        for key, value in kept.items():
-            if callable(value) or isinstance(value, (property, functools.cached_property)):
-                setattr(old, key, value)
+def verifies(text: str) -> bool:
+    """Tell whether a document is verified."""
+    from m2bridge import checker
+
+    return checker.verify(text)[0] == 0
 
 
-def swapped(row: Any, old: Any, new: Any) -> Any:
-    """Replace a function in the row of a table."""
-    if isinstance(row, tuple):
-        return tuple(new if item is old else item for item in row)
-    return new if row is old else row
+def passes(item: pytest.Item) -> bool:
+    """Tell whether a test passes."""
+    return not any(report.failed for report in runtestprotocol(item, log=False, nextitem=None))
 
 
-def noticed(module: ModuleType, tree: ast.stmt, numbers: list[int]) -> bool:
-    """Tell whether one of these checks fails with the changed node."""
-    signal.signal(signal.SIGVTALRM, late)
-    signal.setitimer(signal.ITIMER_VIRTUAL, LATE)
-    try:
-        with changed(module, tree):
-            for number in numbers:
-                checks()[number]()
-    except BaseException:
+@cache
+def lines_of(code: CodeType) -> frozenset[int]:
+    """Return the lines of a function of the checker; nothing for other functions."""
+    inside = Path(code.co_filename).name in FILES
+    return frozenset(line for *_, line in code.co_lines() if line) if inside else frozenset()
+
+
+class Server:
+    """The process that has imported and measured everything."""
+
+    def __init__(self, arguments: argparse.Namespace) -> None:
+        self.arguments = arguments
+        self.checks: list[Check] = []
+        self.seconds: list[float] = []
+        self.reached: dict[tuple[str, int], set[int]] = {}
+        self.noticing: dict[tuple[str, str], list[int]] = {}
+
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        """Run mutants instead of tests."""
+        import fuzz
+
+        from m2bridge import checker, checker_families, checker_further
+
+        documents = [partial(verifies, text) for _, text in (*fuzz.pool(), *fuzz.published())]
+        self.checks = [*documents, *(partial(passes, item) for item in session.items)]
+        self.measure()
+        modules = (checker_families,) if self.arguments.families else (checker, checker_further)
+        wanted = [m for module in modules for m in mutants(module)]
+        wanted = [m for m in wanted if m.function[1] in (self.arguments.functions or [m.function[1]])]
+        random.Random(self.arguments.seed).shuffle(wanted)
+        wanted.sort(key=lambda m: m.function[1] in LAST)
+        self.run(wanted[: self.arguments.sample])
         return True
-    finally:
-        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
-    return False
+
+    def measure(self) -> None:
+        """Run every check twice: for its time, and for the lines of the checker that it reaches."""
+        failing = []
+        for number, check in enumerate(self.checks):
+            began = os.times()
+            if not check():
+                failing.append(number)
+            ended = os.times()
+            alone = ended.children_user == began.children_user  # other processes have the unchanged file
+            self.seconds.append(ended.user - began.user if alone else float("inf"))
+            if self.seconds[number] < MOST_OF_ONE:
+                self.trace(number, check)
+        quick = [seconds for seconds in self.seconds if seconds < MOST_OF_ONE]
+        print(f"# {len(quick)} of {len(self.checks)} checks are used: {sum(quick):.0f} s", flush=True)
+        if failing:
+            raise SystemExit(f"checks fail without a mutation: {[self.checks[n] for n in failing]}")
+
+    def trace(self, number: int, check: Check) -> None:
+        """Note the lines of the checker that a check reaches."""
+        missing: dict[CodeType, set[int]] = {}  # for each code that was called
+
+        def call(frame: Any, event: str, _: Any) -> Any:
+            code = frame.f_code
+            if code not in missing:
+                missing[code] = set(lines_of(code))
+            return line if missing[code] else None
+
+        def line(frame: Any, event: str, _: Any) -> Any:
+            missing[frame.f_code].discard(frame.f_lineno)
+            return line
+
+        sys.settrace(call)
+        try:
+            check()
+        finally:
+            sys.settrace(None)
+        for code, rest in missing.items():
+            for reached in lines_of(code) - rest:
+                self.reached.setdefault((Path(code.co_filename).name, reached), set()).add(number)
+
+    def selected(self, mutant: Mutant) -> tuple[list[int], int]:
+        """Return the checks of a mutant in their order, and how many of those that reach it are left out."""
+        file, name = mutant.function
+        every = set().union(*(self.reached.get((file, line), set()) for line in mutant.lines))
+        if not name:
+            every = set(range(len(self.checks)))
+        first = self.noticing.get(mutant.function, [])
+        order = sorted(every, key=lambda n: (n not in first, self.seconds[n]))
+        total, chosen = 0.0, []
+        for number in order:
+            total += self.seconds[number]
+            if total < MOST_OF_ALL and self.seconds[number] < MOST_OF_ONE:
+                chosen.append(number)
+        return chosen, len(every) - len(chosen)
+
+    def run(self, wanted: list[Mutant]) -> None:
+        """Try mutants, and print those that are not noticed."""
+        results = RawArray("i", [-2] * len(wanted))  # the check that notices; -1: none; -2: it did not end
+        running: dict[int, tuple[int, int]] = {}
+        gc.freeze()  # forks share these objects
+        counts: Counter[str] = Counter()
+        for index, mutant in enumerate(wanted):
+            if resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime > self.arguments.seconds:
+                counts["not tried"] += 1
+                continue
+            chosen, left_out = self.selected(mutant)
+            pid = os.fork()
+            if pid == 0:
+                self.attempt(mutant, chosen, results, index)
+            running[pid] = index, left_out
+            if len(running) == WORKERS:
+                self.finish(wanted, results, running, counts)
+            if (index + 1) % 100 == 0:
+                print(f"# {dict(counts)}", flush=True)
+        while running:
+            self.finish(wanted, results, running, counts)
+        used = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+        print(f"# of {len(wanted)} mutants: {dict(counts)}; {used:.0f} s", flush=True)
+
+    def attempt(self, mutant: Mutant, chosen: list[int], results: Any, index: int) -> None:
+        """Run checks in a new process until one fails."""
+        results[index] = number = -3  # an exception while the changed code is loaded
+        try:
+            install(mutant)
+            results[index] = -2
+            for number in chosen:
+                limit = int(time.process_time() + 10 * self.seconds[number]) + 2
+                resource.setrlimit(resource.RLIMIT_CPU, (limit, limit + 1))
+                resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
+                if not self.checks[number]():
+                    results[index] = number
+                    return
+            results[index] = -1
+        finally:
+            os._exit(0)
+
+    def finish(
+        self, wanted: list[Mutant], results: Any, running: dict[int, tuple[int, int]], counts: Counter[str]
+    ) -> None:
+        """Wait for one mutant, and count it."""
+        index, left_out = running.pop(os.wait()[0])
+        result, mutant = results[index], wanted[index]
+        counts["not noticed" if result == -1 else "noticed"] += 1
+        if result == -1:
+            print(f"{mutant}  ({left_out} checks left out)", flush=True)
+        elif result >= 0:
+            first = self.noticing.setdefault(mutant.function, [])
+            if result not in first:
+                first.append(result)
 
 
-Selected = dict[tuple[str, str], list[int]]
-"""For each file and function or class: the checks that reach it, the quickest first, as many as the time allows."""
-
-
-def select(results: list[tuple[float, set[tuple[str, int]]]]) -> Selected:
-    """Select the checks of each function."""
-    selected: Selected = {}
-    order = sorted((seconds, n) for n, (seconds, _) in enumerate(results) if seconds < MOST_OF_ONE)
-    for module in MODULES:
-        for top in TOPS[module]:
-            lines = range(top.lineno - 5, (top.end_lineno or 0) + 1)  # decorators come before
-            total, key = 0.0, (str(module.__file__), getattr(top, "name", ""))
-            for seconds, n in order:
-                hit = not key[1] or any(f == key[0] and line in lines for f, line in results[n][1])
-                if hit and total < MOST_SECONDS:
-                    selected.setdefault(key, []).append(n)
-                    total += seconds
-    return selected
-
-
-SELECTED: Selected = {}
-ENDS = [float("inf")]
-
-
-def tried(place: Place) -> str:
-    """Try one mutant: return what was changed if nothing notices it, "late" if there is no time left, else an empty text."""
-    if time.monotonic() > ENDS[0]:
-        return "late"
-    module, name = MODULES[place[0]], name_at(place)
-    line, change, tree = mutant(place)
-    if noticed(module, tree, SELECTED.get((str(module.__file__), name), [])):
-        return ""
-    return f"{Path(str(module.__file__)).name}, {name or 'the top'}, line {line}: {change}"
-
-
-def main(arguments: list[str]) -> None:
-    """Measure all checks, and try all mutants."""
-    seconds = float(arguments.pop(1)) if arguments[:1] == ["--seconds"] else float("inf")
-    names = [name for name in arguments if name != "--seconds"]
-    ENDS[0], context = time.monotonic() + seconds, multiprocessing.get_context("fork")
-    checks()
-    with context.Pool(WORKERS) as pool:
-        results = pool.map(measured, range(len(checks())), chunksize=4)
-    SELECTED.update(select(results))
-    quick = [seconds for seconds, _ in results if seconds < MOST_OF_ONE]
-    print(f"{len(quick)} of {len(results)} checks are quick: {sum(quick):.0f} s in all", flush=True)
-    wanted = [place for place in places() if not names or name_at(place) in names]
-    random.Random(0).shuffle(wanted)
-    wanted.sort(key=lambda place: name_at(place) in LAST)
-    counts = {"noticed": 0, "not noticed": 0, "not tried": 0}
-    with context.Pool(WORKERS) as pool:
-        for outcome in pool.imap(tried, wanted, chunksize=1):
-            counts["not tried" if outcome == "late" else "not noticed" if outcome else "noticed"] += 1
-            if outcome not in ("", "late"):
-                print(outcome, flush=True)
-            if sum(counts.values()) % 100 == 0:
-                print(f"# {counts}", flush=True)
-    print(f"# of {len(wanted)} mutants: {counts}")
+def main() -> None:
+    """Read the arguments, and let pytest collect the tests."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--sample", type=int)
+    parser.add_argument("--seconds", type=float, default=float("inf"))
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--families", action="store_true")
+    parser.add_argument("functions", nargs="*")
+    here = Path(__file__).parent
+    files = [here, *(here.parent / "unit" / f"test_{name}.py" for name in MORE)]
+    options = ["-q", "-s", "--tb=native", "--assert=plain", "-p", "no:cacheprovider", "-m", SELECTED]
+    pytest.main([*options, *map(str, files)], plugins=[Server(parser.parse_args())])
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

@@ -122,7 +122,7 @@ def test_arcs_of_different_orders_are_compared() -> None:
 @pytest.mark.parametrize(
     ("program", "reason"),
     [
-        ("%0 = weight w []\n%1 = input x [20000]\n%2 = power 5000 %1\n%3 = multiply %0 %2\noutput y %3", "at most ..."),
+        ("%0 = weight w []\n%1 = input x [20]\n%2 = power 5000 %1\n%3 = multiply %0 %2\noutput y %3", "at most ..."),
         ("%0 = weight w []\n%1 = scale -1 %0\n%2 = add %0 %1\n%3 = reciprocal %2\noutput y %3", "a denominator is zero"),
     ],
 )  # fmt: skip

@@ -1,0 +1,79 @@
+"""Falsehoods that a mutant of the checker accepted while all other tests passed (SURVIVORS.md)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from m2bridge import checker
+
+
+def read(*lines: str) -> checker.Circuit:
+    """Read the program of these instructions; the last one is the output."""
+    body = "".join(f"%{k} = {line}\n" for k, line in enumerate(lines))
+    return checker.read_program(f"m2bridge program 1\n{body}output y %{len(lines) - 1}\n")
+
+
+@pytest.mark.parametrize(
+    ("weights", "keeps"),
+    [({"a": 1, "b": -2}, True), ({"a": 1, "b": -3}, False), ({"b": 1}, False), ({"a": 1, "b": -1}, False)],
+)
+def test_a_root_moves_by_half_of_its_radicand(weights: dict[str, int], keeps: bool) -> None:
+    """a sqrt(b) is kept if b is multiplied by t^-2 and a by t."""
+    circuit = read("weight a []", "weight b []", "sqrt %1", "multiply %0 %2")
+    generating, _ = checker.group_fields(circuit, {"group": "scaling", "weights": weights})
+    if keeps:
+        checker.check_fields(circuit, generating)
+        return
+    with pytest.raises(checker.Rejected, match="changes the function"):
+        checker.check_fields(circuit, generating)
+
+
+@pytest.mark.parametrize("p", [3, 5, 7, 17, 97, 101, 2**31 - 1, 2**61 - 1])
+def test_roots_modulo_a_prime(p: int) -> None:
+    """A wrong root is a point at which the program has other values."""
+    ring = checker.ModP(p)
+    for x in (n * n % p for n in range(1, min(p, 60))):
+        root = ring.sqrt(x)
+        assert root * root % p == x
+        assert 0 < root <= p // 2
+    with pytest.raises(checker.NoRoot):
+        ring.sqrt(next(n for n in range(p) if pow(n, (p - 1) // 2, p) == p - 1))
+    with pytest.raises(checker.ZeroDenominator):
+        ring.sqrt(0)
+    with pytest.raises(checker.ZeroDenominator):
+        checker.ModP(2).sqrt(1)
+
+
+ROOT_OF_INPUTS = ("weight w []", "input x []", "multiply %0 %1", "sqrt %2")
+
+
+def root_of_inputs(**changes: Any) -> int:
+    """Check the dimension of sqrt(w x) at the input 2 (a square modulo 7), with 3 as one at which there is no root."""
+    draws = [x % 7 for x in checker.stream(1, 2, 40)]
+    roots = {"draws": [draws.index(2)], "inputs": [draws.index(3)], "weights": []}
+    argument = {
+        "kind": "minor",
+        "prime": 7,
+        "samples": 1,
+        "rows": [[0, 0]],
+        "columns": [0],
+        "weights": {"entries": [1]},
+    }
+    argument |= {"inputs": {"seed": 1, "stream": 2, "fixed": []}, "roots": roots | changes.pop("roots", {})}
+    return checker.check_lower(read(*ROOT_OF_INPUTS), argument | changes)
+
+
+def test_inputs_of_roots_are_the_drawn_ones() -> None:
+    """Fixed entries are not looked at; they are refused."""
+    assert root_of_inputs() == 1
+    with pytest.raises(checker.Rejected, match="no fixed entries"):
+        root_of_inputs(inputs={"seed": 1, "stream": 2, "fixed": [[0, [2]]]})
+
+
+def test_symmetries_of_a_quotient_by_a_root() -> None:
+    """a / sqrt(b): the random function in the place of the root has an inverse."""
+    circuit = read("weight a []", "weight b []", "sqrt %1", "reciprocal %2", "multiply %0 %3")
+    scaling = {"group": "scaling", "weights": {"a": 1, "b": 2}}
+    assert checker.check_symmetry(circuit, None, [scaling], []).numbers == {"orbit": 1}
