@@ -837,6 +837,7 @@ def check_identifiable(circuit: Circuit, _: Any, function: Any, verdict: Any, ar
     names = [[(name, c.gates[k].shape) for name, k in c.weights.items()] for c in (circuit, g)]
     same = names[1][: len(names[0])] == names[0] and not g.inputs and len(g.outputs) == 1 and g.polynomial
     need(same, "the function is not a polynomial one of the weights of the program")
+    need(type(verdict) is str, "a verdict is a text")
     shows = "determined" if g.parameters == n else up_to(g, len(names[0]))
     need(g.parameters == n if moved else verdict == shows, "the verdict is about another function")
     keys = ("prime", "weights", "fields", *(() if moved else ("lower",)))

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
+import test_lemmas
 
 from m2bridge import checker
 
@@ -77,3 +79,13 @@ def test_symmetries_of_a_quotient_by_a_root() -> None:
     circuit = read("weight a []", "weight b []", "sqrt %1", "reciprocal %2", "multiply %0 %3")
     scaling = {"group": "scaling", "weights": {"a": 1, "b": 2}}
     assert checker.check_symmetry(circuit, None, [scaling], []).numbers == {"orbit": 1}
+
+
+def test_a_verdict_is_a_text() -> None:
+    """v w + c, with a further weight c, is no product with c: there is no verdict about it, and null is none."""
+    document = test_lemmas.identifiable("determined", [[0, 1, [[0, 1]]], [1, -1, [[1, 1]]]])
+    lines = ("weight v []", "weight w []", "weight c []", "multiply %0 %1", "add %2 %3")
+    document["statement"] |= {"function": test_lemmas.program(*lines), "verdict": None}
+    code, sentences = checker.verify(json.dumps(document))
+    assert code == 7
+    assert "a verdict is a text" in sentences[0]
