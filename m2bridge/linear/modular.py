@@ -22,8 +22,6 @@ from m2bridge.linear.row_space import RowSpace
 
 _SMALL_MATRIX = 120
 """Up to this many rows or columns FLINT computes a rank faster than the elimination in blocks."""
-_SMALL_ECHELON = 4096
-"""Up to this many entries plain elimination in int64 is faster."""
 
 Interruption = Callable[[], None]
 """A function that the elimination calls regularly; it may raise an exception to stop the computation."""
@@ -101,8 +99,6 @@ def echelon_mod(
     array, p = _checked_arguments(matrix, p)
     if p >= BLAS_BELOW:
         return _flint_echelon(array, p)
-    if array.size <= _SMALL_ECHELON:
-        return _small_echelon((array % p).astype(np.int64), p)
     residues, field = _residues(array, p)
     pivots, floats = echelon_residues(residues, field, check)
     return field.canonical(floats), tuple(pivots)
@@ -144,29 +140,6 @@ def row_space(residues: FloatArray, field: Field, check: Interruption | None = N
             check()
         space.add(residues[start : start + space.block_rows])
     return space
-
-
-def _small_echelon(matrix: NDArray[np.int64], p: int) -> tuple[NDArray[np.int64], tuple[int, ...]]:
-    """Reduce the matrix in place by Gauss-Jordan elimination. Products of residues stay below 2^46."""
-    pivots: list[int] = []
-    for column in range(matrix.shape[1]):
-        top = len(pivots)
-        if top == len(matrix):
-            break
-        nonzero = matrix[top:, column].nonzero()[0]
-        if not len(nonzero):
-            continue
-        row = top + int(nonzero[0])
-        if row != top:
-            matrix[[top, row]] = matrix[[row, top]]
-        inverse = pow(int(matrix[top, column]), -1, p)
-        matrix[top, column:] = matrix[top, column:] * inverse % p
-        factors = matrix[:, column].copy()
-        factors[top] = 0
-        rows = factors.nonzero()[0]
-        matrix[rows, column:] = (matrix[rows, column:] - factors[rows, None] * matrix[top, column:]) % p
-        pivots.append(column)
-    return matrix[: len(pivots)], tuple(pivots)
 
 
 # -- FLINT -----------------------------------------------------------------------------------------------

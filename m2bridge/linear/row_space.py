@@ -84,10 +84,6 @@ class RowSpace:
         """Return how many rows at once are eliminated fastest: a sum of as many products needs no reduction."""
         return min(self.field.terms, _ROWS_OF_A_BLOCK)
 
-    def memory(self, rank: int) -> int:
-        """Return the bytes of the factors that are stored when this rank is reached."""
-        return 4 * rank * self.width
-
     @property
     def pivot_rows(self) -> tuple[int, ...]:
         """Return the rows that were independent of those before them, counted through all blocks."""
@@ -100,7 +96,7 @@ class RowSpace:
 
     @property
     def _pivots(self) -> Indices:
-        return _joined(part.pivots for part in self._parts)
+        return np.concatenate([np.zeros(0, dtype=np.int64), *(part.pivots for part in self._parts)])
 
     @property
     def _columns(self) -> Indices:
@@ -176,10 +172,6 @@ class RowSpace:
             below = np.concatenate([field.matmul(part.inverse, difference), below])
             pivots = np.concatenate([part.pivots, pivots])
         return below
-
-
-def _joined(arrays: Any) -> Indices:
-    return np.concatenate([np.zeros(0, dtype=np.int64), *arrays])
 
 
 def _slice_of(indices: Indices) -> Any:

@@ -162,12 +162,6 @@ def run(program: Program, weights: Weights, inputs: Any = None) -> Any:
     return arrays.returned(arrays.values(), shapes[0] if len(shapes) == 1 else (program.output_count,))
 
 
-def program_jacobian(program: Program, weights: Weights) -> Any:
-    """Return the Jacobian of a program without inputs; the last two axes are flat outputs and flat weights."""
-    arrays = GivenArrays(program, weights, derivative=True)
-    return arrays.matrix(arrays.values())
-
-
 def input_form(program: Program, weights: Weights, *, most_products: int) -> Form:
     """Return the outputs as polynomials in the inputs; OutOfReachError if an instruction multiplies too many coefficients."""
     arrays = GivenArrays(program, weights)

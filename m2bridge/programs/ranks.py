@@ -18,6 +18,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from m2bridge.errors import InputError, OutOfReachError
@@ -125,55 +126,48 @@ def generic_rank(  # noqa: PLR0913 -- options of one computation, all keywords w
     InputError
         A denominator is zero at all points that were drawn.
     """
+    free = program.parameter_count - held.count
+    progress = _Progress(
+        report, check, most=free if upper is None else min(upper, free), start=time.perf_counter()
+    )
     of_weights = weight_roots(program, p=p, seed=seed, held=held)
     for point_seed in seeds(seed, of_weights.first(_DRAWS)):
-        try:
-            return _rank_of_seed(
-                program, p=p, seed=point_seed, held=held, upper=upper, samples=samples, grow=grow, whole=whole,
-                memory_limit=memory_limit, report=report, check=check,
-                rejected_weights=tuple(seeds(seed, of_weights.witnesses)),
-            )  # fmt: skip
-        except ZeroDenominatorError:
-            continue
+        with suppress(ZeroDenominatorError):
+            work = _RankWork(program, p, point_seed, held, whole=whole)
+            _require_memory(work.memory(work.first_size(samples)), memory_limit)
+            settled, stopped = _add_rows(work, progress, samples=samples, grow=grow)
+            result = work.result(tuple(seeds(seed, of_weights.witnesses)))
+            seconds = time.perf_counter() - progress.start
+            return replace(result, settled=settled, stopped=stopped, seconds=seconds)
     raise InputError(f"a denominator is zero at {_DRAWS} random points modulo {p}: this divides by zero")
 
 
-def _rank_of_seed(  # noqa: PLR0913 -- options of one computation, all keywords with defaults
-    program: Program, *, p: int, seed: int, held: Held, upper: int | None, samples: int | None, grow: bool, whole: bool,
-    memory_limit: int | None, report: Report | None, check: Interruption | None, rejected_weights: tuple[int, ...],
-) -> GenericRank:  # fmt: skip
-    """Return the rank at the point of one seed; ZeroDenominatorError where a denominator is zero there."""
-    start = time.perf_counter()
-    free = program.parameter_count - held.count
-    work = _RankWork(program, p, seed, held, whole=whole)
-    progress = _Progress(report, check, most=free if upper is None else min(upper, free), start=start)
-    size, settled = work.first_size(samples), False
-    stopped: LimitReached | None = None
+def _add_rows(
+    work: _RankWork, progress: _Progress, *, samples: int | None, grow: bool
+) -> tuple[bool, LimitReached | None]:
+    """Add samples until the rank is final; return whether it is, and the limit that ended this before."""
+    size, with_inputs = work.first_size(samples), bool(work.program.inputs)
     try:
-        _require_memory(work.memory(size), memory_limit)
         work.add_samples(size, progress)
-        while program.inputs and grow and not settled and work.rank < progress.most:
+        while with_inputs and grow and work.rank < progress.most:
             before, size = work.rank, work.fresh_samples(size)
             work.add_samples(size, progress)
-            settled = work.rank == before
-            if not settled:
-                size = work.more_samples(size)
-                work.add_samples(size, progress)
+            if work.rank == before:
+                return True, None
+            size = work.more_samples(size)
+            work.add_samples(size, progress)
     except LimitReached as reached:
-        if check is None or not work.rank:
+        if progress.check is None or not work.rank:
             raise
-        stopped = reached
-    settled = settled or work.rank >= progress.most or not (program.inputs or stopped)
-    return replace(
-        work.result(rejected_weights), settled=settled, stopped=stopped, seconds=time.perf_counter() - start
-    )
+        return work.rank >= progress.most, reached
+    return work.rank >= progress.most or not with_inputs, None
 
 
 def _require_memory(needed: int, limit: int | None) -> None:
     if limit is not None and needed > limit:
         raise OutOfReachError(
             f"the rank needs {needed / 2**30:.1f} GB, more than the {limit / 2**30:.1f} GB allowed; "
-            f"increase --memory to {math.ceil(needed / 2**30)}G",
+            f"use --memory {math.ceil(needed / 2**30)}G on a machine that has as much",
             estimate=needed,
         )
 
@@ -188,7 +182,7 @@ class _Progress:
     start: float
 
     def step(self, rank: int, rows: int) -> None:
-        """Report how far the elimination is. With x = rank / most it has done 3 x^2 - 2 x^3 of its operations."""
+        """Report how far the elimination is. With x = rank / most it has done (3 x^2 - x^3) / 2 of its operations."""
         if self.check is not None:
             self.check()
         if self.report is None:
@@ -197,7 +191,7 @@ class _Progress:
         x = rank / max(1, self.most)
         seconds = time.perf_counter() - self.start
         if x > _LEAST_SHARE_FOR_ESTIMATE and seconds > 1:
-            text += f", about {seconds * (1 / (3 * x**2 - 2 * x**3) - 1):.0f} s left"
+            text += f", about {seconds * (2 / (3 * x**2 - x**3) - 1):.0f} s left"
         self.report(text)
 
 
@@ -273,10 +267,10 @@ class _RankWork:
         return SampleRange(size.stop, math.ceil(1.5 * size.stop) + 1, outputs)
 
     def memory(self, size: SampleRange) -> int:
-        """Bytes of the row space, of some blocks of rows, and of what makes them."""
+        """Bytes of the factors of the row space in float32, of some blocks of rows in float64, and of what makes them."""
         rows = min(self.width, size.count * self.jacobian.per_sample(size))
-        blocks = 8 * 5 * min(rows, self.space.block_rows) * max(1, self.width)
-        return self.space.memory(rows) + blocks + self.jacobian.memory(size) + 48 * 2**20
+        entries = 4 * rows + 8 * 5 * min(rows, self.space.block_rows)
+        return entries * max(1, self.width) + self.jacobian.memory(size) + 48 * 2**20
 
     # -- the work -----------------------------------------------------------------------------------------
 

@@ -14,7 +14,7 @@ from m2bridge.errors import InputError, ParseError
 from m2bridge.frontends.polynomial_programs import polynomial_program
 from m2bridge.frontends.polynomials import ParseLimits, derivative, parse_polynomial, polynomial_text
 from m2bridge.linear.residues import Mod
-from m2bridge.programs.evaluation import program_jacobian, run
+from m2bridge.programs.evaluation import GivenArrays, run
 from m2bridge.programs.gradings import gradings
 
 
@@ -130,7 +130,8 @@ def test_systems_agree_over_all_arithmetics() -> None:
     p = 10007
     assert (run(system, {"x": Mod(points, p)}).values[:, :4] == np.stack(plain, axis=-1) % p).all()
     assert np.allclose(run(system, {"x": points.astype(float)})[:, :4], np.stack(plain, axis=-1))
-    matrix = program_jacobian(system, {"x": Mod(points, p)}).values
+    arrays = GivenArrays(system, {"x": Mod(points, p)}, derivative=True)
+    matrix = arrays.matrix(arrays.values()).values
     assert matrix.shape == (6, 5, 3)
     assert (matrix[:, 0, 0] == 3 * x**2 * y % p).all()
     assert (matrix[:, 1, 2] == 4 * (x + y + z) ** 3 % p).all()
