@@ -85,6 +85,7 @@ class Image:
         self.numbers = given_numbers(model)
         self.large_prime, self.second_prime = primes_below(LARGE_PRIME, count=2, numbers=self.numbers)
         self._check: Callable[[], None] = lambda: None
+        self._symmetries: dict[tuple[int, ...], tuple[Matrix, list[Matrix]]] = {}
         if 100 * self.weight_degrees[1] > self.second_prime:
             raise InputError(
                 f"{model} has degree {self.weight_degrees[1]} in its weights: points over F_p, p below 2^23, do not determine "
@@ -198,6 +199,13 @@ class Image:
         """
         points = 1 if p > _SMALL_FIELD else _POINTS_OVER_SMALL_FIELDS
         return max(rank_mod(self.tangents(rng, p)[1], p) for _ in range(points))
+
+    def symmetries(self, span: Span, rng: np.random.Generator) -> tuple[Matrix, list[Matrix]]:
+        """Return gradings and permutations of the span's coordinates. Other primes have the same, so they are computed once."""
+        if span.basis not in self._symmetries:
+            grading = torus_weights(self, span, rng)
+            self._symmetries[span.basis] = grading, coordinate_permutations(self, span, grading, rng)
+        return self._symmetries[span.basis]
 
     @cached_property
     def polynomials(self) -> tuple[Any, ...] | None:
@@ -353,7 +361,8 @@ def coordinate_permutations(
     axes = [(name, axis, size) for name, shape in shapes.items() for axis, size in enumerate(shape)]
     permutations: list[Matrix] = []
     seen = {tuple(range(span.dim))}
-    samples = [image.source.draw_weights(rng, p, 1) for _ in range(2)]
+    drawn = [image.source.draw_weights(rng, p, 1) for _ in range(2)]
+    samples = [(weights, image.at(weights, p)[0, span.basis]) for weights in drawn]
     for size in sorted({s for _, _, s in axes if s > 1}):
         equal = [(name, axis) for name, axis, s in axes if s == size]
         most = len(equal) if len(equal) <= _MOST_EQUAL_AXES else 2
@@ -370,17 +379,17 @@ def coordinate_permutations(
 
 
 def _permutation(
-    image: Image, span: Span, samples: list[dict[str, Matrix]], axes: tuple[tuple[str, int], ...], neighbour: int
+    image: Image, span: Span, samples: list[tuple[dict[str, Matrix], Matrix]], axes: tuple[tuple[str, int], ...], neighbour: int
 ) -> Matrix | None:  # fmt: skip
     """Return the permutation of the coordinates by exchanging two neighbours along these axes; None if it is no permutation."""
     permutations: list[Matrix] = []
-    for weights in samples:
+    for weights, before in samples:
         swapped = dict(weights)
         for name, axis in axes:
             order = np.arange(swapped[name].shape[axis + 1])
             order[[neighbour, neighbour + 1]] = order[[neighbour + 1, neighbour]]
             swapped[name] = np.take(swapped[name], order, axis=axis + 1)
-        before, after = (image.at(w, image.large_prime)[0, span.basis] for w in (weights, swapped))
+        after = image.at(swapped, image.large_prime)[0, span.basis]
         order_before, order_after = np.argsort(before), np.argsort(after)
         if len(np.unique(before)) != len(before) or np.any(before[order_before] != after[order_after]):
             return None

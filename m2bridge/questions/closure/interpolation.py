@@ -27,9 +27,7 @@ from m2bridge.questions.closure.image import (
     Image,
     Matrix,
     Span,
-    coordinate_permutations,
     image_of,
-    torus_weights,
 )
 from m2bridge.questions.closure.stages import LimitStop, Setting, TooFewPoints
 
@@ -233,10 +231,8 @@ class Interpolation:
         self.p, self.clock = prime, clock or Clock()
         self.rng = np.random.default_rng(seed)
         self.span = self.image.span(self.rng, prime)
-        self.grading = torus_weights(self.image, self.span, self.rng)
-        self.permutations: list[Matrix] = []
-        if symmetric:
-            self.permutations = coordinate_permutations(self.image, self.span, self.grading, self.rng)
+        self.grading, permutations = self.image.symmetries(self.span, self.rng)
+        self.permutations = permutations if symmetric else []
         self.hashes, self.keys = _weight_hashes(self.grading), _keys(self.span.dim)
         self.generators: dict[int, tuple[Polynomial, ...]] = {}
         self.hilbert_function: tuple[int, ...] = (1, self.span.dim)
