@@ -1,11 +1,12 @@
 """Benchmark: m2bridge beside plain Macaulay2 on questions that plain Macaulay2 answers within seconds, and componentsOfKernel.
 
-Run ``python benchmarks/plain.py [--engine M2] [--rounds 3]``. The plain script is what a user of Macaulay2 would write: the
-coordinates of the network as polynomials in its weights, `trim ker map`, codimension and degree; for critical points the
-determinantal ideal of a generic quadratic loss on the closure. *Cold* is a new process for each: ``M2 --script`` beside the
-command line of m2bridge, processor seconds with all children. *Warm* is without any start: the seconds of the commands
-in Macaulay2 beside those of the question with an open warm engine, Python and Macaulay2 together. Both take turns, and the least
-time of each counts, because the machine may do other work. Only processor time is compared; wall-clock seconds stand beside it.
+Run ``python benchmarks/plain.py [--engine M2] [--rounds 3] > benchmarks/RESULTS-plain.md``; without ``--engine`` it measures
+every version of Macaulay2 that m2bridge finds. The plain script is what a user of Macaulay2 would write: the coordinates of the
+network as polynomials in its weights, `trim ker map`, codimension and degree; for critical points the determinantal ideal of a
+generic quadratic loss on the closure. *Cold* is a new process for each: ``M2 --script`` beside the command line of m2bridge,
+processor seconds with all children. *Warm* is without any start: the seconds of the commands in Macaulay2 beside those of
+the question with an open warm engine, Python and Macaulay2 together. Both take turns, and the least time of each counts,
+because the machine may do other work. Only processor time is compared; wall-clock seconds stand beside it.
 
 componentsOfKernel of the package MultigradedImplicitization (Cummings and Hollering) decomposes the kernel by a multigrading, as
 our interpolation does; it gets the grading that interpolation finds, and both compute the equations up to one degree.
@@ -16,19 +17,18 @@ from __future__ import annotations
 import argparse
 import os
 import re
-import resource
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from closure import Took, timed
+
 import m2bridge
-from m2bridge.engine import Engine, open_engine
+from m2bridge.engine import Engine, candidates, open_engine
 from m2bridge.families import parse_spec
 from m2bridge.families.symbolic import symbolic_map
 from m2bridge.frontends.polynomials import polynomial_text
@@ -46,15 +46,18 @@ CRITICAL = ("lightning(d=2,dp=1)",)
 KERNELS = (("lightning(d=2,dp=2)", 4), ("lightning(d=3,dp=1,a=2)", 3))
 
 
-@dataclass(frozen=True)
-class Took:
-    """Processor and wall-clock seconds."""
+HEADING = """\
+# m2bridge beside plain Macaulay2
 
-    cpu: float
-    wall: float
+Processor seconds with all children, wall-clock seconds in parentheses; ratio of processor seconds; the least of {rounds} rounds.
+Printed by `benchmarks/plain.py`, which describes each row; load {load:.1f} at the start. *Plain* is one computation without
+a check; m2bridge also verifies the equations, decides their completeness over QQ, writes a certificate, and counts critical
+points on singular strata and in the weights, with a second witness.
+"""
 
-    def __str__(self) -> str:
-        return f"{self.cpu:.2f} ({self.wall:.2f})"
+
+def both_times(took: Took) -> str:
+    return f"{took.cpu:.2f} ({took.wall:.2f})"
 
 
 def coordinates(spec: str) -> tuple[int, list[str], set[int]]:
@@ -94,18 +97,6 @@ K = saturate(I + minors(c + 1, D || J), I + minors(c, J));
 """
 
 
-def processor_seconds() -> float:
-    own, children = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
-    return own.ru_utime + own.ru_stime + children.ru_utime + children.ru_stime
-
-
-def timed(action: Callable[[], Any]) -> Took:
-    """Measure one call, with the processes that it starts and that end in it."""
-    wall, cpu = time.perf_counter(), processor_seconds()
-    action()
-    return Took(processor_seconds() - cpu, time.perf_counter() - wall)
-
-
 def in_turns(rounds: int, *actions: Callable[[], Took]) -> list[Took]:
     """Run the actions in turns and return the least processor time of each."""
     runs = [[action() for action in actions] for _ in range(rounds)]
@@ -120,7 +111,7 @@ def command(words: Sequence[str]) -> Callable[[], Took]:
             words, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment
         )
 
-    return lambda: timed(run)
+    return lambda: timed(run)[0]
 
 
 def commands_alone(m2: str, script: Path) -> Took:
@@ -131,7 +122,7 @@ def commands_alone(m2: str, script: Path) -> Took:
     done = subprocess.run([m2, "--script", str(file)], check=True, capture_output=True, text=True)
     found = re.search(r"^seconds ([\d.e-]+)", done.stdout, re.MULTILINE)
     assert found is not None
-    return Took(float(found[1]), float(found[1]))
+    return Took(wall=float(found[1]), cpu=float(found[1]))
 
 
 @contextmanager
@@ -155,13 +146,14 @@ def question_alone(ask: Callable[[], Any]) -> Took:
     """Return the processor time of a question with an open engine: Python and the runs of Macaulay2."""
     runs: list[float] = []
     with counted_runs(runs):
-        took = timed(ask)
-    return Took(took.cpu + sum(runs), took.wall)
+        took, _ = timed(ask)
+    return Took(wall=took.wall, cpu=took.cpu + sum(runs))
 
 
 def row(case: str, rounds: int, pair: tuple[Callable[[], Took], Callable[[], Took]], kind: str) -> None:
     plain, ours = in_turns(rounds, *pair)
-    print(f"| {case} | {kind} | {plain} | {ours} | {ours.cpu / plain.cpu:.2f} |", flush=True)
+    times = f"{both_times(plain)} | {both_times(ours)}"
+    print(f"| {case} | {kind} | {times} | {ours.cpu / plain.cpu:.2f} |", flush=True)
 
 
 def beside_plain(warm: Engine, m2: str, rounds: int, directory: Path) -> None:
@@ -205,28 +197,31 @@ G = componentsOfKernel({degree}, F, Grading => matrix {{{grading}}}, Verbose => 
         theirs, ours = in_turns(
             rounds,
             lambda f=file: commands_alone(m2, f),
-            lambda s=spec, d=degree: timed(lambda: interpolate(parse_spec(s), d)),
+            lambda s=spec, d=degree: timed(lambda: interpolate(parse_spec(s), d))[0],
         )
-        print(
-            f"| `{spec}` to degree {degree} | {theirs} | {ours} | {theirs.cpu / ours.cpu:.0f} |", flush=True
-        )
+        times = f"{both_times(theirs)} | {both_times(ours)}"
+        print(f"| `{spec}` to degree {degree} | {times} | {theirs.cpu / ours.cpu:.0f} |", flush=True)
+
+
+def measure(path: str, rounds: int) -> None:
+    """Print the tables of one Macaulay2."""
+    with open_engine(path, warm=True) as warm, tempfile.TemporaryDirectory() as folder:
+        print("", f"## Macaulay2 {warm.info.version}", "", sep="\n")
+        beside_plain(warm, path, rounds, Path(folder))
+        if warm.info.version != "1.21":  # which does not have the package
+            beside_components(path, rounds, Path(folder))
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--engine", help="path of a Macaulay2")
+    parser.add_argument("--engine", help="path of a Macaulay2 (default: one of each version that is found)")
     parser.add_argument("--rounds", type=int, default=3)
     options = parser.parse_args()
-    with open_engine(options.engine, warm=True) as warm, tempfile.TemporaryDirectory() as folder:
-        m2 = str(warm.info.path)
-        print(
-            f"## Macaulay2 {warm.info.version}: `python benchmarks/plain.py --rounds {options.rounds}`",
-            "",
-            sep="\n",
-        )
-        beside_plain(warm, m2, options.rounds, Path(folder))
-        if warm.info.version != "1.21":  # which does not have the package
-            beside_components(m2, options.rounds, Path(folder))
+    working = [found.info for found in candidates(options.engine) if found.info is not None]
+    paths = {info.version: str(info.path) for info in reversed(working)}
+    print(HEADING.format(rounds=options.rounds, load=os.getloadavg()[0]), end="")
+    for path in paths.values():
+        measure(path, options.rounds)
 
 
 if __name__ == "__main__":
