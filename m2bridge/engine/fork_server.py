@@ -29,18 +29,20 @@ from m2bridge.scripts import Script
 
 SERVER = f"""-- A warm Macaulay2. It forks a child for each job. The child blocks on the gate while its limits are set. Then
 -- it reads the name of the script from the gate and loads it as a new Macaulay2 would. The parent collects garbage before it
--- forks, because a garbage collection in the child would copy the parent's pages. In a child, needsPackage does not look for
--- changed files of a package that the parent has loaded and that is visible (0.02 s per package in Macaulay2 1.26).
+-- forks, because a garbage collection in the child would copy the parent's pages (children of versions before 1.25 are faster
+-- without it). In a child, needsPackage does not look for changed files of a package that the parent has loaded and that is
+-- visible (0.02 s per package in 1.26).
 m2bridgeLoaded = new MutableHashTable;
 m2bridgeLoad = lookup(needsPackage, String);
 needsPackage String := o -> name -> (
     isVisible := m2bridgeLoaded#?name and member((m2bridgeLoaded#name).Dictionary, dictionaryPath);
     if isVisible then m2bridgeLoaded#name else (m2bridgeLoad o) name);
-collectGarbage(); {FIXED_SEED}
+m2bridgePrepare = () -> (if version#"VERSION" >= "1.25" then collectGarbage(); {FIXED_SEED});
+m2bridgePrepare();
 while true do (
     m2bridgePackages := select(separate(" ", get "../next"), name -> name != "");
     scan(m2bridgePackages, name -> try m2bridgeLoaded#name = needsPackage name);
-    if #m2bridgePackages > 0 then (collectGarbage(); {FIXED_SEED});
+    if #m2bridgePackages > 0 then m2bridgePrepare();
     m2bridgeGate := openIn "../gate";   -- opened before the fork: if the supervisor has ended, the child reads an end of file
     m2bridgeBetween := fork();
     if m2bridgeBetween == 0 then (
