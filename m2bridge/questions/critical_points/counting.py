@@ -1,16 +1,5 @@
 """Counts of critical points by Macaulay2 and by Chern classes, each with what it was counted on.
 
-The generic ED degree of a product of projective spaces: let X = P^n1 x ... x P^nk of dimension N be mapped by sections of
-O(w1, ..., wk) without base points and birationally onto its image. For a general quadric the number of critical points of the
-loss on the cone over the image is
-
-    sum over i of (-1)^i (2^(N + 1 - i) - 1) deg(c_i(T) h^(N - i)),      h = w1 h1 + ... + wk hk
-
-(Draisma, Horobet, Ottaviani, Sturmfels, Thomas, *The Euclidean distance degree of an algebraic variety*, arXiv:1309.0049, Theorem
-5.8, for an embedding). It also holds when the differential loses k >= 1 only in codimension greater than k: the pairs of a point
-and a hyperplane that contains the image of the differential there are then irreducible of the same dimension, so they are the
-conormal variety, and its class is computed by the same bundles. This is what :meth:`Counter.bundle` checks first.
-
 All critical points of the weights, without a chart, are compared with the regular ones and those on strata of the singular locus
 by the values of one random linear form: what remains is spurious.
 """
@@ -19,8 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import product
-from math import comb, factorial, prod
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -38,6 +26,7 @@ from m2bridge.questions.critical_points.charts import (
     orbit_pairs_dim,
     whole_space,
 )
+from m2bridge.questions.critical_points.ed_degree import generic_ed_degree
 from m2bridge.questions.critical_points.equations import charted, inverted_terms
 from m2bridge.questions.critical_points.losses import Loss
 from m2bridge.questions.critical_points.result import CriticalFamily, StratumPoints
@@ -55,22 +44,6 @@ _SHARE_FOR_HYPOTHESES = 0.1
 """Of the time left, for the hypotheses of Chern classes, which are checked before anything is counted."""
 _SHARE_FOR_SECOND_WITNESS = 0.5
 """Of the time left, for every further witness and stratum."""
-
-
-def generic_ed_degree(dims: Sequence[int], degrees: Sequence[int]) -> int:
-    """Return the sum above for dims (n1, ..., nk) and degrees (w1, ..., wk).
-
-    >>> generic_ed_degree((3, 1), (1, 1)), generic_ed_degree((2,), (2,)), generic_ed_degree((1, 1), (1, 1))
-    (14, 13, 6)
-    """
-    top, total = sum(dims), 0
-    for chosen in product(*(range(n + 1) for n in dims)):
-        i, left = sum(chosen), [n - k for n, k in zip(dims, chosen, strict=True)]
-        chern = prod(comb(n + 1, k) for n, k in zip(dims, chosen, strict=True))
-        power = factorial(top - i) // prod(map(factorial, left))
-        power *= prod(w**n for w, n in zip(degrees, left, strict=True))
-        total += (-1) ** i * (2 ** (top + 1 - i) - 1) * chern * power
-    return total
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -209,11 +182,8 @@ class Counter:
             return None
         dims = tuple(len(indices) - 1 for indices in source.classes)
         space = " x ".join(f"P^{n}" for n in dims)
-        immersed = (
-            "an immersion"
-            if pairs == -1
-            else "the rank of the differential drops by k only in codimension > k"
-        )
+        drops = "the rank of the differential drops by k only in codimension > k"
+        immersed = "an immersion" if pairs == -1 else drops
         method = f"Chern classes of {space} by O{degrees}; no base points, {immersed}"
         return generic_ed_degree(dims, degrees), method
 
