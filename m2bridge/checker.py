@@ -76,7 +76,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import reduce
+from functools import cache, reduce
 from hashlib import sha256
 from itertools import accumulate, chain, groupby, pairwise
 from math import gcd, prod
@@ -102,6 +102,7 @@ EQUAL = (
     f"are equal at {REPEATS} random points modulo random primes above 2^61"
     " (if they were not equal, this would have a probability below 2^-{k})"
 )
+SOLVED = "The minor has solutions for drawn right-hand sides (if it were zero: a probability below 2^-100)."
 
 
 class Rejected(Exception):  # noqa: N818 - a verdict
@@ -146,9 +147,8 @@ def read_json(data: str | bytes) -> Any:
     bound_size(len(data), MOST_BYTES)
     try:
         text = data.decode("utf-8") if isinstance(data, bytes) else data
-        return json.loads(
-            text, object_pairs_hook=read_table, parse_constant=int
-        )  # int("NaN") is a ValueError
+        # int("NaN") is a ValueError
+        return json.loads(text, object_pairs_hook=read_table, parse_constant=int)
     except (ValueError, RecursionError):
         raise Rejected("the document is not JSON in UTF-8, or is nested too deeply") from None
 
@@ -458,11 +458,12 @@ class Contraction:
 
     def __call__(self, ring: Any, x: Numbers, y: Numbers) -> Numbers:
         """Apply the map to two flat arrays."""
-        tables = []
+        tables, zero = [], ring.number(0)
         for values, (outer, inner) in zip((x, y), self.sides, strict=True):
             rows = {o: [values[o + i] for i in inner] for o in set(outer)}
-            tables.append([rows[o] for o in outer])
-        return list(map(ring.dot, *tables))
+            full = {o: row if any(row) else None for o, row in rows.items()}
+            tables.append([full[o] for o in outer])
+        return [ring.dot(u, v) if u and v else zero for u, v in zip(*tables, strict=True)]
 
 
 def contractions(lengths: dict[str, int], x: str, y: str, result: str) -> list[Contraction]:
@@ -531,9 +532,8 @@ def type_concatenate(_: str, words: list[str], shapes: list[Shape], what: str) -
     """Type arrays that are joined along an axis: their rows in turn."""
     axis, first = int(words[0]), shapes[0] if shapes else ()
     fits = axis < len(first) and len(shapes) > 1
-    need(
-        fits and len({(*s[:axis], 0, *s[axis + 1 :]) for s in shapes}) == 1, f"{what}: the shapes do not fit"
-    )
+    fits = fits and len({(*s[:axis], 0, *s[axis + 1 :]) for s in shapes}) == 1
+    need(fits, f"{what}: the shapes do not fit")
     shape = (*first[:axis], sum(s[axis] for s in shapes), *first[axis + 1 :])
     bound_size(prod(shape) * len(shapes), 4 * MOST_ENTRIES)
     rows = [(side, prod(s[axis:])) for side, s in enumerate(shapes)]
@@ -670,9 +670,8 @@ class Symbols(ModP):
 
     def sqrt(self, x: int) -> int:
         """Hash the argument with another key. Identities that rest on the square of a root are not seen."""
-        return (
-            int.from_bytes(sha256(b"root" + self.key + x.to_bytes(8, "little")).digest(), "little") % self.p
-        )
+        digest = sha256(b"root" + self.key + x.to_bytes(8, "little")).digest()
+        return int.from_bytes(digest, "little") % self.p
 
     def drawn(self, count: int) -> list[int]:
         """Draw numbers."""
@@ -681,6 +680,9 @@ class Symbols(ModP):
 
 Polynomial = dict[Shape, Any]
 """Coefficients of monomials; a monomial is the sorted tuple of its variables."""
+
+
+variable: Any = cache(lambda i: {(i,): 1})  # polynomials are never changed: all rings may share one
 
 
 class Polynomials(Ring):
@@ -700,7 +702,7 @@ class Polynomials(Ring):
     def variables(self, count: int) -> list[Polynomial]:
         """Make new variables."""
         self.count += count
-        return [{(i,): 1} for i in range(self.count - count, self.count)]
+        return list(map(variable, range(self.count - count, self.count)))
 
     def add(self, x: Polynomial, y: Polynomial) -> Polynomial:
         """Add."""
@@ -714,16 +716,16 @@ class Polynomials(Ring):
         """Sum products."""
         pairs = [(x, y) for x, y in zip(xs, ys, strict=True) if x and y]
         degree = max((max(map(len, x)) + max(map(len, y)) for x, y in pairs), default=0)
-        bits = max((bit_size(c) for pair in pairs for f in pair for c in f.values()), default=0)
         self.terms += sum(len(x) * len(y) for x, y in pairs) * max(1, degree // 10)
-        for size, most in ((self.terms, self.most), (degree, 10**4), (bits, 2**16)):
-            bound_size(size, most)
+        bound_size(self.terms, self.most)
+        bound_size(degree, 10**4)
         total: Polynomial = {}
         for x, y in pairs:
             for e, c in x.items():
                 for f, d in y.items():
                     both = tuple(sorted(e + f)) if e and f else e or f
                     total[both] = total.get(both, 0) + c * d
+        bound_size(max(map(bit_size, set(total.values())), default=0), 2**17)
         return {e: c for e, c in total.items() if c}
 
 
@@ -819,10 +821,8 @@ class Evaluation:
         if operation == "softmax":
             return self.along_lines(k, ring.softmax, xs[0])
         # add, slice, gather, reshape, concatenate: sums of what the entries read
-        read = (
-            [x[i] for x, i in zip(xs, at, strict=True) if i is not None] for at in zip(*plan, strict=True)
-        )
-        return [reduce(ring.add, terms) for terms in read]
+        places = (zip(xs, at, strict=True) for at in zip(*plan, strict=True))
+        return [reduce(ring.add, [x[i] for x, i in each if i is not None]) for each in places]
 
     def along_lines(self, k: int, function: Callable[[Numbers], Numbers], xs: Numbers) -> Numbers:
         """Apply a function to each line of a softmax."""
@@ -886,9 +886,8 @@ class Evaluation:
                 for side, j in enumerate(operands):
                     if wanted[j]:
                         term = self.derivative(at, side, values.__getitem__, vector, True)
-                        gradients[j] = (
-                            list(map(self.ring.add, gradients[j], term)) if j in gradients else term
-                        )
+                        both = map(self.ring.add, gradients[j], term) if j in gradients else term
+                        gradients[j] = list(both)
         return gradients
 
 
@@ -1065,10 +1064,8 @@ def check_lower(circuit: Circuit, argument: Any) -> int:
     if not solved:
         samples.need_independent(rows, columns)
         return len(rows)
-    solutions = [
-        read_integers(x, 0, p - 1, "a solution", len(columns))
-        for x in read_list(values["solutions"], "solutions")
-    ]
+    listed = read_list(values["solutions"], "solutions")
+    solutions = [read_integers(x, 0, p - 1, "a solution", len(columns)) for x in listed]
     need(p ** len(solutions) >= LEAST_CHALLENGE, "there are too few solutions")
     directions = [dict(zip(columns, x, strict=True)) for x in solutions]
     flat = [[direction.get(i, 0) for i in range(circuit.parameters)] for direction in directions]
@@ -1210,11 +1207,14 @@ def check_fields(circuit: Circuit, vector_fields: list[Field]) -> None:
     """Verify that vector fields do not change the function. The attempt that verified one field is tried first for the next."""
     bound_size(len(circuit.gates) if vector_fields else 0, 300)
     first: Attempt | None = None
+    expanded: dict[int, Numbers] = {}
     for vector_field in vector_fields:
-        first = check_field(circuit, vector_field, first)
+        first = check_field(circuit, vector_field, first, expanded)
 
 
-def check_field(circuit: Circuit, vector_field: Field, first: Attempt | None = None) -> Attempt:
+def check_field(
+    circuit: Circuit, vector_field: Field, first: Attempt | None = None, expanded: Any = None
+) -> Attempt:
     """Verify that the derivative of the outputs along a field is zero, as an identity in weights and inputs [6].
 
     First values up to some instruction are unknowns where they do not move, or move linearly. At last (-1) everything is
@@ -1229,7 +1229,8 @@ def check_field(circuit: Circuit, vector_field: Field, first: Attempt | None = N
     for number, attempt in enumerate(dict.fromkeys([first or order[0], *order])):
         ring = Polynomials(MOST_TERMS if attempt[0] < 0 else MOST_TERMS // 50 + 20 * products)
         try:
-            if not outputs_move(Evaluation(circuit, ring), ring.variables(size), vector_field, *attempt):
+            run, variables = Evaluation(circuit, ring), ring.variables(size)
+            if not outputs_move(run, variables, vector_field, attempt[0], attempt[1], expanded):
                 return attempt
         except Unknown as reason:
             too_large = reason if attempt[0] < 0 else too_large
@@ -1240,8 +1241,8 @@ def check_field(circuit: Circuit, vector_field: Field, first: Attempt | None = N
     raise too_large or Rejected(f"{changes}, or is not seen to keep it")
 
 
-def outputs_move(  # noqa: C901 -- one case for each way to move
-    run: Evaluation, variables: Numbers, vector_field: Field, last: int, solve: bool
+def outputs_move(  # noqa: C901, PLR0915 -- one case for each way to move
+    run: Evaluation, variables: Numbers, vector_field: Field, last: int, solve: bool, expanded: Any = None
 ) -> bool:
     """Tell whether an output moves when the weights move along a field.
 
@@ -1253,12 +1254,15 @@ def outputs_move(  # noqa: C901 -- one case for each way to move
     and inputs for themselves) that takes values[j] to the value of instruction j for each j <= k in `values`, and slopes[j] to
     its derivative along the field; slopes[j] = None stands for zero. New unknowns extend the substitution and change no old one.
     So slopes that are zero polynomials are zero; others may still become zero by the substitution.
+
+    Values that are polynomials in weights and inputs alone are the same for all fields; they are kept in `expanded`.
     """
     circuit, ring = run.circuit, run.ring
     zero, start, rates = ring.number(0), 0, field_at(vector_field, ring, variables)
     values: dict[int, Numbers] = {}
     slopes: list[Numbers | None] = []  # None for values that do not move
     rules: Rules = {}
+    plain, kept = set[int](), {} if expanded is None or solve else expanded
 
     def value(k: int) -> Numbers:
         """Return the value of an instruction, or unknowns in its place."""
@@ -1266,8 +1270,8 @@ def outputs_move(  # noqa: C901 -- one case for each way to move
             gate = circuit.gates[k]
             divides = any(circuit.gates[j].operation == "reciprocal" for j in gate.operands)
             solved = solve and gate.operation != "power" and (len(gate.operands) == 1 or divides)
-            expanded = solved or not gate.operands
-            if gate.operation in ANALYTIC or (k <= last and slopes[k] is None and not expanded):
+            explicit = solved or not gate.operands
+            if gate.operation in ANALYTIC or (k <= last and slopes[k] is None and not explicit):
                 values[k] = ring.variables(circuit.size(k))
                 for line in gate.plan if gate.operation == "softmax" else ():
                     rest = [ring.minus(values[k][i]) for i in line[1:]]
@@ -1275,8 +1279,13 @@ def outputs_move(  # noqa: C901 -- one case for each way to move
                 if gate.operation == "reciprocal" and solve:
                     rules.update(rules_of_reciprocals(ring, value(gate.operands[0]), values[k]))
             else:
-                step = run.step(k, [value(j) for j in gate.operands])
+                xs = [value(j) for j in gate.operands]
+                same = plain.issuperset(gate.operands)
+                step = kept[k] if same and k in kept else run.step(k, xs)
                 values[k] = [rewritten(ring, x, rules) for x in step] if rules else step
+                if same:
+                    plain.add(k)
+                    kept[k] = step
         return values[k]
 
     for k, gate in enumerate(circuit.gates):
@@ -1284,7 +1293,9 @@ def outputs_move(  # noqa: C901 -- one case for each way to move
         if gate.operation in ORDER:
             end = start + circuit.size(k)
             values[k] = variables[start:end]
-            terms = [[rates.get(i, zero) for i in range(start, end)]] if gate.operation == "weight" else []
+            plain.add(k)
+            moves = gate.operation == "weight" and any(start <= i < end for i in rates)
+            terms = [[rates.get(i, zero) for i in range(start, end)]] if moves else []
             start = end
         for side, j in enumerate(gate.operands):
             if (moved := slopes[j]) is not None and gate.operation == "sqrt":
@@ -1295,16 +1306,17 @@ def outputs_move(  # noqa: C901 -- one case for each way to move
         slope = [rewritten(ring, t, rules) for t in slope] if rules else slope
         slopes.append(slope if any(t != zero for t in slope) else None)
         if slopes[k] is not None and k <= last and gate.operands:
-            linear = multiples(ring, slope, value(k))
+            linear = multiples(slope, value(k))
             if linear is not None:
                 values[k] = ring.variables(len(slope))
-                slopes[k] = [ring.multiply(ring.number(c), values[k][j]) for c, j in linear]
+                slopes[k] = [ring.multiply(ring.number(c), values[k][j]) if c else zero for c, j in linear]
+                plain.discard(k)
     return any(slopes[k] is not None for k in circuit.outputs)
 
 
 def root_slopes(ring: Polynomials, slopes: Numbers, values: Numbers, roots: Numbers) -> Numbers:
     """Return the slopes of roots of v if v' = c v for every entry v, with numbers c: they are c/2 times the root [6]."""
-    pairs = [multiples(ring, [slope], [value]) for slope, value in zip(slopes, values, strict=True)]
+    pairs = [multiples([slope], [value]) for slope, value in zip(slopes, values, strict=True)]
     if any(pair is None for pair in pairs):
         raise Unknown("the derivative of a square root is not a polynomial")
     factors = (Fraction(pair[0][0]) / 2 for pair in pairs if pair is not None)
@@ -1356,7 +1368,7 @@ def divided(monomial: Shape, divisor: Shape) -> Shape | None:
     return tuple(rest)
 
 
-def multiples(ring: Polynomials, slopes: Numbers, values: Numbers) -> list[tuple[Any, int]] | None:
+def multiples(slopes: Numbers, values: Numbers) -> list[tuple[Any, int]] | None:
     """Find for each slope a number c and an index j, so that it is c times value number j; None if there are none.
 
     Of equal values, as in a symmetric matrix, a slope takes the one at its own index: their unknowns are different.
@@ -1366,11 +1378,11 @@ def multiples(ring: Polynomials, slopes: Numbers, values: Numbers) -> list[tuple
     for k, slope in enumerate(slopes):
         monomial = min(slope, default=())
         j = k if leads[k] == monomial else leading.get(monomial, 0)
-        c = Fraction(slope.get(monomial, 0)) / (values[j].get(monomial) or 1)
-        c = c.numerator if c.denominator == 1 else c
-        if slope != ring.multiply(ring.number(c), values[j]):
+        c = Fraction(slope.get(monomial, 0)) / (values[j].get(monomial) or 1) if slope else Fraction(0)
+        number = c.numerator if c.denominator == 1 else c
+        if slope and slope != {e: number * x for e, x in values[j].items()}:
             return None
-        pairs.append((c, j))
+        pairs.append((number, j))
     return pairs
 
 
@@ -1378,10 +1390,7 @@ def multiples(ring: Polynomials, slopes: Numbers, values: Numbers) -> list[tuple
 
 
 def check_upper(circuit: Circuit, argument: Any, network: Any = None) -> int:
-    """Return the dimension that an argument shows not to be exceeded.
-
-    `network` is what the other file knows of the spec; it has bounds of further kinds.
-    """
+    """Return the dimension that an argument shows not to be exceeded; `network` has bounds that rest on the spec."""
     if network is not None and kind_of(argument) in network.bounds:
         read_object(argument, "the upper bound", "kind")
         return int(network.bounds[kind_of(argument)]())
@@ -1392,9 +1401,10 @@ def check_upper(circuit: Circuit, argument: Any, network: Any = None) -> int:
     return int(function(circuit, p, read_point(values[1], circuit.parameters, p), *values[2:]))
 
 
-def symmetries_bound(circuit: Circuit, p: int, weights: list[int], groups: Any, vector_fields: Any) -> int:
-    """Subtract the rank of symmetries at one point from the number of weights [4]."""
-    return circuit.parameters - sparse_rank(symmetry_vectors(circuit, weights, p, groups, vector_fields), p)
+def symmetries_bound(circuit: Circuit, p: int, weights: list[int], groups: Any, *fields: Any) -> int:
+    """Subtract the rank of groups, and of fields if they are listed, at one point from the number of weights [4]."""
+    vectors = symmetry_vectors(circuit, weights, p, groups, fields[0] if fields else [])
+    return circuit.parameters - sparse_rank(vectors, p)
 
 
 def degree_sets(circuit: Circuit) -> list[int]:
@@ -1417,10 +1427,7 @@ def coordinates_bound(circuit: Circuit) -> int:
 UPPER: Kinds = {
     "parameters": (lambda circuit: circuit.parameters, ()),
     "coordinates": (coordinates_bound, ()),
-    "symmetries": (
-        lambda circuit, p, weights, groups: symmetries_bound(circuit, p, weights, groups, []),
-        ("prime", "weights", "groups"),
-    ),
+    "symmetries": (symmetries_bound, ("prime", "weights", "groups")),
     "fields": (symmetries_bound, ("prime", "weights", "groups", "fields")),
 }
 
@@ -1457,11 +1464,7 @@ def lower_bound_sentences(circuit: Circuit, lower: Any) -> list[str]:
         sentences.append(beside("further").relations_sentence(circuit, relations))
     if "roots" in lower:
         sentences.append(beside("further").ROOTS)
-    if "solutions" in lower:
-        sentences.append(
-            "The minor has solutions for drawn right-hand sides (if it were zero: a probability below 2^-100)."
-        )
-    return sentences
+    return [*sentences, SOLVED] if "solutions" in lower else sentences
 
 
 def check_symmetry(circuit: Circuit, _: Any, groups: Any, vector_fields: Any) -> Shown:
@@ -1628,11 +1631,8 @@ def check_document(document: Any) -> tuple[int, list[str]]:
     if not certificates:
         return 8, ["Not proved: there is no certificate in this record. Nothing was checked."]
     first, *rest = report(certificates)
-    return 9, [
-        f"{first} Not covered: the record.",
-        *rest,
-        "The record is not compared without checker_families.py.",
-    ]
+    alone = "The record is not compared without checker_families.py."
+    return 9, [f"{first} Not covered: the record.", *rest, alone]
 
 
 def verify(data: str | bytes) -> tuple[int, list[str]]:
@@ -1654,13 +1654,11 @@ def limit_process(seconds: int) -> None:
     """Bound the processor time and the memory of this process. At the limit it prints a sentence and exits with code 5; in one
     operation that takes longer than the five seconds after it, the system ends it.
     """
-    stopped = (
-        f"Stopped: the check did not end within {seconds} seconds of processor time; --seconds allows more."
-    )
+    stopped = f"Stopped: the check did not end within {seconds} seconds of processor time"
 
     def stop(*_: Any) -> None:
         """Exit at the limit."""
-        os.write(1, (stopped + "\n").encode())
+        os.write(1, f"{stopped}; --seconds allows more.\n".encode())
         os._exit(5)
 
     signal.signal(signal.SIGXCPU, stop)
