@@ -21,18 +21,21 @@ export {
     "distinctValues", "sectionLength", "isUnmixed", "restrictedMap",
     -- primes and strata
     "primesOver", "largestComponents", "hypersurfaceSection", "rationalPoint",
-    "genericRank", "singularComponents", "singularScheme", "schemePrimes", "multiplicityAt", "milnorNumber",
-    "deltaInvariants",
+    "genericRank", "singularComponents", "singularScheme", "schemePrimes", "singularStrata", "multiplicityAt",
+    "milnorNumber", "deltaInvariants",
     -- fibers
     "stableIdeal", "pointWithValues", "conjugateCount", "multiplicitiesAlong", "reducedAlong", "dependentFields",
     "residuePoint", "torusWeights", "torusSection", "sectionPrimes", "distancePrimes",
+    "fiberEquations", "fiberPoints", "hasClosedImage",
     -- critical points
     "dimensionBy", "degreeBy", "chartMap", "criticalIdeal", "kernelPairs", "dependencyLocus",
     "saturateByCombination", "leastRelation", "conormalIdeal", "algebraBasis", "coordinateVectors",
+    "mapInChart", "regularPart", "singularRelation", "componentImages",
     -- jets and programs
     "Jet", "jet", "linearly", "bilinearly", "matrixOf", "networkJet", "jacobianRank", "evaluateProgram",
     -- options
-    "Columns", "RankBounds", "QuadricRank", "IsCone", "Minors", "MaxDegree", "Points", "Eliminating"
+    "Columns", "RankBounds", "QuadricRank", "IsCone", "Minors", "MaxDegree", "Points", "Eliminating",
+    "Candidates", "Closures", "Complete", "Scaled", "MoreVariables"
     }
 
 load "./Neuromanifolds/all.m2"
@@ -105,6 +108,7 @@ doc ///
     singularComponents
     singularScheme
     schemePrimes
+    singularStrata
     multiplicityAt
     milnorNumber
     deltaInvariants
@@ -120,6 +124,9 @@ doc ///
     torusSection
     sectionPrimes
     distancePrimes
+    fiberEquations
+    fiberPoints
+    hasClosedImage
     :Critical points
     dimensionBy
     degreeBy
@@ -132,6 +139,10 @@ doc ///
     conormalIdeal
     algebraBasis
     coordinateVectors
+    mapInChart
+    regularPart
+    singularRelation
+    componentImages
     :Rings and numbers
     variableRing
     numberMatrix

@@ -25,6 +25,20 @@ chartMap(Ring, Ring, List, Matrix) := (S, R, base, A) -> (
     map(S, R, numberMatrix(S, {base}) + s * promote(A, S))
     );
 
+-- mapInChart(f, base, A): the map f, a row of polynomials, in the chart base + s*A: the sequence (y, J, T) of matrices
+--   over a new ring, which has the variables s first: the row y of the values, J the Jacobian of f by all weights, one
+--   row for each of them, and T that of y by the unknowns. Options: Scaled => true: the last unknown is a factor c of
+--   the values, y = c*f, and the last row of T is f. MoreVariables => how many further variables the ring has.
+mapInChart = method(Options => {Scaled => false, MoreVariables => 0});
+mapInChart(Matrix, List, Matrix) := o -> (f, base, A) -> (
+    n := numRows A;
+    S := variableRing(ring A, n + o.MoreVariables + (if o.Scaled then 1 else 0));
+    chart := chartMap(S, ring f, base, A);
+    (phi, J) := (chart f, chart jacobian f);
+    T := promote(A, S) * J;
+    if o.Scaled then (S_n * phi, J, T || phi) else (phi, J, T)
+    );
+
 -- criticalIdeal(y, J, Q, q): the equations J * (Q*y - q) = 0 of the points at which the differential of the loss
 --   vanishes on the image of the Jacobian J, which has one row for each weight; y and q are rows.
 criticalIdeal = method();
@@ -69,6 +83,17 @@ saturateByCombination(Ideal, Ideal, Number) := (I, J, c) -> (
     toN := map(N, S, drop(gens N, 1));
     inverted := toN I + ideal(N_0 * toN combination - 1);
     (map(S, N, {0_S} | gens S)) selectInSubring(1, groebnerMatrix inverted)
+    );
+
+-- regularPart(G, T, L, c): the closure of the points of the Groebner basis G where the rows of T are independent, as a
+--   Groebner basis, and the dimension of the other points, -1 if there are none: a sequence. L lists general numbers,
+--   one for each row, and c is a general number.
+regularPart = method();
+regularPart(Matrix, Matrix, List, Number) := (G, T, L, c) -> (
+    I := ideal G;
+    if dimensionBy groebnerMatrix kernelPairs(I, T, L) == -1 then return (G, -1);
+    dropped := dependencyLocus(I, T, L);
+    (saturateByCombination(I, dropped, c), dimensionBy groebnerMatrix dropped)
     );
 
 -- leastRelation(G, f, n): the coefficients, from the constant term up, of the polynomial of least degree in f that
@@ -116,6 +141,27 @@ conormalIdeal(Matrix, Matrix, Matrix, Matrix) := (F, C, Q, q) -> (
 dependentGradients = (I, y, F, C, L) -> (
     gradients := (map(ring I, ring F, y)) (jacobian F * transpose promote(C, ring F));
     kernelPairs(I, transpose gradients, L)
+    );
+
+-- singularRelation(G, y, f, F, C, L, n): leastRelation of the polynomial f, up to degree n, at the points of the
+--   Groebner basis G that y maps to singular points of the variety of F; {1} if there are none. For C and L see
+--   dependentGradients.
+singularRelation = (G, y, f, F, C, L, n) -> (
+    pairIdeal := dependentGradients(ideal G, y, F, C, L);
+    P := ring pairIdeal;
+    leastRelation(groebnerMatrix pairIdeal, (map(P, ring G, (vars P)_{0 ..< numgens ring G})) f, n)
+    );
+
+-- componentImages(I, y): the images of the components of V(I) under y, a row over ring I: a list of pairs (Q, K), Q a
+--   component and K the ideal of the closure of its image.
+componentImages = method();
+componentImages(Ideal, Matrix) := (I, y) -> (
+    -- these packages are loaded when they are needed: few losses have families of critical points
+    needsPackage "Saturation"; -- minimalPrimes of 1.26 uses it and does not load it
+    minimalPrimesOf := value (needsPackage "MinimalPrimes").Dictionary#"minimalPrimes";
+    S := ring I;
+    Z := variableRing(coefficientRing S, numColumns y);
+    apply(if I == 0 then {I} else minimalPrimesOf I, Q -> (Q, trim ker map(S/Q, Z, promote(y, S/Q))))
     );
 
 -- algebraBasis G: the monomials, in ascending order, that form a basis of the ring modulo the Groebner basis G of a

@@ -43,9 +43,13 @@ independentVariables Ideal := P -> (
 
 -- pointWithValues(P, L): a point of V(P), P prime, with coordinates in the field, or null: independent variables get
 --   the values that they have in a list of L, and the others are solved for. One list of L after another is tried,
---   because the solutions may lie in a larger field. Options: Limit => sections of a larger degree are left out.
-pointWithValues = method(Options => {Limit => 30});
+--   because the solutions may lie in a larger field. Options: Limit => sections of a larger degree are left out;
+--   Candidates => a list of points, the first of which on V(P) is taken before.
+pointWithValues = method(Options => {Limit => 30, Candidates => {}});
 pointWithValues(Ideal, List) := o -> (P, L) -> (
+    for w in o.Candidates do (
+        if vanishesAt(P, w) then return apply(w, c -> c_(coefficientRing ring P));
+        );
     if dim P == 0 and degree P > 1 then return null;
     R := ring P;
     free := independentVariables P;
@@ -129,8 +133,8 @@ dependentFields(Ideal, List) := (I, M) -> (
     component := (m, k) -> sum(select(m, e -> e#0 == k), e -> (e#2)_KK * T_(e#1));
     moved := apply(n, k -> sum(#M, m -> z#m * component(M#m, k)));
     dependency := (map(T, R, take(gens T, n))) I + ideal moved;
-    isEmpty := J -> ideal leadTerm groebnerMatrix J == 1;
-    any(#M, i -> not isEmpty(dependency + ideal take(z, i) + ideal(z#i - 1)))
+    hasNoZeros := J -> ideal leadTerm groebnerMatrix J == 1;
+    any(#M, i -> not hasNoZeros(dependency + ideal take(z, i) + ideal(z#i - 1)))
     );
 
 -- residuePoint(m, draw): a maximal ideal as a point over a number field: {coefficients of the minimal polynomial of
@@ -252,4 +256,39 @@ isMultihomogeneous(List, Ideal, List) := (L, J, blocks) -> (
         );
     #L > 0 and all(blocks, oneDegree) and
         all(flatten entries gens J, f -> all(blocks, B -> #degreesIn({f}, B) <= 1))
+    );
+
+-- fiberEquations(f, c, J): the equations f_i - c_i of a fiber, f a row of polynomials and c a list of numbers, and the
+--   generators of J.
+fiberEquations = method();
+fiberEquations(Matrix, List, Ideal) := (f, c, J) ->
+    flatten entries(f - numberMatrix(ring f, {c})) | flatten entries gens J;
+
+-- fiberPoints(F, draw): points of V(F), over QQ, up to conjugation: the sequence (list of residuePoint, whether every
+--   connected component of the real points is met). Options: Complete => true: it is met (distancePrimes), unless a
+--   limit was reached; otherwise some points, if there are infinitely many (sectionPrimes). MaxDegree => points of
+--   larger degree are left out.
+fiberPoints = method(Options => {Complete => false, MaxDegree => 40});
+fiberPoints(Ideal, Function) := o -> (F, draw) -> (
+    (maximalIdeals, allFound) := (
+        if dim F == 0 then (primesOver F, true)
+        else if o.Complete then distancePrimes(F, draw)
+        else (sectionPrimes(F, draw, MaxDegree => o.MaxDegree), false)
+        );
+    small := select(maximalIdeals, m -> degree m <= o.MaxDegree);
+    points := apply(small, m -> residuePoint(m, draw));
+    (delete(null, points), allFound and #small == #maximalIdeals and not member(null, points))
+    );
+
+-- hasClosedImage(f, J, blocks): whether the image of V(J) under the row f of polynomials is known to be closed: the
+--   coordinates are homogeneous of positive degree in each block of variables, a list of indices, and vanish only
+--   where a block is zero.
+hasClosedImage = method();
+hasClosedImage(Matrix, Ideal, List) := (f, J, blocks) -> (
+    nonzero := select(flatten entries f, g -> g != 0);
+    if not isMultihomogeneous(nonzero, J, blocks) then return false;
+    S := ring f;
+    basePoints := ideal nonzero + J;
+    for B in blocks do basePoints = saturate(basePoints, ideal apply(B, i -> S_i));
+    basePoints == 1
     );

@@ -100,6 +100,24 @@ schemePrimes(Ideal, List) := (J, L) -> (
     (minimal, select(associated, Q -> all(minimal, M -> M != Q)))
     );
 
+-- singularStrata I: the components of the singular locus of V(I), I prime, and the embedded components of the singular
+--   scheme where they are known: a list of pairs (Q, r), r the rank of the Jacobian at a general point of V(Q), and a
+--   list of prime ideals. Options: Closures => prime ideals among which all associated primes of the singular scheme
+--   are, for schemePrimes; without them singularComponents is used, with its options Minors and Limit.
+singularStrata = method(Options => {Closures => {}, Minors => {}, Limit => 40});
+singularStrata Ideal := o -> I -> (
+    if codim I == 0 then return ({}, {});
+    (rankOn, embeddedOnes) := (
+        if #o.Closures == 0 then (singularComponents(I, Minors => o.Minors, Limit => o.Limit), {})
+        else (
+            (minimalOnes, others) := schemePrimes(singularScheme I, o.Closures);
+            (apply(minimalOnes, Q -> (Q, first genericRank(jacobian I, Q, Limit => codim I))), others)
+            )
+        );
+    rankOf := Q -> last rankOn#(position(rankOn, pair -> first pair == Q));
+    (apply(largestComponents apply(rankOn, first), Q -> (Q, rankOf Q)), embeddedOnes)
+    );
+
 -- multiplicityAt(I, L): the multiplicity of V(I) at the point L, the degree of the tangent cone.
 multiplicityAt = method();
 multiplicityAt(Ideal, List) := (I, L) -> (

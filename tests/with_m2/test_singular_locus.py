@@ -38,7 +38,7 @@ def command(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> Callable[..., in
 
 OUTPUT = "transpose X * attentionMatrix W * X;"
 IDEAL = "I = idealIn(S, polynomials);"
-SIZES = 'emit("singular_components", apply(singularPrimes, Q -> {dim Q, degree Q, rankOn Q, textsOf Q}));'
+SIZES = 'emit("singular_components", apply(strata, (Q, r) -> {dim Q, degree Q, r, textsOf Q}));'
 
 MISTAKES = {
     "a quadric is dropped": (
@@ -55,13 +55,13 @@ MISTAKES = {
         (2, 1, 2), IDEAL, IDEAL + "\nI = I + ideal(S_0 - S_1);", "singular"
     ),
     "a component is lost": (
-        (2, 1, 2), SIZES, "singularPrimes = {};\n" + SIZES, "singular_dim"
+        (2, 1, 2), SIZES, "strata = {}; singularPrimes = {};\n" + SIZES, "singular_dim"
     ),
     "a degree is one too large": (
         (2, 1, 2), SIZES, SIZES.replace("degree Q", "1 + degree Q"), "singular_degree"
     ),
     "a rank is one too small": (
-        (2, 1, 2), SIZES, SIZES.replace("rankOn Q", "rankOn Q - 1"), "rank at a point"
+        (2, 1, 2), SIZES, SIZES.replace("Q, r,", "Q, r - 1,"), "rank at a point"
     ),
     "a skip connection is added in the coordinates": (
         (2, 1, 2), OUTPUT, "transpose X * attentionMatrix W * X + X^{0} * transpose X * X;", "vanishing"

@@ -276,6 +276,127 @@ doc ///
       coordinateVectors(G, algebraBasis G, matrix {{s^3, t^2}})
 ///
 
+doc ///
+  Key
+    mapInChart
+    (mapInChart, Matrix, List, Matrix)
+    [mapInChart, Scaled]
+    [mapInChart, MoreVariables]
+    Scaled
+    MoreVariables
+  Headline
+    a polynomial map and its derivatives in a chart
+  Usage
+    (y, J, T) = mapInChart(f, base, A)
+  Inputs
+    f:Matrix
+      with one row, the coordinates of a polynomial map
+    base:List
+      of numbers
+    A:Matrix
+      of numbers over the field, one row for each coordinate $s$ of the chart $base + s A$
+    Scaled => Boolean
+      whether the values are multiplied by one more unknown
+    MoreVariables => ZZ
+      how many further variables the ring of the result has
+  Outputs
+    y:Matrix
+      with one row, the values
+    J:Matrix
+      the Jacobian of @TT "f"@ by all variables, at the points of the chart
+    T:Matrix
+      the derivatives of @TT "y"@ by the unknowns; with a factor, its row is that of the values without it
+  Description
+    Example
+      R = QQ[a,b];
+      mapInChart(matrix {{a^2, a*b}}, {0, 1}, matrix {{1_QQ, 0}}, Scaled => true)
+  SeeAlso
+    chartMap
+///
+
+doc ///
+  Key
+    regularPart
+    (regularPart, Matrix, Matrix, List, Number)
+  Headline
+    points where the rows of a matrix are independent
+  Usage
+    (regular, d) = regularPart(G, T, L, c)
+  Inputs
+    G:Matrix
+      with one row, a Groebner basis; see @TO groebnerMatrix@
+    T:Matrix
+      over its ring
+    L:List
+      of general numbers, one for each row of @TT "T"@
+    c:Number
+      a general number
+  Outputs
+    regular:Matrix
+      with one row, a Groebner basis of the closure of the points where the rows are independent
+    d:ZZ
+      the dimension of the other points, -1 if there are none
+  Description
+    Example
+      R = ZZ/101[s,t];
+      regularPart(matrix {{s*t}}, matrix {{s, 0}, {0, 1_R}}, {5, 7}, 11)
+  SeeAlso
+    dependencyLocus
+///
+
+doc ///
+  Key
+    singularRelation
+  Headline
+    the least relation of a polynomial at points that are mapped to singular points
+  Usage
+    singularRelation(G, y, f, F, C, L, n)
+  Inputs
+    G:Matrix
+      with one row, a Groebner basis; see @TO groebnerMatrix@
+    y:Matrix
+      with one row over its ring, a map
+    f:RingElement
+    F:Matrix
+      with one row, equations of a variety
+    C:Matrix
+      with as many general rows as its codimension: combinations of the equations
+    L:List
+      of general numbers, one for each row of @TT "C"@
+    n:ZZ
+      the largest degree
+  Outputs
+    :List
+      see @TO leastRelation@; $\{1\}$ if there are no such points
+  Description
+    Example
+      R = QQ[s]; S = QQ[x,y];
+      singularRelation(matrix {{s^3 - s}}, matrix {{s^2, s^3}}, s, matrix {{x^3 - y^2}}, matrix {{1_QQ}}, {1}, 5)
+  SeeAlso
+    leastRelation
+///
+
+doc ///
+  Key
+    componentImages
+    (componentImages, Ideal, Matrix)
+  Headline
+    the images of the components of a variety
+  Usage
+    componentImages(I, y)
+  Inputs
+    I:Ideal
+    y:Matrix
+      with one row over the ring of @TT "I"@
+  Outputs
+    :List
+      of pairs of a minimal prime and the ideal of the closure of its image
+  Description
+    Example
+      R = QQ[s,t];
+      componentImages(ideal(s*t), matrix {{s^2, t}})
+///
+
 TEST ///
 debug needsPackage "Neuromanifolds"
 KK = ZZ/32003;
@@ -319,4 +440,20 @@ B = algebraBasis G;
 assert(first entries B == {1, t, s, s*t} or first entries B == {1, s, t, s*t});
 assert(numColumns algebraBasis matrix {{1_S}} == 0);
 assert(coordinateVectors(G, matrix {{1_S, s, t, s*t}}, matrix {{s^3, t^2}}) == {{0, 0, 0, 1_KK}, {1_KK, 0, 0, 0}});
+crossing = matrix {{x*z}};
+relationOn = (G, f) -> singularRelation(G, matrix {{s, t}}, f, crossing, matrix {{1_KK}}, {3}, 5);
+assert(relationOn(matrix {{s - t, t^2 - t}}, s + 1) == {-1, 1} and relationOn(matrix {{s - 1, t - 1}}, s) == {1});
+
+line = numberMatrix(KK, {{1, 0}});
+(y, J, tangent) = mapInChart(matrix {{a^2, a*b}}, {0, 1}, line, Scaled => true, MoreVariables => 1);
+U = ring y;
+assert(numgens U == 3 and entries y == {{U_0^2*U_1, U_0*U_1}} and entries J == {{2*U_0, 1}, {0, U_0}});
+assert(entries tangent == {{2*U_0, 1}, {U_0^2, U_0}});
+(y, J, tangent) = mapInChart(matrix {{a^2, a*b}}, {0, 1}, line);
+assert(numRows tangent == 1 and numgens ring y == 1);
+(regular, dropped) = regularPart(groebnerMatrix ideal(s*t), matrix {{s, 0}, {0, 1_S}}, {5, 7}, 11);
+assert(ideal regular == ideal t and dropped == 1);
+assert(regularPart(matrix {{s}}, id_(S^2), {5, 7}, 11) == (matrix {{s}}, -1));
+images = apply(componentImages(ideal(s*t), matrix {{s^2, t}}), last);
+assert(sort apply(images, K -> toString gens K) == {"matrix {{z_0}}", "matrix {{z_1}}"});
 ///

@@ -39,6 +39,8 @@ doc ///
     pointWithValues
     (pointWithValues, Ideal, List)
     [pointWithValues, Limit]
+    [pointWithValues, Candidates]
+    Candidates
   Headline
     a point whose independent coordinates have given values
   Usage
@@ -50,6 +52,8 @@ doc ///
       of lists with one value for each variable
     Limit => ZZ
       sections of a larger degree are left out
+    Candidates => List
+      of points; the first of them on the variety is taken before
   Outputs
     :List
       the coordinates, in the field; @TO null@ if none was found
@@ -296,6 +300,86 @@ doc ///
       distancePrimes(ideal(s^2 + t^2 - 1), numberStream {1, 2, 3})
 ///
 
+doc ///
+  Key
+    fiberEquations
+    (fiberEquations, Matrix, List, Ideal)
+  Headline
+    the equations of a fiber
+  Usage
+    fiberEquations(f, c, J)
+  Inputs
+    f:Matrix
+      with one row, the coordinates of a polynomial map
+    c:List
+      a point of the target
+    J:Ideal
+      of the source
+  Outputs
+    :List
+      of the polynomials $f_i - c_i$ and the generators of @TT "J"@
+  Description
+    Example
+      R = QQ[s,t];
+      fiberEquations(matrix {{s^2, s*t}}, {2, 1}, ideal 0_R)
+///
+
+doc ///
+  Key
+    fiberPoints
+    (fiberPoints, Ideal, Function)
+    [fiberPoints, Complete]
+    [fiberPoints, MaxDegree]
+    Complete
+  Headline
+    points of a variety over number fields
+  Usage
+    (points, complete) = fiberPoints(F, draw)
+  Inputs
+    F:Ideal
+      over the rational numbers
+    draw:Function
+      without arguments that returns integers, such as @TO numberStream@
+    Complete => Boolean
+      whether every connected component of the real points must be met, see @TO distancePrimes@
+    MaxDegree => ZZ
+      points of larger degree are left out
+  Outputs
+    points:List
+      see @TO residuePoint@
+    complete:Boolean
+      whether every connected component of the real points is met
+  Description
+    Example
+      R = QQ[s,t];
+      fiberPoints(ideal fiberEquations(matrix {{s^2, s*t}}, {2, 1}, ideal 0_R), numberStream {1, 2, 3})
+///
+
+doc ///
+  Key
+    hasClosedImage
+    (hasClosedImage, Matrix, Ideal, List)
+  Headline
+    whether the image of a multihomogeneous map is closed
+  Usage
+    hasClosedImage(f, J, blocks)
+  Inputs
+    f:Matrix
+      with one row, the coordinates of a polynomial map
+    J:Ideal
+      of the source
+    blocks:List
+      of lists of indices of variables
+  Outputs
+    :Boolean
+      true if the coordinates are homogeneous of positive degree in each block and vanish only where a block is
+      zero; false if this does not show that the image is closed
+  Description
+    Example
+      R = QQ[s,t,u];
+      hasClosedImage(matrix {{s*u, t*u}}, ideal 0_R, {{0, 1}, {2}})
+///
+
 TEST ///
 debug needsPackage "Neuromanifolds"
 R = (ZZ/101)[x,y,z];
@@ -351,4 +435,16 @@ f = product(points, m -> (eliminate(t, m))_0);
 assert(even first degree f and valuesAt(f, {0, 0}) * leadCoefficient f < 0);
 assert(isMultihomogeneous({s*t, s*t}, ideal 0_S, {{0}, {1}}));
 assert(not isMultihomogeneous({s*t + s}, ideal 0_S, {{0}, {1}}));
+
+assert(fiberEquations(matrix {{s^2, s*t}}, {2, 1/3}, ideal(s - t)) == {s^2 - 2, s*t - 1/3, s - t});
+(points, allFound) = fiberPoints(ideal(s^2 - 2, s*t - 1), draw);
+assert(points == {{{-2, 0, 1}, {{0, 1}, {0, 1/2}}}} and allFound);
+assert(fiberPoints(ideal(s^3 - 2, t), draw, MaxDegree => 2) == ({}, false));
+circle = ideal(s^2 + t^2 - 1);
+assert(not last fiberPoints(circle, draw) and last fiberPoints(circle, draw, Complete => true));
+-- (s, t) |-> (s, s*t) misses points of the line s = 0; products of two numbers are all numbers
+assert(not hasClosedImage(matrix {{s, s*t}}, ideal 0_S, {{0}, {1}}));
+assert(hasClosedImage(matrix {{s*t}}, ideal 0_S, {{0}, {1}}));
+point = pointWithValues(quadric, {{3, 4, 9}}, Candidates => {{1, 1, 2}, {2, 1, 4}});
+assert(point == {2, 1, 4} and ring first point === ZZ/101);
 ///

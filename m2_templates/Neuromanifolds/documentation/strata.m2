@@ -179,6 +179,38 @@ doc ///
     milnorNumber
 ///
 
+doc ///
+  Key
+    singularStrata
+    (singularStrata, Ideal)
+    [singularStrata, Closures]
+    [singularStrata, Minors]
+    [singularStrata, Limit]
+    Closures
+  Headline
+    the components of the singular locus and of the singular scheme
+  Usage
+    (strata, embeddedOnes) = singularStrata I
+  Inputs
+    I:Ideal
+      prime
+    Closures => List
+      of prime ideals among which all associated primes of the singular scheme are, see @TO schemePrimes@
+    Minors => List
+      see @TO singularComponents@
+    Limit => ZZ
+      see @TO singularComponents@
+  Outputs
+    strata:List
+      of pairs @TT "(Q, r)"@, @TT "Q"@ a component and @TT "r"@ the rank of the Jacobian at its general point
+    embeddedOnes:List
+      of the embedded primes of the singular scheme, if @TT "Closures"@ were given
+  Description
+    Example
+      R = QQ[x,y,z];
+      singularStrata(ideal(x^2 - y^2*z), Closures => {ideal(x, y), ideal(x, y, z)})
+///
+
 TEST ///
 debug needsPackage "Neuromanifolds"
 S = (ZZ/101)[x,y,z];
@@ -209,4 +241,10 @@ assert(milnorNumber(ideal(v^2 - u^4), origin) == 3 and milnorNumber(ideal(u*v^2)
 assert(milnorNumber(ideal(v^2 - u^3 + 1), origin) === null and deltaInvariants(ideal 0_T, {origin}) === null);
 assert(deltaInvariants(ideal(v^2 - u^3), {origin}) == {1} and deltaInvariants(ideal(v^2 - u^5), {origin}) == {2});
 assert(deltaInvariants(ideal v, {origin}) == {0});
+
+T = QQ[x,y,z];
+umbrella = ideal(x^2 - y^2*z);
+assert(singularStrata umbrella == ({(ideal(y, x), 0)}, {}));
+assert(singularStrata(umbrella, Closures => {ideal(x, y), ideal gens T}) == ({(ideal(y, x), 0)}, {ideal gens T}));
+assert(singularStrata ideal 0_T == ({}, {}));
 ///
