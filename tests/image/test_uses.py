@@ -17,8 +17,8 @@ import pytest
 Options = Callable[..., tuple[str, ...]]
 pytestmark = pytest.mark.image
 
-ENVIRONMENT = ("seconds", "engine", "peak_memory_bytes", "planned_memory_bytes", "memory_bytes")
-"""Fields that say how long an answer took and on which machine; all others must be the same."""
+ENVIRONMENT = ("seconds", "engine", "peak_memory_bytes", "planned_memory_bytes", "memory_bytes", "digest")
+"""Fields that say how long an answer took and on which machine, and the digest of a record, which covers them; all others must be the same."""
 
 FIFTY = """
 [[grid]]
