@@ -18,7 +18,7 @@ Options = Callable[..., tuple[str, ...]]
 pytestmark = pytest.mark.image
 
 ENVIRONMENT = ("seconds", "engine", "peak_memory_bytes", "planned_memory_bytes", "memory_bytes", "digest")
-"""Fields that say how long an answer took and on which machine, and the digest of a record, which covers them; all others must be the same."""
+"""Fields that say how long an answer took and on which machine, and the digest, which covers them; all others must be equal."""
 
 FIFTY = """
 [[grid]]
