@@ -233,6 +233,13 @@ class _SmallMap:
 
     def _answer(self, order: Integers, moved: Collection[str]) -> Affine | None:
         """Return how the weights that are not moved answer a permutation of the others; None if no affine map does."""
+        try:
+            return self._fitted(order, moved)
+        except OutOfReachError:
+            return None
+
+    def _fitted(self, order: Integers, moved: Collection[str]) -> Affine | None:
+        """Fit an affine map of the weights that are not moved at random points, and verify it; None if there is none."""
         rest = [
             k
             for name, (_, entries) in self.parts.items()
@@ -258,7 +265,7 @@ class _SmallMap:
         return self._verified(order, rest, (balanced[:-1].T, balanced[-1]))
 
     def _coordinates(self, points: Sequence[Integers]) -> Integers:
-        """Return the coordinates at flat weights, one point per row."""
+        """Return the coordinates at flat weights, one point per row; OutOfReachError if they have too many terms."""
         weights = self.model.unflatten(Mod(np.stack(points), self.p))
         return np.asarray(self.model.coordinates(weights).values).reshape(len(points), -1)
 

@@ -99,3 +99,13 @@ def test_products_of_exchanges_are_not_listed_again() -> None:
 
     found = acts_on(mixtures, {name: () for name in "wmnvab"})
     assert found == [("S_2", ("m <-> n", "w -> 1 - w")), ("S_2", ("a <-> b", "v -> 1 - v"))]
+
+
+def test_coordinates_with_too_many_terms_give_no_exchange() -> None:
+    """The expansion of a network with few weights and a high degree may be out of reach; that is no error."""
+
+    def power(a, b, x):  # type: ignore[no-untyped-def]
+        return (a @ x + b @ x**2) ** 2**12
+
+    program = from_callable(power, {"a": (6,), "b": (6,)}, inputs={"x": (6,)}).program
+    assert exchanges(program) == ()
