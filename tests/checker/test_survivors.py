@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from fractions import Fraction
 from typing import Any
 
 import pytest
 import test_lemmas
 
-from m2bridge import checker
+from m2bridge import checker, checker_further
 
 
 def read(*lines: str) -> checker.Circuit:
@@ -89,3 +90,53 @@ def test_a_verdict_is_a_text() -> None:
     code, sentences = checker.verify(json.dumps(document))
     assert code == 7
     assert "a verdict is a text" in sentences[0]
+
+
+def test_fields_of_a_second_part_behind_a_hypersurface_are_not_subtracted() -> None:
+    """z = (a x^2, b x y, c y^2) satisfies b^2 z_0 z_2 = a c z_1^2, so that Q may move by it in z Q z; it is counted."""
+    lines = ("weight w [3]", "weight Q [3,3]", "input x [2]", "gather [3] 0,0,1 %2", "gather [3] 0,1,1 %2")
+    lines += ("multiply %3 %4", "multiply %0 %5", "einsum ab,b->a %1 %6", "einsum a,a-> %6 %7")
+    equation = [[5, 1, [[1, 2]]], [7, -1, [[0, 1], [2, 1]]]]
+    upper = {
+        "kind": "composition",
+        **test_lemmas.PLACE,
+        "cut": 6,
+        "samples": 5,
+        "groups": [],
+        "fields": [equation],
+    }
+    upper |= {"first": {"kind": "parameters"}, "second": {"kind": "hypersurface"}}
+    assert checker.check_upper(read(*lines), upper) == 3 + 5
+
+
+def test_rules_of_reciprocals_divide_by_the_coefficient() -> None:
+    """r = 1 / (2 a): r a is 1/2."""
+    rules = checker.rules_of_reciprocals(checker.Polynomials(), [{(0,): 2}], [{(1,): 1}])
+    assert rules == {1: ((0,), {(): Fraction(1, 2)})}
+
+
+def test_weights_beside_exponentials_of_weights_are_independent_functions() -> None:
+    """Functions: 1, the entries of a, w, 2 w, x. The exponent 2 w and w are compared, and a is not."""
+    circuit = read(
+        "weight a [2]",
+        "weight w []",
+        "input x []",
+        "scale 2 %1",
+        "exp %3",
+        "multiply %0 %4",
+        "multiply %5 %2",
+    )
+    assert checker_further.number_functions(circuit).independent_functions() == ([0, 3, 4], [5])
+
+
+def test_a_slice_has_a_run_for_each_axis() -> None:
+    with pytest.raises(checker.Rejected, match="the shapes do not fit"):
+        read("weight w [2,2]", "slice 0:1:1 %0")
+
+
+def test_too_little_memory_is_no_verdict(monkeypatch: pytest.MonkeyPatch) -> None:
+    def exhausted(_: Any) -> Any:
+        raise MemoryError
+
+    monkeypatch.setattr(checker, "check_document", exhausted)
+    assert checker.verify("{}")[0] == 8
