@@ -140,3 +140,98 @@ def test_too_little_memory_is_no_verdict(monkeypatch: pytest.MonkeyPatch) -> Non
 
     monkeypatch.setattr(checker, "check_document", exhausted)
     assert checker.verify("{}")[0] == 8
+
+
+SCALING: list[Any] = [[0, 1, [[0, 1]]], [1, -1, [[1, 1]]]]
+"""The vector field v d/dv - w d/dw, which keeps v w x."""
+
+
+def about(verdict: str, function: str, *field: Any) -> dict[str, Any]:
+    """A certificate about this function of v and w for the network v w x; terms of the field are added to the scaling."""
+    document = test_lemmas.identifiable(verdict, [*SCALING, *field])
+    document["statement"]["function"] = function
+    return document
+
+
+def test_a_verdict_up_to_scale_has_a_product_with_a_further_weight() -> None:
+    """c v is kept if c is divided by what v is multiplied with; v is then determined up to scale, and nothing more is shown."""
+    product = test_lemmas.program("weight v []", "weight w []", "weight c []", "einsum ,-> %2 %0")
+    moves = [2, -1, [[2, 1]]]
+    assert checker.verify(json.dumps(about("determined up to scale", product, moves)))[0] == 0
+    test_lemmas.refused(about("determined up to scale", product), "changes the function")
+    for verdict in ("determined", "not determined", "each row up to scale"):
+        test_lemmas.refused(about(verdict, product, moves), "about another function")
+
+
+@pytest.mark.parametrize(
+    ("lines", "verdict"),
+    [
+        (("weight c []", "einsum ,ab->ab %2 %0"), "determined up to scale"),
+        (("weight c [2]", "einsum a,ab->ab %2 %0"), "each row up to scale"),
+        (("weight c [2]", "einsum a,abc->abc %2 %1"), "each block (head) up to scale"),
+        (("weight c [3]", "einsum a,ba->ba %2 %0"), "each column up to scale"),
+        (("weight c [2,2]", "einsum ab,bc->ac %2 %0"), "up to a change of basis of the rows"),
+        (("weight c [3,3]", "einsum ab,ca->cb %2 %0"), "up to a change of basis of the columns"),
+        (("weight c []", "power 2 %0", "einsum ,ab->ab %2 %3"), "determined up to scale"),
+        # products that show less
+        (("weight c [2,3]", "einsum ab,ab->ab %2 %0"), None),
+        (("weight c [3]", "einsum a,ba->b %2 %0"), None),
+        (("weight c [2,2]", "einsum ab,bc->ca %2 %0"), None),
+        # no product as the last instruction, or none with the further weight, or as its second factor
+        (("weight c []", "multiply %2 %0"), None),
+        (("weight c []", "einsum ,ab->ab %2 %0", "reshape [6] %3"), None),
+        (("weight c [2]", "einsum a,bc->abc %2 %0", "einsum a,ab->ab %2 %0"), None),
+        (("weight c [2,2]", "reshape [6] %0", "slice 0:2:1 %3", "einsum a,ab->ab %4 %2"), None),
+        # a function of the further weight, and two further weights
+        (("weight c []", "multiply %2 %0", "einsum ,ab->ab %2 %3"), None),
+        (("weight c []", "weight d []", "multiply %3 %0", "einsum ,ab->ab %2 %4"), None),
+    ],
+)
+def test_products_with_a_further_weight_and_their_verdicts(
+    lines: tuple[str, ...], verdict: str | None
+) -> None:
+    assert checker_further.up_to(read("weight f [2,3]", "weight h [2,3,4]", *lines), 2) == verdict
+
+
+def test_the_product_with_a_further_weight_is_the_output() -> None:
+    """The product is computed, and the output is something else."""
+    lines = ("weight f [2]", "weight c []", "power 2 %0", "einsum ,a->a %1 %2")
+    text = test_lemmas.program(*lines)
+    assert checker_further.up_to(checker.read_program(text), 1) == "determined up to scale"
+    for outputs in ("output y %2", "output y %3\noutput z %2"):
+        changed = checker.read_program(text.replace("output y %3", outputs))
+        assert checker_further.up_to(changed, 1) is None
+
+
+def test_a_function_of_the_weights_is_one_polynomial_of_them() -> None:
+    """No other weights, no inputs, one output, no exponentials."""
+    product = test_lemmas.program("weight v []", "weight w []", "multiply %0 %1")
+    assert checker.verify(json.dumps(about("determined", product)))[0] == 0
+    others = (
+        product.replace("weight v", "weight u"),
+        product.replace("%2\n", "%2\noutput z %2\n"),
+        test_lemmas.program("weight v []", "weight w []", "input x []", "multiply %0 %1"),
+        test_lemmas.program("weight v []", "weight w []", "multiply %0 %1", "exp %2"),
+    )
+    for function in others:
+        test_lemmas.refused(about("determined", function), "not a polynomial one of the weights")
+
+
+def test_a_weight_that_a_field_does_not_move_is_determined() -> None:
+    """c in v w x + c x^2 is not moved by the scaling of v and w."""
+    weights = ("weight v []", "weight w []", "weight c []")
+    network = ("input x []", "multiply %0 %1", "multiply %4 %3", "power 2 %3", "multiply %2 %6", "add %5 %7")
+    for function, code in (("scale 2 %0", 0), ("scale 2 %2", 7)):
+        document = about("not determined", test_lemmas.program(*weights, function))
+        document["program"] = test_lemmas.program(*weights, *network)
+        document["argument"]["weights"] = {"entries": [1, 2, 3]}
+        assert checker.verify(json.dumps(document))[0] == code
+
+
+def test_different_functions_have_different_outputs() -> None:
+    """v w x has other outputs at (1, 2) and (1, 3), and the same at (1, 2) and (2, 1), and at the input 0."""
+    document = about("determined", "")
+    document["argument"] = None
+    for pair, x, code in (([[1, 2], [1, 3]], 5, 0), ([[1, 2], [2, 1]], 5, 7), ([[1, 2], [1, 3]], 0, 7)):
+        document["statement"] = {"kind": "different functions", "weights": pair, "input": [x]}
+        assert checker.verify(json.dumps(document))[0] == code
