@@ -160,7 +160,8 @@ def _raw(text: str) -> str:
 def _digest(file: Path) -> str:
     """Return a digest of what the page depends on: the file and the sources of the package."""
     total = hashlib.sha256(file.read_bytes() + Path(__file__).read_bytes())
-    for path in sorted([*_PACKAGE.rglob("*.py"), *(_PACKAGE.parent / "m2_templates").glob("*.j2")]):
+    templates = (_PACKAGE.parent / "m2_templates").rglob("*.m2*")  # and the library of Macaulay2 functions
+    for path in sorted([*_PACKAGE.rglob("*.py"), *templates]):
         total.update(path.read_bytes())
     return total.hexdigest()
 
