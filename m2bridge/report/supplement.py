@@ -145,9 +145,17 @@ class _Script:
     def add_closure(self, phi: Map, equations: Sequence[str], field: str) -> None:
         """Write the ring S of the coordinates and the ideal I, which vanishes on the image."""
         self.add(f"S = {field}[z_0..z_{phi.count - 1}];")
-        self.comment("Equations of the image; they vanish on it.")
+        self.comment("Equations that vanish on the image.")
         self.add_ideal("I", "S", equations)
         self.add("phi = map(R, S, f);", "assert(phi I == 0);")
+
+    def add_whole_ideal(self, phi: Map, reasons: str = "") -> None:
+        """Compare the ideal I with the kernel of phi if that is small."""
+        if phi.count <= _KERNEL_COORDINATES and phi.model.parameter_count <= _KERNEL_WEIGHTS:
+            self.comment("The ideal is the kernel of the map of rings.")
+            self.add("assert(I == ker phi);")
+        else:
+            self.comment(f"Not checked here: that I is the whole ideal of the image.{reasons}")
 
     def add_rank(self, phi: Map, dimension: int) -> None:
         self.comment("The rank of the Jacobian at one point is a lower bound of the dimension of the image.")
@@ -212,11 +220,7 @@ def _closure(script: _Script, result: Closure) -> None:
     script.add(f"assert(dim I == {result.image_dim});")
     if result.degree is not None:
         script.add(f"assert(degree I == {result.degree});")
-    if phi.count <= _KERNEL_COORDINATES and phi.model.parameter_count <= _KERNEL_WEIGHTS:
-        script.comment("The ideal is the kernel of the map of rings.")
-        script.add("assert(I == ker phi);")
-    else:
-        script.comment(f"Not checked here: that I is the whole ideal. Reasons: {'; '.join(result.shown)}.")
+    script.add_whole_ideal(phi, f" Reasons: {'; '.join(result.shown)}.")
 
 
 def _fiber(script: _Script, result: Fiber) -> None:
@@ -237,8 +241,8 @@ def _fiber(script: _Script, result: Fiber) -> None:
         sizes = sorted([c.dim, c.degree] for c in result.components)
         shown = ", ".join(f"{{{dim}, {degree}}}" for dim, degree in sizes)
         script.comment("Its components: dimension and degree of each.")
-        script.add(f"assert(sort apply(decompose fiber, P -> {{dim P, degree P}}) == {{{shown}}});")
-    script.comment(f"The verdict: {result.explanation}.")
+        script.add(f"assert(sort apply(minimalPrimes fiber, P -> {{dim P, degree P}}) == {{{shown}}});")
+    script.comment(f"Not checked here: the verdict {result.verdict}; {result.explanation}.")
 
 
 def _singular_locus(script: _Script, result: SingularLocus) -> None:
@@ -252,6 +256,7 @@ def _singular_locus(script: _Script, result: SingularLocus) -> None:
     script.add_map(phi, field)
     script.add_closure(phi, result.equations, field)
     script.add(f"assert(dim I == {result.image_dim});")
+    script.add_whole_ideal(phi)
     _singular_components(script, result, phi, codim)
     script.comment(
         "Single points: they are singular exactly when the rank of the Jacobian of I is too small."
@@ -264,7 +269,8 @@ def _singular_locus(script: _Script, result: SingularLocus) -> None:
         if relation is not None and stratum.representative is not None:
             weights = [x for entries in stratum.representative.values() for x in entries]
             assertion = f"assert(rankAt {{{_list(weights)}}} {relation} {codim});"
-            script.lines.append(f"{assertion}  -- {stratum.name}: {stratum.verdict}")
+            script.comment(f"{stratum.in_words}: {stratum.verdict}.")
+            script.add(assertion)
 
 
 def _singular_components(script: _Script, result: SingularLocus, phi: Map, codim: int) -> None:
@@ -282,7 +288,9 @@ def _singular_components(script: _Script, result: SingularLocus, phi: Map, codim
     if minors <= _MOST_WRITTEN_MINORS:
         names = ", ".join(f"P{number + 1}" for number in range(len(components)))
         script.comment("The Jacobian criterion gives the same set.")
-        script.add(f"assert(radical(I + minors({codim}, jacobian I)) == intersect({names}));")
+        script.add(f"assert(radical(I + minors({codim}, jacobian I)) == intersect({{{names}}}));")
+    else:
+        script.comment("Not checked here: that there are no further singular points.")
 
 
 def _vanish(phi: Map, equations: Sequence[str]) -> bool:
@@ -337,6 +345,7 @@ def _critical_points(script: _Script, result: CriticalPoints, limits: Limits | N
     codim = phi.count - result.image_dim
     script.add_map(phi, field)
     script.add_closure(phi, [f.text() for f in ideal.known_equations], field)
+    script.add_whole_ideal(phi)
     script.comment(
         "The loss is (z - u)^T Q (z - u) with q = Q*u. A smooth point z of the variety is critical when its gradient "
         "Q*z - q lies in the row space of the Jacobian of I."

@@ -48,6 +48,12 @@ class Stratum:
     closure_contains: tuple[int, ...]
     components: tuple[int, ...] | None
 
+    @property
+    def in_words(self) -> str:
+        """Return the ranks that define the stratum, or its name."""
+        ranks = [f"meet {n}" if name == "meet" else f"rk {name} = {n}" for name, n in self.ranks.items()]
+        return ", ".join(ranks) or self.name
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Component:
@@ -202,7 +208,7 @@ class SingularLocus(Result):
         }
         texts = {name: ", ".join(f"[{', '.join(row)}]" for row in matrix) for name, matrix in rows.items()}
         point = ", ".join(f"{name} = [{text}]" for name, text in texts.items())
-        return f"{_in_words(s)}: {s.verdict} ({s.certainty.value}), because the tangent space has {why} dimensions, at {point}"
+        return f"{s.in_words}: {s.verdict} ({s.certainty.value}), because the tangent space has {why} dimensions, at {point}"
 
     def _rows(self) -> Rows:
         if self.strata and self.strata[0].ranks:
@@ -232,12 +238,6 @@ class SingularLocus(Result):
 def _bounds_and_verdict(stratum: Stratum) -> tuple[str, str, str, str]:
     certainty = stratum.certainty.value if stratum.verdict != "undecided" else ""
     return str(stratum.tangent_lower), value_text(stratum.tangent_upper), stratum.verdict, certainty
-
-
-def _in_words(stratum: Stratum) -> str:
-    """Return the ranks of a stratum in words, or its name."""
-    ranks = [f"meet {n}" if name == "meet" else f"rk {name} = {n}" for name, n in stratum.ranks.items()]
-    return ", ".join(ranks) or stratum.name
 
 
 def _component(component: Component) -> str:
