@@ -30,7 +30,7 @@ export {
     -- critical points
     "dimensionBy", "degreeBy", "chartMap", "criticalIdeal", "kernelPairs", "dependencyLocus",
     "saturateByCombination", "leastRelation", "conormalIdeal", "algebraBasis", "coordinateVectors",
-    "mapInChart", "regularPart", "singularRelation", "componentImages",
+    "mapInChart", "regularPart", "singularPairs", "componentImages",
     -- jets and programs
     "Jet", "jet", "linearly", "bilinearly", "matrixOf", "networkJet", "jacobianRank", "evaluateProgram",
     -- options
@@ -141,7 +141,7 @@ doc ///
     coordinateVectors
     mapInChart
     regularPart
-    singularRelation
+    singularPairs
     componentImages
     :Rings and numbers
     variableRing

@@ -135,21 +135,14 @@ conormalIdeal(Matrix, Matrix, Matrix, Matrix) := (F, C, Q, q) -> (
     ideal toS F + ideal(promote(Q, S) * transpose z - transpose promote(q, S) - normals)
     );
 
--- dependentGradients(I, y, F, C, L): the pairs (point, l) for the points of V(I) that y, a row over ring I, maps to
---   singular points of the variety of F: the gradients of the combinations C of the equations are dependent there,
---   with coefficients l, L_0 l_0 + ... = 1.
-dependentGradients = (I, y, F, C, L) -> (
-    gradients := (map(ring I, ring F, y)) (jacobian F * transpose promote(C, ring F));
+-- singularPairs(I, y, F, L): the ideal of the pairs (point of V(I), v) for the points that y, a row over ring I, maps
+--   to singular points of a variety: the gradients of F are dependent there, v_0 grad F_0 + v_1 grad F_1 + ... = 0, and
+--   L_0 v_0 + L_1 v_1 + ... = 1. F is a row of codim many general combinations of the equations of the variety. The
+--   ring of the result has the variables of I first.
+singularPairs = method();
+singularPairs(Ideal, Matrix, Matrix, List) := (I, y, F, L) -> (
+    gradients := (map(ring I, ring F, y)) jacobian F;
     kernelPairs(I, transpose gradients, L)
-    );
-
--- singularRelation(G, y, f, F, C, L, n): leastRelation of the polynomial f, up to degree n, at the points of the
---   Groebner basis G that y maps to singular points of the variety of F; {1} if there are none. For C and L see
---   dependentGradients.
-singularRelation = (G, y, f, F, C, L, n) -> (
-    pairIdeal := dependentGradients(ideal G, y, F, C, L);
-    P := ring pairIdeal;
-    leastRelation(groebnerMatrix pairIdeal, (map(P, ring G, (vars P)_{0 ..< numgens ring G})) f, n)
     );
 
 -- componentImages(I, y): the images of the components of V(I) under y, a row over ring I: a list of pairs (Q, K), Q a

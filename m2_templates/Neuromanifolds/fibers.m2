@@ -118,7 +118,8 @@ reducedAlong(Ideal, List) := (I, C) -> (
 
 -- sumsUp(I, C): whether the components C have one dimension and their degrees add up to that of I, so that each
 --   counts once.
-sumsUp = (I, C) -> all(C, P -> dim P == dim I) and sum(C, degree) == degree I;
+sumsUp = method();
+sumsUp(Ideal, List) := (I, C) -> all(C, P -> dim P == dim I) and sum(C, degree) == degree I;
 
 -- dependentFields(I, M): whether linear vector fields are linearly dependent at some point of V(I). A field is a
 --   list of {i, j, c}: coordinate i moves by c times coordinate j. The dependency z_0 m_0 + z_1 m_1 + ... = 0 is

@@ -6,13 +6,16 @@ needs "./networks.m2";
 Jet = new Type of BasicList;
 
 -- jet(A, L): the value A with the list L of derivatives.
-jet = (A, L) -> new Jet from {A, L};
+jet = method();
+jet(Thing, List) := (A, L) -> new Jet from {A, L};
 
 -- linearly(f, x): a linear function of a jet.
-linearly = (f, x) -> jet(f x#0, apply(x#1, B -> if B =!= null then f B));
+linearly = method();
+linearly(Function, Jet) := (f, x) -> jet(f x#0, apply(x#1, B -> if B =!= null then f B));
 
 -- bilinearly(f, x, y): a bilinear function of two jets, by the product rule.
-bilinearly = (f, x, y) -> (
+bilinearly = method();
+bilinearly(Function, Jet, Jet) := (f, x, y) -> (
     derivative := (B, C) -> (
         if B === null and C === null then null
         else if C === null then f(B, y#0)
@@ -26,27 +29,33 @@ Jet + Jet := (x, y) -> (
     total := (B, C) -> if B === null then C else if C === null then B else B + C;
     jet(x#0 + y#0, apply(x#1, y#1, total))
     );
-    - Jet := x -> linearly(A -> -A, x);
+- Jet := x -> linearly(A -> -A, x);
 Jet - Jet := (x, y) -> x + (-y);
 transpose Jet := x -> linearly(transpose, x);
 Jet ^ List := (x, rows) -> linearly(A -> submatrix(A, rows, toList(0..<numColumns A)), x);
 Jet _ List := (x, columns) -> linearly(A -> submatrix(A, toList(0..<numRows A), columns), x);
 
 -- matrixOf(KK, L, {m, n}): the mutable m x n matrix whose entries, row by row, are the list L.
-matrixOf = (KK, L, size) -> (
+matrixOf = method();
+matrixOf(Ring, List, List) := (KK, L, size) -> (
     M := mutableMatrix(KK, size#0, size#1);
     scan(#L, k -> M_(k // size#1, k % size#1) = L#k);
     M
     );
 
 -- entriesOf A: the entries of a list or of a matrix, row by row.
-entriesOf = (A) -> if instance(A, List) then A else flatten entries A;
+entriesOf = method();
+entriesOf List := identity;
+entriesOf MutableMatrix := A -> flatten entries A;
 
 -- withEntries(A, L): a list or a matrix of the form of A with the entries L.
-withEntries = (A, L) -> if instance(A, List) then L else matrixOf(ring A, L, {numRows A, numColumns A});
+withEntries = method();
+withEntries(List, List) := (A, L) -> L;
+withEntries(MutableMatrix, List) := (A, L) -> matrixOf(ring A, L, {numRows A, numColumns A});
 
 -- constantLike(A, x): the jet with value A and no derivatives, in the directions of the jet x.
-constantLike = (A, x) -> jet(A, apply(x#1, B -> null));
+constantLike = method();
+constantLike(Thing, Jet) := (A, x) -> jet(A, apply(x#1, B -> null));
 constantBeside(Matrix, Jet) := (A, x) -> (
     KK := ring x#0;
     constantLike(mutableMatrix matrix applyTable(entries A, c -> c_KK), x)
@@ -71,7 +80,8 @@ polynomialsAt(Matrix, Jet) := (f, x) -> (
 --   derivatives in directions: for each of the weights D lists the derivatives of that weight, one for each
 --   direction; null stands for 0. X is null for a map without inputs. The result is {outputs, {derivatives, ...}},
 --   lists of numbers.
-networkJet = (F, W, D, X) -> (
+networkJet = method();
+networkJet(Function, List, List, Thing) := (F, W, D, X) -> (
     moving := apply(W, D, jet);
     y := F(moving, if X =!= null then constantLike(X, first moving));
     outputs := entriesOf(y#0);
@@ -81,7 +91,8 @@ networkJet = (F, W, D, X) -> (
 
 -- weightDirections(KK, sizes): the directions in which exactly one entry of one weight moves, for networkJet: for each
 --   weight, a list with one unit matrix, or null, for each entry of all weights.
-weightDirections = (KK, sizes) -> (
+weightDirections = method();
+weightDirections(Ring, List) := (KK, sizes) -> (
     unit := (size, k) -> matrixOf(KK, apply(product size, i -> if i == k then 1_KK else 0_KK), size);
     moved := (k, i) -> (
         if i == k then apply(product sizes#k, j -> unit(sizes#k, j))
@@ -94,7 +105,8 @@ weightDirections = (KK, sizes) -> (
 --   the inputs, by the entries of all weights W. The result is (rank, number of inputs used): inputs are used in order
 --   until one adds no rank, so they must be general. Half of the inputs that the weights need are used first; if their
 --   columns are independent, all of these; then one more at a time.
-jacobianRank = (F, W, inputs) -> (
+jacobianRank = method();
+jacobianRank(Function, List, List) := (F, W, inputs) -> (
     sizes := apply(W, M -> {numRows M, numColumns M});
     directions := weightDirections(ring first W, sizes);
     weightCount := sum(sizes, product);

@@ -13,11 +13,13 @@
 needs "./jets.m2";
 
 -- strides shape: the distance, in the list of entries, of neighbours along each axis.
-strides = (shape) -> apply(#shape, k -> product drop(shape, k+1));
+strides = method();
+strides List := shape -> apply(#shape, k -> product drop(shape, k+1));
 
 -- boxIndices(start, counts, increments): the indices start + j_0*increments#0 + j_1*increments#1 + ..., 0 <= j_k <
 --   counts#k, the last j changing first.
-boxIndices = (start, counts, increments) -> (
+boxIndices = method();
+boxIndices(ZZ, List, List) := (start, counts, increments) -> (
     indexList := {start};
     for k from 0 to #counts - 1 do (
         indexList = flatten apply(indexList, i -> apply(counts#k, j -> i + j * increments#k));
@@ -26,10 +28,12 @@ boxIndices = (start, counts, increments) -> (
     );
 
 -- selected(L, x): the entries of the array x at the indices L.
-selected = (L, x) -> linearly(v -> v_L, x);
+selected = method();
+selected(List, Jet) := (L, x) -> linearly(v -> v_L, x);
 
 -- broadcast(x, shape, wanted): the array x of a shape, repeated along axes of length 1 and along new first axes.
-broadcast = (x, shape, wanted) -> (
+broadcast = method();
+broadcast(Jet, List, List) := (x, shape, wanted) -> (
     if shape == wanted then return x;
     missing := #wanted - #shape;
     increment := k -> if k < missing or shape#(k - missing) == 1 then 0 else (strides shape)#(k - missing);
@@ -37,7 +41,8 @@ broadcast = (x, shape, wanted) -> (
     );
 
 -- contracted(x, shape, letters, wanted): the array with its axes in the order `wanted`, summed over the other letters.
-contracted = (x, shape, letters, wanted) -> (
+contracted = method();
+contracted(Jet, List, List, List) := (x, shape, letters, wanted) -> (
     order := wanted | select(letters, c -> not member(c, wanted));
     axes := apply(order, c -> position(letters, b -> b == c));
     summed := product drop(shape_axes, #wanted);
@@ -47,7 +52,8 @@ contracted = (x, shape, letters, wanted) -> (
 
 -- matrixProducts(copies, inner, outer): the function of two lists of entries that multiplies, for each of so many
 --   copies, a matrix with `inner` columns by a matrix with `outer` columns.
-matrixProducts = (copies, inner, outer) -> (v, w) -> (
+matrixProducts = method();
+matrixProducts(ZZ, ZZ, ZZ) := (copies, inner, outer) -> (v, w) -> (
     left := pack(#v // copies, v);
     right := pack(#w // copies, w);
     multiplied := k -> mutableMatrix pack(inner, left#k) * mutableMatrix pack(outer, right#k);
@@ -56,7 +62,8 @@ matrixProducts = (copies, inner, outer) -> (v, w) -> (
 
 -- einsum(x, y, shapes, L): the sum of products of entries of two arrays; L lists the letters of both and of the result.
 --   It is a matrix product for each value of the letters that both arrays and the result have.
-einsum = (x, y, shapes, L) -> (
+einsum = method();
+einsum(Jet, Jet, List, List) := (x, y, shapes, L) -> (
     (lettersX, lettersY, lettersZ) := toSequence L;
     lengths := hashTable(apply(lettersX, shapes#0, identity) | apply(lettersY, shapes#1, identity));
     size := letters -> product(letters, c -> lengths#c);
@@ -73,13 +80,15 @@ einsum = (x, y, shapes, L) -> (
     );
 
 -- appended(x, y): the entries of x, then those of y: (x, 0) + (0, y).
-appended = (x, y) -> (
+appended = method();
+appended(Jet, Jet) := (x, y) -> (
     zeros := v -> apply(v, c -> 0 * c);
     linearly(v -> v | zeros(y#0), x) + linearly(w -> zeros(x#0) | w, y)
     );
 
 -- concatenated(L, shapes, axis): the arrays of the list L joined along an axis.
-concatenated = (L, shapes, axis) -> (
+concatenated = method();
+concatenated(List, List, ZZ) := (L, shapes, axis) -> (
     -- the number of entries of each array for one value of the axes before
     chunks := apply(shapes, s -> product drop(s, axis));
     rowCount := product take(first shapes, axis);
@@ -89,7 +98,8 @@ concatenated = (L, shapes, axis) -> (
     );
 
 -- executed(KK, c, x, shapes): the result of the instruction c for the arrays x of these shapes.
-executed = (KK, c, x, shapes) -> (
+executed = method();
+executed(Ring, List, List, List) := (KK, c, x, shapes) -> (
     (word, shape, operands, constants) := toSequence c;
     rational := q -> (q#0)_KK / (q#1)_KK;
     spread := k -> broadcast(x#k, shapes#k, shape);
@@ -111,11 +121,15 @@ executed = (KK, c, x, shapes) -> (
     );
 
 -- sizesOf(instructions, word): the number of entries of each "weight", or of each "input".
-sizesOf = (instructions, word) -> apply(select(instructions, c -> c#0 == word), c -> product(c#1));
+sizesOf = method();
+sizesOf(List, String) := (instructions, word) -> apply(select(instructions, c -> c#0 == word), c -> product(c#1));
 
--- evaluateProgram(KK, instructions, outputs, W, X): all outputs, in one list, of the program at jets W and X with
---   one row each; X holds all inputs, and is null if there are none. `outputs` lists indices of instructions.
-evaluateProgram = (KK, instructions, outputs, W, X) -> (
+-- evaluateProgram(instructions, outputs, W, X): all outputs, in one list, of the program at the jets in the list W and
+--   the jet X, with one row each; X holds all inputs, and is null if there are none. `outputs` lists indices of
+--   instructions.
+evaluateProgram = method();
+evaluateProgram(List, List, List, Thing) := (instructions, outputs, W, X) -> (
+    KK := ring (first W)#0;
     rational := q -> (q#0)_KK / (q#1)_KK;
     results := new MutableList from apply(W, w -> linearly(v -> flatten entries v, w));
     start := 0;

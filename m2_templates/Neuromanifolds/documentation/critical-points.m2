@@ -346,33 +346,33 @@ doc ///
 
 doc ///
   Key
-    singularRelation
+    singularPairs
+    (singularPairs, Ideal, Matrix, Matrix, List)
   Headline
-    the least relation of a polynomial at points that are mapped to singular points
+    points that are mapped to singular points of a variety
   Usage
-    singularRelation(G, y, f, F, C, L, n)
+    singularPairs(I, y, F, L)
   Inputs
-    G:Matrix
-      with one row, a Groebner basis; see @TO groebnerMatrix@
+    I:Ideal
     y:Matrix
-      with one row over its ring, a map
-    f:RingElement
+      with one row over the ring of @TT "I"@, a map to the space of the variety
     F:Matrix
-      with one row, equations of a variety
-    C:Matrix
-      with as many general rows as its codimension: combinations of the equations
+      with one row, as many general combinations of the equations of the variety as its codimension
     L:List
-      of general numbers, one for each row of @TT "C"@
-    n:ZZ
-      the largest degree
+      of general numbers, one for each column of @TT "F"@
   Outputs
-    :List
-      see @TO leastRelation@; $\{1\}$ if there are no such points
+    :Ideal
+      of the pairs of a point and $v$ with $\sum v_i \nabla F_i = 0$ and $L_0 v_0 + L_1 v_1 + \dots = 1$; its ring has the
+      variables of @TT "I"@ first
   Description
+    Text
+      The cuspidal cubic is singular at the image of $s = 0$ only.
     Example
       R = QQ[s]; S = QQ[x,y];
-      singularRelation(matrix {{s^3 - s}}, matrix {{s^2, s^3}}, s, matrix {{x^3 - y^2}}, matrix {{1_QQ}}, {1}, 5)
+      singularPairs(ideal(s^3 - s), matrix {{s^2, s^3}}, matrix {{x^3 - y^2}}, {1})
+      degree oo
   SeeAlso
+    kernelPairs
     leastRelation
 ///
 
@@ -433,16 +433,14 @@ overQQ = QQ[u,v];
 assert(leastRelation(groebnerMatrix ideal(2*u^2 - 3, v), u, 5) == {-3/2, 0, 1});
 
 -- the node of x*z = 0: points mapped to it have dependent gradients
-node = dependentGradients(ideal(s - t), matrix {{s, t}}, matrix {{x*z}}, matrix {{1_KK}}, {3});
+node = singularPairs(ideal(s - t), matrix {{s, t}}, matrix {{x*z}}, {3});
 assert(dimensionBy groebnerMatrix node == 0 and degreeBy groebnerMatrix node == 1);
 
 B = algebraBasis G;
 assert(first entries B == {1, t, s, s*t} or first entries B == {1, s, t, s*t});
 assert(numColumns algebraBasis matrix {{1_S}} == 0);
 assert(coordinateVectors(G, matrix {{1_S, s, t, s*t}}, matrix {{s^3, t^2}}) == {{0, 0, 0, 1_KK}, {1_KK, 0, 0, 0}});
-crossing = matrix {{x*z}};
-relationOn = (G, f) -> singularRelation(G, matrix {{s, t}}, f, crossing, matrix {{1_KK}}, {3}, 5);
-assert(relationOn(matrix {{s - t, t^2 - t}}, s + 1) == {-1, 1} and relationOn(matrix {{s - 1, t - 1}}, s) == {1});
+assert(singularPairs(ideal(s - 1, t - 1), matrix {{s, t}}, matrix {{x*z}}, {3}) == 1);
 
 line = numberMatrix(KK, {{1, 0}});
 (y, J, tangent) = mapInChart(matrix {{a^2, a*b}}, {0, 1}, line, Scaled => true, MoreVariables => 1);

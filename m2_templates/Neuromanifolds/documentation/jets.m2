@@ -4,6 +4,7 @@ doc ///
   Key
     Jet
     jet
+    (jet, Thing, List)
     (symbol *, Jet, Jet)
     (symbol +, Jet, Jet)
     (symbol -, Jet)
@@ -37,6 +38,7 @@ doc ///
 doc ///
   Key
     linearly
+    (linearly, Function, Jet)
   Headline
     a linear function of a jet
   Usage
@@ -57,6 +59,7 @@ doc ///
 doc ///
   Key
     bilinearly
+    (bilinearly, Function, Jet, Jet)
   Headline
     a bilinear function of two jets
   Usage
@@ -79,6 +82,7 @@ doc ///
 doc ///
   Key
     matrixOf
+    (matrixOf, Ring, List, List)
   Headline
     a mutable matrix with given entries
   Usage
@@ -99,6 +103,7 @@ doc ///
 doc ///
   Key
     networkJet
+    (networkJet, Function, List, List, Thing)
   Headline
     a network and its derivatives, by numbers
   Usage
@@ -110,8 +115,8 @@ doc ///
       the weights, mutable matrices over a field
     D:List
       for each weight the list of its derivatives, one for each direction; @TO null@ stands for 0
-    X:MutableMatrix
-      the input; @TO null@ for a map without inputs
+    X:Thing
+      the input, a mutable matrix; @TO null@ for a map without inputs
   Outputs
     :List
       the outputs, and the list of their derivatives
@@ -127,6 +132,7 @@ doc ///
 doc ///
   Key
     jacobianRank
+    (jacobianRank, Function, List, List)
   Headline
     a lower bound of the dimension of the image of a network
   Usage

@@ -3,21 +3,20 @@
 doc ///
   Key
     evaluateProgram
+    (evaluateProgram, List, List, List, Thing)
   Headline
     evaluate a list of instructions on jets
   Usage
-    evaluateProgram(KK, instructions, outputs, W, X)
+    evaluateProgram(instructions, outputs, W, X)
   Inputs
-    KK:Ring
-      a field
     instructions:List
       of lists: operation, shape, operands, constants
     outputs:List
       of indices of instructions
     W:List
-      of jets with one row, the weights
-    X:Jet
-      with one row, all inputs; @TO null@ if there are none
+      of jets with one row over a field, the weights; at least one
+    X:Thing
+      a @TO Jet@ with one row, all inputs; @TO null@ if there are none
   Outputs
     :Jet
       all outputs, in one list
@@ -34,7 +33,7 @@ doc ///
         {"multiply", {1}, {0, 1}, {}}, {"power", {1}, {2}, {2}}};
       W = jet(matrixOf(QQ, {2}, {1, 1}), {matrixOf(QQ, {1}, {1, 1})});
       X = jet(matrixOf(QQ, {3}, {1, 1}), {null});
-      evaluateProgram(QQ, program, {3}, {W}, X)
+      evaluateProgram(program, {3}, {W}, X)
   SeeAlso
     networkJet
 ///
@@ -67,6 +66,6 @@ program = {{"weight", {1, 2}, {}, {}}, {"input", {2}, {}, {}}, {"constant", {1},
 assert(sizesOf(program, "weight") == {2} and sizesOf(program, "input") == {2});
 W = jet(matrixOf(KK, {1, 2}, {1, 2}), {matrixOf(KK, {0, 1}, {1, 2})});
 X = constantLike(matrixOf(KK, {3, 4}, {1, 2}), W);
-y = evaluateProgram(KK, program, {5}, {W}, X);
+y = evaluateProgram(program, {5}, {W}, X);
 assert(y#0 == {144_KK} and y#1#0 == {96_KK});
 ///
