@@ -1215,17 +1215,20 @@ def check_fields(circuit: Circuit, vector_fields: list[Field]) -> None:
 def check_field(
     circuit: Circuit, vector_field: Field, first: Attempt | None = None, expanded: Any = None
 ) -> Attempt:
-    """Verify that the derivative of the outputs along a field is zero, as an identity in weights and inputs [6].
+    """Verify that the derivative of the outputs along a field is zero [6]. Return the attempt that succeeded.
 
-    First values up to some instruction are unknowns where they do not move, or move linearly. At last (-1) everything is
-    expanded; with reciprocals also early (0). A point that is drawn can only refute. Return the attempt that succeeded.
+    First values up to some instruction are unknowns where they do not move, or move linearly; with reciprocals also up to 0, and
+    up to values with several uses before the first move. At last (-1) everything is expanded. Drawn points can only refute.
     """
     size, changes = circuit.parameters + circuit.input_size, "a vector field changes the function"
     too_large: Unknown | None = None
     products = sum(gate.plan[0].products for gate in circuit.gates if gate.operation in BILINEAR)
-    early, modes = ([0], (False, True)) if circuit.uses("reciprocal") else ([], (False,))
+    uses = Counter(j for gate in circuit.gates for j in set(gate.operands))
+    moved = {circuit.weights[w] for w, flat in circuit.flat.items() if any(i in flat for i in vector_field)}
+    begin = min((k for k, gate in enumerate(circuit.gates) if moved.intersection(gate.operands)), default=0)
+    early = [0, *(k for k in reversed(range(begin)) if uses[k] > 1)] if circuit.uses("reciprocal") else []
     lasts = [len(circuit.gates) - 1, *early, *range(len(circuit.gates) - 2, -2, -1)]
-    order = [(last, solve) for last in lasts for solve in modes]
+    order = [(last, solve) for last in lasts for solve in ((False, True) if early else (False,))]
     for number, attempt in enumerate(dict.fromkeys([first or order[0], *order])):
         ring = Polynomials(MOST_TERMS if attempt[0] < 0 else MOST_TERMS // 50 + 20 * products)
         try:
@@ -1658,7 +1661,7 @@ def limit_process(seconds: int) -> None:
 
     def stop(*_: Any) -> None:
         """Exit at the limit."""
-        os.write(1, f"{stopped}; --seconds allows more.\n".encode())
+        os.write(1, f"{stopped}; allow more with --seconds {10 * seconds}.\n".encode())
         os._exit(5)
 
     signal.signal(signal.SIGXCPU, stop)

@@ -165,7 +165,8 @@ def verify_file(path: str, seconds: int = checker.MOST_SECONDS) -> tuple[int, li
         return 8, [f"The file {path} cannot be read."]
     lines = done.stdout.splitlines()
     if done.returncode == -signal.SIGKILL:  # one long operation, which the hard limit ended
-        return 5, [f"Stopped: the check did not end within {seconds} seconds of CPU time."]
+        stopped = f"Stopped: the check did not end within {seconds} seconds of CPU time"
+        return 5, [f"{stopped}; allow more with --seconds {10 * seconds}."]
     if done.returncode in _COLOUR and lines:
         return done.returncode, lines
     return 1, [

@@ -391,6 +391,29 @@ def test_parts_are_programs_of_their_own() -> None:
     assert all(a < b for a, b in pairwise(one))
 
 
+def test_the_operand_of_a_normalisation_is_soon_one_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Centred values add up to zero, whatever they are computed from: here from powers that are too long to expand."""
+    lines = ["weight A [3,3]", "weight W [2,3]", "weight b []", "input x [3]", "einsum ab,b->a %0 %3", "power 60 %4",
+             "einsum a-> %5", "scale -1/3 %6", "add %5 %7", "power 2 %8", "einsum a-> %9", "sqrt %10", "reciprocal %11",
+             "multiply %8 %12", "einsum ab,b->a %1 %13"]  # fmt: skip
+    text = "".join(f"%{k} = {line}\n" for k, line in enumerate(lines))
+    circuit = checker.read_program(f"m2bridge program 1\n{text}output y %14\n")
+    attempts, outputs_move = [], checker.outputs_move
+
+    def counted(*arguments: Any) -> bool:
+        attempts.append(arguments[3:5])
+        return outputs_move(*arguments)
+
+    monkeypatch.setattr(checker, "outputs_move", counted)
+    row = {9: {(): 1}, 10: {(): 1}, 11: {(): 1}}
+    assert checker.check_field(circuit, row) == (5, False)
+    assert [last for last, solve in attempts if not solve] == [14, 0, 8, 5]
+    assert checker.check_field(circuit, {15: {(): 1}}) == (14, False)  # no instruction reads b
+    ring = checker.Polynomials()
+    run, variables = checker.Evaluation(circuit, ring), ring.variables(19)
+    assert outputs_move(run, variables, {**row, 11: {(): 2}}, 5, False)
+
+
 def test_products_of_reciprocals_and_denominators_are_rewritten() -> None:
     """With r (2 a + 3 b) = 1, variables 0, 1 and 2: r b is 1/3 - 2/3 r a; terms without r b stay."""
     ring = checker.Polynomials()

@@ -1292,6 +1292,7 @@ def test_hostile_documents_end_within_the_limit(name: str) -> None:
     assert done.returncode in (0, 5, 7, 8), done.stderr
     assert "Error of the checker" not in done.stdout
     assert (done.returncode == 5) == done.stdout.startswith("Stopped: the check did not end within 1 seconds")
+    assert (done.returncode == 5) == done.stdout.endswith("; allow more with --seconds 10.\n")
     assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < 7
 
 
