@@ -130,7 +130,7 @@ def _based(group: AxisGroup, action: Action, at: Floats, second: Floats) -> Floa
 
 def _shifted(shift: Shift, at: Floats, second: Floats) -> Floats:
     moved = at.copy()
-    base = shift.entries()[0].reshape(-1)
+    base = shift.lines()[:, 0]
     for amount, field in zip((second - at)[base] / shift.unit, shift.fields(), strict=True):
         for i, c, monomial in field.terms:
             moved[i] += amount * c * float(np.prod(at[list(monomial)]))

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from math import lcm, prod
+from math import lcm
 
 import numpy as np
 
@@ -43,15 +43,26 @@ class _Term:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Shift:
-    """A weight whose entries may be shifted, and the biases that undo it, each with the terms by which it moves."""
+    """A weight whose entries may be shifted, and the biases that undo it, each with the terms by which it moves.
+
+    Entries that differ in the index of the axis `along` alone are shifted by the same number.
+    """
 
     program: FactoredProgram
     weight: int
     answers: tuple[tuple[int, tuple[_Term, ...]], ...]
+    along: int | None = None
 
     @property
     def dim(self) -> int:
-        return prod(self.program.tensors[self.weight].shape)
+        return len(self.lines())
+
+    def lines(self) -> np.ndarray:
+        """Return the flat weights that are shifted together, one row for each field."""
+        entries = entries_of(self.program.tensors[self.weight])
+        if self.along is None:
+            return entries.reshape(-1, 1)
+        return np.moveaxis(entries, self.along, -1).reshape(-1, entries.shape[self.along])
 
     @property
     def moved(self) -> tuple[str, ...]:
@@ -66,6 +77,7 @@ class Shift:
     def text(self) -> str:
         """The shift in words."""
         first, *others = self.moved
+        first += "" if self.along is None else f" along axis {self.along}"
         return f"shift of {first}, " + (
             f"undone by {', '.join(others)}" if others else "which changes nothing"
         )
@@ -80,10 +92,11 @@ class Shift:
         return lcm(*(term.coefficient.denominator for _, terms in self.answers for term in terms))
 
     def fields(self) -> Iterator[VectorField]:
-        """List the vector fields, one for each entry of the weight."""
-        entries, unit = entries_of(self.program.tensors[self.weight]), self.unit
-        for index in np.ndindex(entries.shape):
-            terms: dict[tuple[int, Monomial], Fraction] = {(int(entries[index]), ()): Fraction(1)}
+        """List the vector fields, one for each entry of the weight, or for each line along the axis."""
+        shape, unit = self.program.tensors[self.weight].shape, self.unit
+        kept = [1 if axis == self.along else n for axis, n in enumerate(shape)]
+        for index, line in zip(np.ndindex(*kept), self.lines().tolist(), strict=True):
+            terms: dict[tuple[int, Monomial], Fraction] = {(i, ()): Fraction(1) for i in line}
             for k, answer in self.answers:
                 for term in answer:
                     self._add(terms, k, term, index)
@@ -120,9 +133,13 @@ class Shift:
 
 
 def shifts(program: FactoredProgram) -> list[Shift]:
-    """List the weights whose entries may be shifted."""
-    found = (_Carrying(program, place).result() for place, _ in program.weights())
-    return [item for item in found if item is not None]
+    """List the weights whose entries may be shifted, or else their lines along one axis."""
+    found: list[Shift] = []
+    for place, weight in program.weights():
+        whole = _Carrying(program, place).result()
+        lines = (_Carrying(program, place).result(axis) for axis in range(len(weight.shape)))
+        found += [item for item in ([whole] if whole else lines) if item is not None]
+    return found
 
 
 class _NoShiftError(Exception):
@@ -139,10 +156,11 @@ class _Carrying:
         self.answers: dict[int, list[_Term]] = {}
         self.letter = _SUMMED
 
-    def result(self) -> Shift | None:
+    def result(self, along: int | None = None) -> Shift | None:
         """Return the shift, or None if the function changes."""
-        axes = len(self.program.tensors[self.weight].shape)
-        self.terms[self.weight] = [_Term(Fraction(1), tuple(range(axes)))]
+        axes = range(len(self.program.tensors[self.weight].shape))
+        pinned = tuple(None if axis == along else axis for axis in axes)
+        self.terms[self.weight] = [_Term(Fraction(1), pinned)]
         try:
             for place, item in enumerate(self.program.tensors):
                 if any(k in self.terms for k in item.operands):
@@ -154,7 +172,7 @@ class _Carrying:
         if any(k in self.terms for k in self.program.outputs):
             return None
         answers = tuple((k, tuple(terms)) for k, terms in self.answers.items())
-        return Shift(self.program, self.weight, answers)
+        return Shift(self.program, self.weight, answers, along)
 
     def _step(self, item: Tensor) -> list[_Term]:
         if item.operation == "einsum":

@@ -147,6 +147,30 @@ def test_biases_are_shifted_through_masks_and_skip_connections() -> None:
     assert checker.verify(json.dumps(answer.certificate))[0] == 0
 
 
+def softmax_layer(W, a, V, b, x):
+    """A hidden layer of four neurons that add up to one."""
+    weights = np.exp(W @ x + a)
+    return V @ (weights / weights.sum(axis=0, keepdims=True)) + b
+
+
+def test_a_softmax_layer_does_not_see_shifts_along_its_axis() -> None:
+    """All rows of W may move by one vector (3), all entries of a by one number (1); b undoes a shift of the columns of V (2)."""
+    network = from_callable(
+        softmax_layer, {"W": (4, 3), "a": (4,), "V": (2, 4), "b": (2,)}, inputs={"x": (3,)}
+    )
+    found = structure(network.program).shifts
+    assert [(item.moved, item.along, item.dim) for item in found] == [
+        (("W",), 0, 3),
+        (("a",), 0, 1),
+        (("V", "b"), 1, 2),
+    ]
+    assert found[2].text == "shift of V along axis 1, undone by b"
+    assert next(iter(found[2].fields())).terms == (*((i, 1, ()) for i in range(16, 20)), (24, -1, ()))
+    answer = m2bridge.dimension(network, engine=False)
+    assert (answer.image_dim, answer.certainty.value) == (26 - 6, "proved")
+    assert checker.verify(json.dumps(answer.certificate))[0] == 0
+
+
 def test_shifts_have_rational_factors() -> None:
     def scaled(A, a, B, b, x):
         return B * ((A @ x + a) / 3) + b
