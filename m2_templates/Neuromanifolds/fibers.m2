@@ -272,7 +272,7 @@ fiberEquations(Matrix, List, Ideal) := (f, c, J) ->
 fiberPoints = method(Options => {Complete => false, MaxDegree => 40});
 fiberPoints(Ideal, Function) := o -> (F, draw) -> (
     (maximalIdeals, allFound) := (
-        if dim F == 0 then (primesOver F, true)
+        if dim F <= 0 then (primesOver F, true)
         else if o.Complete then distancePrimes(F, draw)
         else (sectionPrimes(F, draw, MaxDegree => o.MaxDegree), false)
         );

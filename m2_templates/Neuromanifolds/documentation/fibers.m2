@@ -440,6 +440,7 @@ assert(fiberEquations(matrix {{s^2, s*t}}, {2, 1/3}, ideal(s - t)) == {s^2 - 2, 
 (points, allFound) = fiberPoints(ideal(s^2 - 2, s*t - 1), draw);
 assert(points == {{{-2, 0, 1}, {{0, 1}, {0, 1/2}}}} and allFound);
 assert(fiberPoints(ideal(s^3 - 2, t), draw, MaxDegree => 2) == ({}, false));
+assert(fiberPoints(ideal(s, s - 1), draw) == ({}, true)); -- there are no points
 circle = ideal(s^2 + t^2 - 1);
 assert(not last fiberPoints(circle, draw) and last fiberPoints(circle, draw, Complete => true));
 -- (s, t) |-> (s, s*t) misses points of the line s = 0; products of two numbers are all numbers
