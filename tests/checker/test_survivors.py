@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import test_lemmas
 
-from m2bridge import checker, checker_further
+from m2bridge import checker, checker_families, checker_further
 
 
 def read(*lines: str) -> checker.Circuit:
@@ -226,6 +226,8 @@ def test_a_weight_that_a_field_does_not_move_is_determined() -> None:
         document["program"] = test_lemmas.program(*weights, *network)
         document["argument"]["weights"] = {"entries": [1, 2, 3]}
         assert checker.verify(json.dumps(document))[0] == code
+    document["argument"]["fields"] = []
+    test_lemmas.refused(document, "one vector field moves the function")
 
 
 def test_different_functions_have_different_outputs() -> None:
@@ -235,3 +237,32 @@ def test_different_functions_have_different_outputs() -> None:
     for pair, x, code in (([[1, 2], [1, 3]], 5, 0), ([[1, 2], [2, 1]], 5, 7), ([[1, 2], [1, 3]], 0, 7)):
         document["statement"] = {"kind": "different functions", "weights": pair, "input": [x]}
         assert checker.verify(json.dumps(document))[0] == code
+
+
+def test_scores_of_softmax_have_no_power() -> None:
+    """The definition of `attention` would ignore r beside softmax."""
+    spec = {"d": [2, 2], "a": [1], "t": [2], "softmax": []}
+    weights, _, _ = checker_families.tokens_attend(spec)
+    assert list(weights) == ["Q1", "K1", "V1"]
+    with pytest.raises(checker.Rejected, match="have no power"):
+        checker_families.tokens_attend(spec | {"r": [2]})
+
+
+def test_attention_has_ranks_and_heads_for_each_layer() -> None:
+    with pytest.raises(checker.Rejected, match="not one for each layer"):
+        checker_families.tokens_attend({"d": [2, 2], "a": [1, 1], "t": [2]})
+
+
+def test_weights_of_several_heads() -> None:
+    """For each of two heads: 3 x 3 matrices of rank at most 2, and 2 x 3 matrices."""
+    spec = "deep-lightning(d=[3,2],a=[2],t=2,heads=2,parametrization=attention)"
+    network = checker_families.read_spec(spec)
+    assert network is not None
+    assert network.parameter_dim == 2 * (8 + 6)
+
+
+def test_perceptrons_of_further_families_have_biases_or_several_exponents() -> None:
+    """Others are written as those of the first family; without a layer there is no network."""
+    for widths, r in (([2, 2, 2], [2]), ([2], [])):
+        with pytest.raises(checker.Rejected, match="canonical form"):
+            checker_families.perceptron({"widths": widths, "r": r} | ({"bias": []} if not r else {}))
