@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from m2bridge.frontends.polynomials import Terms
@@ -22,6 +22,7 @@ class UserDefinition:
     polynomials: the coordinates of a polynomial map, as the user wrote them; None for other models.
     numbers: coefficients, constants and exponents.
     declared: symmetries that the user states, as certificates write them; they are verified before they are used.
+    constants: entries of a PyTorch module's state that are not weights: their values, or the entry to which one is tied.
     """
 
     name: str | None = None
@@ -30,6 +31,7 @@ class UserDefinition:
     polynomials: tuple[Terms, ...] | None = None
     numbers: GivenNumbers = NOTHING
     declared: tuple[Mapping[str, Any], ...] = ()
+    constants: Mapping[str, Any] = field(default_factory=dict, compare=False)
 
 
 NOTHING_WRITTEN = UserDefinition()

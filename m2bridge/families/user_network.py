@@ -50,6 +50,7 @@ class UserNetwork(UserModel):
     recorded: the program; two models are equal when their programs are.
     name: a title. notes: remarks for every answer about this network, for instance that floats were converted exactly.
     declared: symmetries that the user states, as certificates write groups and fields; they are verified before they are used.
+    constants: entries of a PyTorch module's state that are not weights: their values, or the entry to which one is tied.
     """
 
     family: ClassVar[str] = "program"
@@ -59,6 +60,7 @@ class UserNetwork(UserModel):
     name: str = field(default=unnamed, compare=False)
     notes: tuple[str, ...] = field(default=(), compare=False)
     declared: tuple[Mapping[str, Any], ...] = field(default=(), compare=False)
+    constants: Mapping[str, Any] = field(default_factory=dict, compare=False)
     searched: SearchedSymmetries = field(default=SearchedSymmetries(), compare=False)
 
     def __hash__(self) -> int:
@@ -83,7 +85,11 @@ class UserNetwork(UserModel):
     @cached_property
     def user(self) -> UserDefinition:
         return UserDefinition(
-            name=self.stated_name, is_program=True, numbers=self.recorded.numbers, declared=self.declared
+            name=self.stated_name,
+            is_program=True,
+            numbers=self.recorded.numbers,
+            declared=self.declared,
+            constants=self.constants,
         )
 
     @property
@@ -234,10 +240,11 @@ def from_torch(
     DisagreementError
         The recorded program and the module have different outputs.
     """
-    from m2bridge.frontends.pytorch import record_module
+    from m2bridge.frontends.pytorch import record_module, state_constants
 
     program, notes = record_module(module, input_shape)
-    return UserNetwork(recorded=program, name=name or type(module).__name__, notes=notes)
+    title = name or type(module).__name__
+    return UserNetwork(recorded=program, name=title, notes=notes, constants=state_constants(module))
 
 
 def read_program(text: str) -> UserNetwork:

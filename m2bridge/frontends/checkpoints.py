@@ -54,13 +54,17 @@ class Checkpoint:
 
     weights: Mapping[str, Any]
     note: str
-    ignored: tuple[str, ...] = ()
 
 
-def read(file: CheckpointFile | Path, parameters: Mapping[str, Shape]) -> Checkpoint:
+def read(
+    file: CheckpointFile | Path,
+    parameters: Mapping[str, Shape],
+    constants: Mapping[str, np.ndarray | str] | None = None,
+) -> Checkpoint:
     """Read the weights in a file, as nested lists of Fractions or, from JSON, without conversion.
 
-    Dots in names become underscores; other entries, such as buffers and frozen parameters, are ignored.
+    Dots in names become underscores. Other entries of binary files, such as buffers and frozen parameters, must be equal to
+    `constants`: their values when the network was recorded, or the entry to which a parameter is tied.
     """
     checkpoint = file if isinstance(file, CheckpointFile) else CheckpointFile(file)
     path = checkpoint.path
@@ -78,9 +82,10 @@ def read(file: CheckpointFile | Path, parameters: Mapping[str, Shape]) -> Checkp
         return Checkpoint(
             weights=_rounded_lists(contents, checkpoint.bits), note=f"{path.name}, numbers {how}"
         )
-    named, ignored = _by_name(contents, parameters)
+    named, others = _by_name(contents, parameters)
+    _refuse_other_entries(path, contents, others, constants or {})
     weights = {name: _exact(path, name, array, checkpoint.bits) for name, array in named.items()}
-    return Checkpoint(weights=weights, note=f"{path.name}, binary floats {how}", ignored=ignored)
+    return Checkpoint(weights=weights, note=f"{path.name}, binary floats {how}")
 
 
 def _refuse_large(path: Path, size: int) -> None:
@@ -112,6 +117,33 @@ def _by_name(
         )
     return {name: arrays[key] for name, key in key_of.items()}, tuple(
         key for key in arrays if name_of(key) is None
+    )
+
+
+def _refuse_other_entries(
+    path: Path,
+    arrays: Mapping[str, np.ndarray],
+    names: tuple[str, ...],
+    constants: Mapping[str, np.ndarray | str],
+) -> None:
+    """Raise InputError for entries that are neither weights nor equal to the constants of the recorded network."""
+
+    def is_recorded(name: str) -> bool:
+        constant = constants.get(name)
+        if isinstance(constant, str):
+            constant = arrays.get(constant)
+        return constant is not None and np.array_equal(arrays[name], constant)
+
+    counted = "num_batches_tracked"  # a counter of BatchNorm, which its function does not use
+    refused = [name for name in names if name.rpartition(".")[2] != counted and not is_recorded(name)]
+    if not refused:
+        return
+    shown = ", ".join(refused[:6]) + (f" and {len(refused) - 6} more" if len(refused) > 6 else "")
+    raise InputError(
+        f"{path}: {shown}: not among the weights, and not equal to the constants of the recorded network. Buffers and "
+        "frozen parameters are not read from the file: call load_state_dict in build(), before the network is recorded, "
+        "or remove these entries from the file",
+        argument="at",
     )
 
 

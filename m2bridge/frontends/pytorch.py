@@ -84,6 +84,21 @@ def record_module(
     return recording.program, (*said, *traced.notes)
 
 
+def state_constants(module: Any) -> dict[str, np.ndarray | str]:
+    """Return the entries of ``state_dict()`` that are not weights by value, and for tied parameters the next entry tied to it."""
+    constants: dict[str, np.ndarray | str] = {}
+    tied: dict[int, list[str]] = {}
+    for key, tensor in module.state_dict(keep_vars=True).items():
+        if getattr(tensor, "requires_grad", False):
+            tied.setdefault(id(tensor), []).append(key)
+        elif isinstance(tensor, pytorch().Tensor):
+            constants[key] = tensor.detach().cpu().double().numpy().copy()
+    for keys in tied.values():
+        if len(keys) > 1:
+            constants |= dict(zip(keys, keys[1:] + keys[:1], strict=True))
+    return constants
+
+
 @contextmanager
 def _quiet_float64(torch: Any) -> Iterator[None]:
     """Make new tensors in float64, as the module's are, and suppress PyTorch's warnings."""

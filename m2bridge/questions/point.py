@@ -144,7 +144,7 @@ def resolve(model: Model, at: Any, seed: int) -> Point:
             raise InputError(f"the point belongs to {at.model.spec}, not to {model}")
         return replace(at)
     if isinstance(at, (Path, checkpoints.CheckpointFile)):
-        checkpoint = checkpoints.read(at, model.parameters)
+        checkpoint = checkpoints.read(at, model.parameters, model.user.constants)
         return point_from_weights(model, checkpoint.weights, detail=checkpoint.note)
     if isinstance(at, str):
         return stratum_point(model, at, seed)

@@ -12,7 +12,7 @@ import pytest
 import torch
 from torch import nn
 
-from m2bridge import cli, dimension, from_torch
+from m2bridge import cli, dimension, from_torch, same
 from m2bridge.errors import InputError
 from m2bridge.families.user_code import model_from_code
 from m2bridge.frontends.checkpoints import read
@@ -62,14 +62,44 @@ def test_errors_of_the_function_are_reported(file, name, message):
 
 
 def test_a_checkpoint_of_torch_is_read_exactly(tmp_path):
-    module = nn.Linear(2, 1)
+    module = nn.Linear(2, 1, bias=False)
     with torch.no_grad():
         module.weight.copy_(torch.tensor([[0.1, 0.5]]))
     path = tmp_path / "w.pt"
     torch.save(module.state_dict(), path)
     found = read(path, {"weight": (1, 2)})
     assert found.weights["weight"].tolist() == [[Fraction(13421773, 134217728), Fraction(1, 2)]]
-    assert found.ignored == ("bias",)
+
+
+def _normalized() -> nn.Module:
+    torch.manual_seed(0)
+    return nn.Sequential(nn.Linear(2, 2), nn.BatchNorm1d(2)).double().eval()
+
+
+def test_statistics_of_batch_norm_in_a_file_must_be_those_recorded(tmp_path):
+    module = _normalized()
+    network = from_torch(module, (1, 2))
+    first, second = tmp_path / "a.pt", tmp_path / "b.pt"
+    torch.save({**module.state_dict(), "1.num_batches_tracked": torch.tensor(9)}, first)
+    torch.save({**module.state_dict(), "1.running_var": torch.tensor([2.0, 3.0])}, second)
+    assert same(network, at=first, other=first).verdict == "same"
+    with pytest.raises(InputError, match=r"1\.running_var: not among the weights"):
+        same(network, at=first, other=second)
+    loaded = _normalized()
+    loaded.load_state_dict(torch.load(second))
+    assert same(from_torch(loaded, (1, 2)), at=second, other=second).verdict == "same"
+
+
+def test_tied_entries_of_a_file_must_be_equal(tmp_path):
+    module = nn.Sequential(nn.Linear(2, 2, bias=False), nn.Tanh(), nn.Linear(2, 2, bias=False))
+    module[2].weight = module[0].weight
+    network = from_torch(module, (2,))
+    first, second = tmp_path / "a.pt", tmp_path / "b.pt"
+    torch.save(module.state_dict(), first)
+    torch.save({**module.state_dict(), "2.weight": torch.eye(2)}, second)
+    assert same(network, at=first, other=first).verdict == "same"
+    with pytest.raises(InputError, match="weight: not among the weights"):
+        same(network, at=first, other=second)
 
 
 def test_a_pickled_module_is_refused(tmp_path):

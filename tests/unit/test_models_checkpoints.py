@@ -38,15 +38,27 @@ def test_binary_floats_are_the_dyadic_numbers_that_they_are(tmp_path):
         **{
             "layer.weight": np.array([[0.1], [0.5]]),
             "0.bias": np.array([3], dtype=np.int32),
-            "more": np.ones(2),
         },
     )
     found = read(path, SHAPES)
     assert found.weights["layer_weight"].tolist() == [[Fraction(0.1)], [Fraction(1, 2)]]
     assert found.weights["layer_weight"][0, 0] != Fraction(1, 10)
     assert found.weights["p0_bias"].tolist() == [Fraction(3)]
-    assert found.ignored == ("more",)
     assert "exactly" in found.note
+
+
+def test_entries_that_are_not_weights_must_equal_the_recorded_constants(tmp_path):
+    path = tmp_path / "w.npz"
+    weights = {"layer.weight": np.ones((2, 1)), "0.bias": np.ones(1)}
+    np.savez(
+        path,
+        **weights,
+        **{"norm.running_mean": np.array([0.5, 2.0]), "norm.num_batches_tracked": np.array(7)},
+    )
+    assert read(path, SHAPES, {"norm.running_mean": np.array([0.5, 2.0])}).weights
+    for constants in (None, {"norm.running_mean": np.zeros(2)}):
+        with pytest.raises(InputError, match=r"norm\.running_mean: not among the weights.*load_state_dict"):
+            read(path, SHAPES, constants)
 
 
 def test_rounding_is_optional_and_recorded(tmp_path):
