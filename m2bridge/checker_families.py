@@ -663,6 +663,8 @@ def not_shown(record: dict[str, Any], covered: set[str]) -> list[str]:
     if analysis not in HEADLINE:
         return ["the answer"]
     stated = [name for name in HEADLINE[analysis] if record.get(name) not in (None, "undecided")]
+    if not stated and HEADLINE[analysis] == ("verdict",):
+        return ["the answer"]
     missing = [name for name in stated if name not in covered]
     return missing if "model" in record and "model" in covered else [*missing, "model"]
 
@@ -808,8 +810,6 @@ def facts(own: Certified) -> dict[str, Any]:
             follows |= {"parameters": parameters, "generic_fiber_dim": parameters - n}
     if own.kind == "symmetry" and not narrow(own):
         follows["symmetry_lower_bound"] = numbers["orbit"]
-    if own.kind == "identifiable" and not narrow(own):
-        follows["verdict"] = numbers["verdict"]
     if "span" in numbers:
         follows["span_dim"] = numbers["span"]
     return follows
@@ -835,6 +835,8 @@ def fields_that_follow(record: dict[str, Any], own: Certified) -> tuple[dict[str
         return follows | ({} if follows.get("generic_fiber_dim", 1) else {"symmetry_lower_bound": 0}), {}
     if kind == "symmetry" and analysis == "symmetries":
         return follows, {"fields": about_fields(record, own)}
+    if kind == "identifiable" and analysis == "identifiable" and not narrow(own):
+        return follows | about_function(record, own), {}
     if kind == "closure" and analysis == "closure":
         more, partly = about_closure(record, own)
         return follows | more, partly
@@ -870,6 +872,8 @@ def about_points(record: dict[str, Any], own: Certified) -> tuple[dict[str, Any]
         written = type(named) is dict and set(named) == set(own.circuit.flat)
         if not written or type(place) is not dict or type(named) is not dict:
             raise Rejected(f"{name} does not name the weights of the program")
+        rational = place.get("prime") is None and record.get("field", "QQ") == "QQ"
+        need(rational, f"{name} is modulo a prime, and its certificate is not")
         shapes = [own.circuit.gates[place].shape for place in own.circuit.weights.values()]
         stated = [shape_of(named[weight]) for weight in own.circuit.flat]
         need(stated == shapes, f"{name} has weights of another shape than the program")
@@ -879,6 +883,21 @@ def about_points(record: dict[str, Any], own: Certified) -> tuple[dict[str, Any]
             partly[name] = ["the weights"]
     need("verdict" in record, "the record has no verdict")
     return {"verdict": shows, **{name: record[name] for name in places if name not in partly}}, partly
+
+
+def about_function(record: dict[str, Any], own: Certified) -> dict[str, Any]:
+    """Check that a record is about one function of the weights, with the verdict of its certificate, and return what follows.
+
+    The text of the function is not compared with its program, which the output shows.
+    """
+    verdict, fiber = own.shown.numbers["verdict"], own.shown.numbers.get("fiber")
+    rows = read_list(record.get("functions"), "functions", 1)
+    need(type(rows[0]) is dict and rows[0].get("verdict") == verdict, f"the certificate shows: {verdict}")
+    need(record.get("field", "QQ") == "QQ", "the record is about another field than its certificate")
+    follows = {"verdict": verdict, "parameters": own.circuit.parameters}
+    if fiber is not None:
+        follows |= {"generic_fiber_dim": fiber, "symmetry_dim": fiber, "explains_fiber": True}
+    return follows
 
 
 def about_strata(record: dict[str, Any], own: Certified) -> list[str]:

@@ -50,9 +50,11 @@ Lemmas, after those of checker.py:
      docs/square-roots.md has the proof.
 [20] Functions of the weights. If fields do not change the network and have the rank n - dim at a point, they span the kernel of
      its differential at generic weights, which is the tangent space of the fiber there. A function g of the weights that they do
-     not move is constant on the fiber near such a point. If fields with components for a further weight c do not move c g, then
-     c g is constant along their flows, from a c that is invertible: g moves only by such factors. If a field that does not change
-     the network moves g, then g has infinitely many values on fibers.
+     not move is constant on the fiber near such a point, because their flows reach all of it there. If fields with components for
+     a further weight c do not move c g, put c = 1 (for a matrix: rows or columns that are unit vectors): the derivative of g
+     along each field is a matrix of the kind of c, with polynomial entries, times g. So along flows g is multiplied by invertible
+     factors of this kind. If a field that does not change the network moves g at a point modulo p, it does so at generic weights,
+     and g has infinitely many values on generic fibers.
 
 Contents: 1 Exponentials and roots   2 Compositions   3 Equations   4 Flattenings   5 Statements about points   6 Closures.
 """
@@ -840,6 +842,7 @@ def check_identifiable(circuit: Circuit, _: Any, function: Any, verdict: Any, ar
     need(type(verdict) is str, "a verdict is a text")
     shows = "determined" if g.parameters == n else up_to(g, len(names[0]))
     need(g.parameters == n if moved else verdict == shows, "the verdict is about another function")
+    numbers: dict[str, Any] = {"verdict": verdict}
     keys = ("prime", "weights", "fields", *(() if moved else ("lower",)))
     values = dict(zip(keys, read_object(argument, "the argument", *keys), strict=True))
     p, fields = read_prime(values["prime"]), read_list(values["fields"], "fields")
@@ -848,7 +851,7 @@ def check_identifiable(circuit: Circuit, _: Any, function: Any, verdict: Any, ar
     vectors = symmetry_vectors(circuit, weights, p, [], on_network)
     if moved:
         need(len(vectors) == 1, "one vector field moves the function")
-        drawn = Symbols()  # rejects a program that is defined nowhere
+        drawn = Symbols()  # rejects a denominator that is zero, unless by values of exp or sqrt
         Evaluation(circuit, drawn).values(drawn.drawn(n), drawn.drawn(circuit.input_size))
         run = Evaluation(g, ModP(p))
         slopes = run.slopes(run.values(weights, []), [vectors[0].get(i, 0) for i in range(n)])
@@ -857,16 +860,31 @@ def check_identifiable(circuit: Circuit, _: Any, function: Any, verdict: Any, ar
         check_fields(g, read)
         low, high = check_lower(circuit, values["lower"]), n - sparse_rank(vectors, p)
         need(low == high, f"the rank is at least {low}, the symmetries show that it is at most {high}")
-    about = f"What its function determines, locally at generic weights, of the function of its weights with hash {g.digest}"
-    sentences = [f"{about}: {verdict}.", *lower_bound_sentences(circuit, values.get("lower", {}))]
-    return Shown(f"a function of the weights: {verdict}", sentences, {"verdict": verdict})
+        numbers["fiber"] = n - low
+    lines = "; ".join(function.splitlines()[1 + len(names[1]) :])
+    sentences = [
+        f"Locally at generic weights, its function determines of the function of its weights [{lines}]: {verdict}."
+    ]
+    if moved and circuit.uses(*EXPONENTIAL, "sqrt"):
+        sentences.append("That the program is defined somewhere was not verified.")
+    if verdict != "determined":
+        limit = "it is determined up to no factor" if moved else "a symmetry moves it"
+        sentences.append(f"Not verified: that {limit}.")
+    sentences += lower_bound_sentences(circuit, values.get("lower", {}))
+    return Shown(f"a function of the weights: {verdict}", sentences, numbers)
 
 
 def up_to(g: Circuit, count: int) -> str | None:
     """Return what a function is determined up to, if its product with weight number `count`, the last, is; None otherwise."""
     last = g.gates[-1]
     once = [k for gate in g.gates for k in gate.operands].count(count) == 1 and len(g.weights) == count + 1
-    if not once or last.operation != "einsum" or last.operands[0] != count or g.outputs != [len(g.gates) - 1]:
+    multiplied = last.operation == "einsum" and len(last.operands) == 2 and last.operands[0] == count
+    if not once or not multiplied or g.outputs != [len(g.gates) - 1]:
+        return None
+    factor, function = (g.gates[k] for k in last.operands)
+    if prod(factor.shape) >= prod(
+        function.shape
+    ):  # such factors can take the function to every value near it
         return None
     first, second, result = last.words
     letters = f"{first},{second}->{result}" if len({*second}) == len(second) else ""

@@ -365,7 +365,7 @@ def identifiable(verdict: str, field: list[Any], function: str = "multiply %0 %1
 
 
 def test_lemma_20_fields_keep_the_function_and_span_the_kernel() -> None:
-    """The scaling of v w keeps v w; it moves v^2; a scaling of v alone is no symmetry; w dv, dw moves nothing of v w right."""
+    """The scaling of v w keeps v w; it moves v^2; a scaling of v alone is no symmetry, nor is the field 1 dv."""
     scaling: list[Any] = [[0, 1, [[0, 1]]], [1, -1, [[1, 1]]]]
     assert checker.verify(json.dumps(identifiable("determined", scaling)))[0] == 0
     assert checker.verify(json.dumps(identifiable("not determined", scaling, "power 2 %0")))[0] == 0

@@ -165,3 +165,61 @@ def test_points_of_a_record_that_cannot_be_read(point: Any) -> None:
     text = program("weight a []", "weight b []", "scale 0 %0")
     own = certificate(text, {"kind": "inside", "weights": [0, 0], "point": [0]})
     rejected({"analysis": "membership", "point": point, "closure": True, "certificate": own}, "point")
+
+
+# -- functions of the weights, and pairs of weights ----------------------------------------------------------
+
+
+def document_of(result: Any) -> dict[str, Any]:
+    document: dict[str, Any] = json.loads(m2bridge.records.dumps(m2bridge.records.to_document(result)))
+    return document
+
+
+@pytest.fixture(scope="module")
+def scaled() -> dict[str, Any]:
+    """The record that V of lightning attention is determined up to scale."""
+    document = document_of(m2bridge.identifiable("lightning(d=2,dp=2,a=1,t=2)", function="V"))
+    assert document["verdict"] == "determined up to scale"
+    assert outcome(document)[0] == 0
+    return {name: value for name, value in document.items() if name != "digest"}
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"functions": [{"function": "Q", "verdict": "determined", "moved_by": None}]}, "shows: determined up to scale"),
+        ({"functions": []}, "functions"),
+        ({"verdict": None}, "the certificate shows"),
+        ({"generic_fiber_dim": 0}, "generic_fiber_dim"),
+        ({"symmetry_dim": 0}, "symmetry_dim"),
+        ({"parameters": 99}, "parameters"),
+        ({"field": "ZZ/2"}, "another field"),
+        ({"analysis": "same"}, "no certificate shows"),
+        ({"analysis": "singular-point"}, "no certificate shows"),
+    ],
+)  # fmt: skip
+def test_records_about_functions_of_the_weights(
+    scaled: dict[str, Any], changes: dict[str, Any], reason: str
+) -> None:
+    rejected({**scaled, **changes}, reason)
+
+
+def test_a_record_without_an_answer_is_not_verified() -> None:
+    """Every certificate would show all of an answer that states nothing."""
+    record = {
+        "analysis": "identifiable",
+        "model": "program:" + ";".join(PAIR.splitlines()[1:]),
+        "certainty": "proved",
+    }
+    rejected(
+        {**record, "verdict": None, "certificate": [of_symmetry(PAIR)]}, "no certificate shows the answer"
+    )
+
+
+def test_weights_modulo_a_prime_are_no_rational_ones() -> None:
+    record = document_of(m2bridge.same("map:a,b->a*b;a", at={"a": 1, "b": 2}, other={"a": 1, "b": 4}))
+    assert record["verdict"] == "different"
+    assert outcome(record)[0] == 0
+    altered = {name: value for name, value in record.items() if name != "digest"}
+    altered["first"] = {**altered["first"], "prime": 2}
+    rejected(altered, "modulo a prime")
