@@ -59,7 +59,7 @@ def normal_form(model: Model, weights: Mapping[str, np.ndarray], seed: int) -> N
             left.append(f"permutations of the copies, {chosen.name}")
         if chosen.kind == "torus":
             order, tied = _sorting(model, chosen, current, remaining, seed)
-            left += [f"permutations of equal neurons, {chosen.name}"] * tied
+            left += [f"permutations of equal neurons or not verified ones, {chosen.name}"] * tied
             if order is not None:
                 current = _permuted(chosen, order, current)
                 moves.append(Move(group=f"permutation, {chosen.name}", element=[int(k) for k in order]))
@@ -163,7 +163,7 @@ def _sorting(
     if (order == np.arange(group.size)).all():
         return None, tied
     kept = comparison(model, weights, _permuted(group, order, weights), seed).same
-    return (order, tied) if kept else (None, False)
+    return (order, tied) if kept else (None, kept is None)
 
 
 def _permuted(group: Symmetry, order: np.ndarray, weights: Weights) -> Weights:

@@ -12,7 +12,14 @@ from m2bridge.certainty import Certainty
 from m2bridge.errors import InputError
 from m2bridge.evidence import Evidence, Value
 from m2bridge.families import Model
-from m2bridge.questions.equal import comparison, comparison_certificate, comparison_up_to, relative_distance
+from m2bridge.questions.equal import (
+    ROUNDING,
+    SINGLE_ROUNDING,
+    comparison,
+    comparison_certificate,
+    comparison_up_to,
+    relative_distance,
+)
 from m2bridge.questions.kernel import Context, Option, question
 from m2bridge.questions.normal_form import Move, normal_form
 from m2bridge.questions.point import RationalizeOption, one_of, resolve, weights_option, weights_or_path
@@ -20,8 +27,6 @@ from m2bridge.results import Result, register_result
 from m2bridge.symmetry.alignment import alignment
 from m2bridge.views import View, shorten
 
-_ROUNDING = 1e-9
-"""Relative differences of outputs below this value are attributed to rounding."""
 OtherOption = Annotated[
     Any, Option("Second weights (required), in the format of --at.", flag="--and", read=weights_or_path)
 ]
@@ -83,9 +88,18 @@ class Same(Result):
             False: ("No declared symmetry of the model relates them.",),
             None: (),
         }[self.carried if self.verdict == "same" else None]
-        if self.verdict == "different" and self.distance is not None and self.distance < _ROUNDING:
+        if self.verdict == "different" and self.distance is not None and self.distance < ROUNDING:
             notes = (
-                f"The difference has the size of rounding errors; --tolerance {_ROUNDING} ignores such differences.",
+                f"The difference has the size of rounding errors; --tolerance {ROUNDING} ignores such differences.",
+            )
+        if (
+            self.verdict == "undecided"
+            and self.distance is not None
+            and ROUNDING <= self.distance < SINGLE_ROUNDING
+        ):
+            notes = (
+                "The difference is larger than rounding errors in float64, and has the size of those in float32; "
+                f"--tolerance {SINGLE_ROUNDING} ignores such differences.",
             )
         answer = answers.get(self.verdict, self.verdict)
         return View(answer=answer, facts=tuple(facts), notes=notes, to_prove=self._to_prove())
@@ -165,28 +179,29 @@ def same(
         None if compared.same and tolerance is None else relative_distance(model, *weights, context.seed)
     )
     forms, carried = [], None
-    if compared.same and tolerance is None and model.knowledge.symmetries:
+    if compared.same is not False and tolerance is None and model.knowledge.symmetries:
         forms = [normal_form(model, point.weights, context.seed) for point in (first, second)]
         equal = all((forms[0].weights[name] == forms[1].weights[name]).all() for name in model.parameters)
         carried = True if equal else None if forms[0].left or forms[1].left else False
     relation = None
     if compared.same and not forms:
         start, end = (point.vector.astype(np.float64) for point in (first, second))
-        relation = alignment(model.program, start, end, max(_ROUNDING, tolerance or 0.0))
+        relation = alignment(model.program, start, end, max(ROUNDING, tolerance or 0.0))
     context.add_evidence(compared.evidence)
     if carried:
         method = "one normal form under the known symmetries"
         evidence = Evidence("same_function", True, "symmetry", method, certainty=Certainty.PROVED)
         context.add_evidence(replace(evidence, scope="at-point", ancestry="construction"))
+    decided = True if carried else compared.same
     proved = compared.certainty is Certainty.PROVED or bool(carried)
     return context.build_result(
         Same,
         model=model.spec,
         options={"rationalize": rationalize, "tolerance": tolerance},
-        certainty=Certainty.PROVED if proved and compared.same is not None else compared.certainty,
+        certainty=Certainty.PROVED if proved and decided is not None else compared.certainty,
         first=first.document(None),
         second=second.document(None),
-        verdict="undecided" if compared.same is None else "same" if compared.same else "different",
+        verdict="undecided" if decided is None else "same" if decided else "different",
         example=compared.example,
         distance=distance,
         carried=carried,

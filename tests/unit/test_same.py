@@ -12,7 +12,7 @@ import pytest
 from m2bridge import checker, cli
 from m2bridge.cli.records import verify_file
 from m2bridge.errors import InputError
-from m2bridge.families import parse_spec
+from m2bridge.families import from_callable, parse_spec
 from m2bridge.programs.arithmetics import object_array
 from m2bridge.questions.normal_form import acted, normal_form
 from m2bridge.questions.point import random_point
@@ -134,6 +134,29 @@ def test_the_record_of_weights_that_a_symmetry_carries_over_is_read_again(tmp_pa
     answer = same("lightning(d=2,dp=1)", at=weights, other=weights)
     assert answer.agreement is True
     assert load(save(answer, tmp_path)) == answer
+
+
+@pytest.mark.parametrize(("change", "verdict"), [(1e-12, "same"), (1e-7, "undecided"), (1e-3, "different")])
+def test_small_differences_of_analytic_networks(change: float, verdict: str) -> None:
+    """The derivative of the output with respect to the weight is of size one: outputs differ by about `change`."""
+    network = from_callable(
+        lambda x, W1, W2: W2 @ np.tanh(W1 @ x), {"W1": (2, 2), "W2": (1, 2)}, inputs={"x": (2,)}
+    )
+    first = {"W1": np.array([[0.5, -0.25], [1.0, 0.75]]), "W2": np.array([[1.0, -0.5]])}
+    second = {**first, "W2": np.array([[1.0 + change, -0.5]])}
+    answer = same(network, first, second, engine=False)
+    assert (answer.verdict, answer.certainty.value) == (verdict, "probable")
+    assert ("--tolerance 1e-06" in " ".join(answer.view().notes)) == (verdict == "undecided")
+    if verdict == "undecided":
+        assert same(network, first, second, tolerance=1e-6, engine=False).verdict == "same"
+
+
+def test_a_proof_decides_what_float64_does_not(monkeypatch) -> None:
+    model = parse_spec("softmax(d=[3,3,3],a=[2,2],t=3)")
+    weights = random_point(model, 3).weights
+    monkeypatch.setattr("m2bridge.questions.equal.relative_distance", lambda *_: 1e-8)
+    answer = same(model, at=weights, other=moved(model, weights, 5), engine=False)
+    assert (answer.verdict, answer.carried, answer.certainty.value) == ("same", True, "computed")
 
 
 def test_checkpoints_that_differ_by_rounding_are_the_same_up_to_a_tolerance() -> None:
