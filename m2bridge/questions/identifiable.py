@@ -200,7 +200,7 @@ def identifiable(
     )  # fmt: skip
     if asked is not None:
         certainty = Certainty.PROVED if documents else certainty
-        method = "symmetries that keep the function, and one that moves it"
+        method = _method(asked.verdict, explains_fiber=decision.explains_fiber)
         context.add_evidence(
             Evidence("verdict", asked.verdict, "found", method, prime=p, certainty=certainty, scope="generic")
         )
@@ -221,6 +221,20 @@ def identifiable(
         verdict=None if asked is None else asked.verdict,
         certificate=documents,
     )
+
+
+def _method(verdict: str, *, explains_fiber: bool) -> str:
+    """State which symmetries decide the verdict, or why it is open."""
+    if verdict == DETERMINED:
+        return "symmetries that keep the function and explain the generic fiber"
+    if verdict == NOT_DETERMINED:
+        return "a symmetry that moves the function"
+    if verdict != UNDECIDED:
+        return "symmetries that keep the function, and one that moves it"
+    reason = (
+        "this was not verified as an identity" if explains_fiber else "they do not explain the generic fiber"
+    )
+    return f"the symmetries found keep the function, but {reason}"
 
 
 def _certificate(model: Model, decision: _Decision, asked: _Decided) -> tuple[Mapping[str, Any], ...]:

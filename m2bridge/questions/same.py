@@ -112,6 +112,8 @@ class Same(Result):
             return "a comparison of all coefficients (there are too many)"
         if self.verdict == "different":
             return "an input at which the outputs differ, with bounds of the rounding errors"
+        if self.relation:
+            return "the symmetry above in exact arithmetic (it was found in float64)"
         return "a symmetry that maps one to the other (the network is not polynomial: it has no coefficients to compare)"
 
 

@@ -297,7 +297,7 @@ def symmetries(
             program.parameter_count,
             degree,
             searched=outcome.searched_degree,
-            proved=proved,
+            sure=_certainty_of_fiber(proved=proved, heuristic=minor.heuristic is not None),
         ),
         certificate=symmetry_certificates(
             model, [field.document for field in outcome.fields], minor, bound.argument, bound.value
@@ -483,12 +483,18 @@ def _evidence(orbits: int, minor: GenericRank, bound: UpperBound, parameters: in
     )
 
 
-def _statement(orbits: int, corank: int, parameters: int, degree: int, *, searched: int, proved: bool) -> str:
+def _certainty_of_fiber(*, proved: bool, heuristic: bool) -> str:
+    """Return the certainty of the dimension of the generic fiber, and of its upper bound by the rank of the Jacobian."""
+    if proved:
+        return "proved"
+    return "probable" if heuristic else "the upper bound is computed, equality is probable"
+
+
+def _statement(orbits: int, corank: int, parameters: int, degree: int, *, searched: int, sure: str) -> str:
     """State what the fields of the search explain, and which ones were not searched."""
     head = f"Verified vector fields have generic orbits of dimension {orbits} in {parameters} weights."
     if orbits == corank:
         return f"{head} They explain the generic fiber: its dimension is {corank}."
-    sure = "proved" if proved else "the upper bound is proved, equality is probable"
     head += f" The generic fiber has dimension {corank} ({sure})"
     if searched == degree:
         return f"{head}: the rest is not explained by fields of degree at most {degree}."

@@ -173,6 +173,13 @@ def test_checkpoints_that_differ_by_rounding_are_the_same_up_to_a_tolerance() ->
     near = same("mlp(widths=[2,3,2],r=2)", first, second, tolerance=1e-9)
     assert (near.verdict, near.certainty.value) == ("same", "numeric")
     assert near.relation is not None
+    network = from_callable(
+        lambda x, W1, W2: W2 @ np.tanh(W1 @ x), {"W1": (3, 2), "W2": (2, 3)}, inputs={"x": (2,)}
+    )
+    swapped = {"W1": first["W1"][[1, 0, 2]], "W2": first["W2"][:, [1, 0, 2]]}
+    answer = same(network, first, swapped, engine=False)
+    assert answer.relation
+    assert "symmetry above" in answer.view().to_prove
     assert [text.split(":")[0] for text in near.relation] == ["3 scalings"]
     far = same("mlp(widths=[2,3,2],r=2)", first, {**second, "W2": second["W2"] * 1.01}, tolerance=1e-9)
     assert far.verdict == "different"
