@@ -105,7 +105,7 @@ def test_theorem_3_4_in_a_mounted_directory_and_on_standard_output(
         (("figure", "theorem-3.4", "--d", "3", "--dp", "2", "--a", "2", "-o", "-"), b"\x89PNG\r\n\x1a\n"),
         (("figure", "1", "-o", "-", "--format", "pdf"), b"%PDF-"),
         (("figure", "1", "-o", "-", "--format", "html"), b"<!doctype html>"),
-        (("figure", "3", "-o", "-", "--format", "html", "--widths", "3..5"), b"<!doctype html>"),
+        (("figure", "3", "-o", "-", "--format", "svg", "--widths", "3..5"), b"<?xml"),
     ],
 )
 def test_every_figure_can_be_piped(image: Any, arguments: tuple[str, ...], opening: bytes) -> None:
@@ -151,7 +151,8 @@ def test_a_batch_of_50_jobs_with_a_mounted_store(
     outside(outside_engine, "batch", "jobs.toml", "--store", "store", cwd=tmp_path)
     expected = outside(outside_engine, "results", "store", "--format", "csv", cwd=tmp_path)
     assert len(results(inside)) == 50
-    assert results(inside) == results(expected)
+    # rows are in the order of the keys of their jobs, which depend on the engine's version
+    assert sorted(results(inside), key=json.dumps) == sorted(results(expected), key=json.dumps)
 
 
 def test_verify_quick(image: Any) -> None:
