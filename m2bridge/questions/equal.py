@@ -27,7 +27,7 @@ _EXAMPLE_DRAWS = 3
 """Number of small random inputs that are tried as examples of different outputs."""
 _COMPARED_INPUTS = 20
 """Random inputs at which two functions are compared."""
-_MOST_CERTIFIED = 10_000
+_MOST_CERTIFIED_WEIGHTS = 10_000
 """Weights that a certificate lists."""
 ROUNDING = 1e-9
 """Relative differences of outputs in float64 below this value are attributed to rounding."""
@@ -137,7 +137,12 @@ def comparison_certificate(
     None if this is not proved, if the weights are equal or large, or if no such input was found.
     """
     proved = compared.same is not None and compared.certainty is Certainty.PROVED
-    if not model.polynomial or not proved or (first == second).all() or prod(first.shape) > _MOST_CERTIFIED:
+    if (
+        not model.polynomial
+        or not proved
+        or (first == second).all()
+        or prod(first.shape) > _MOST_CERTIFIED_WEIGHTS
+    ):
         return None
     statement: dict[str, Any] = {"kind": "same function", "weights": [numbers(first), numbers(second)]}
     if not compared.same:
