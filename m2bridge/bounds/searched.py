@@ -17,7 +17,7 @@ from m2bridge.families.rational_cone import cone_map, is_rational_map
 from m2bridge.limits import Clock
 from m2bridge.programs.program import Program
 from m2bridge.programs.work import OF_ANALYTIC, OF_DIMENSION, WorkBudget
-from m2bridge.symmetry.names import declared_fields, known_fields
+from m2bridge.symmetry.names import known_fields
 from m2bridge.symmetry.search import Search
 
 MOST_SEARCHED_WEIGHTS = 1500  # weights of a program in which vector fields are searched
@@ -85,8 +85,7 @@ def _bound_by_fields(
     check = context.clock.check
     work = WorkBudget(share * OF_DIMENSION, check)
     search = Search(program, p=p, seed=seed, work=work, corank=program.parameter_count - lower)
-    declared = [field for item in model.user.declared for field in declared_fields(model, item)]
-    for field in [*declared, *(field for _, field in known_fields(model.free))]:
+    for _, field in known_fields(model.free):
         search.take(field)
     bounds: list[UpperBound] = []
     for degree in (0, 1, 2) if model.knowledge.symmetries else (1, 2):

@@ -21,7 +21,6 @@ class UserDefinition:
     variables: names of the flat weights of a map.
     polynomials: the coordinates of a polynomial map, as the user wrote them; None for other models.
     numbers: coefficients, constants and exponents.
-    declared: symmetries that the user states, as certificates write them; they are verified before they are used.
     constants: entries of a PyTorch module's state that are not weights: their values, or the entry to which one is tied.
     """
 
@@ -30,7 +29,6 @@ class UserDefinition:
     variables: tuple[str, ...] = ()
     polynomials: tuple[Terms, ...] | None = None
     numbers: GivenNumbers = NOTHING
-    declared: tuple[Mapping[str, Any], ...] = ()
     constants: Mapping[str, Any] = field(default_factory=dict, compare=False)
 
 

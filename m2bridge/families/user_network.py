@@ -49,7 +49,6 @@ class UserNetwork(UserModel):
     ----------
     recorded: the program; two models are equal when their programs are.
     name: a title. notes: remarks for every answer about this network, for instance that floats were converted exactly.
-    declared: symmetries that the user states, as certificates write groups and fields; they are verified before they are used.
     constants: entries of a PyTorch module's state that are not weights: their values, or the entry to which one is tied.
     """
 
@@ -59,7 +58,6 @@ class UserNetwork(UserModel):
     recorded: Program
     name: str = field(default=unnamed, compare=False)
     notes: tuple[str, ...] = field(default=(), compare=False)
-    declared: tuple[Mapping[str, Any], ...] = field(default=(), compare=False)
     constants: Mapping[str, Any] = field(default_factory=dict, compare=False)
     searched: SearchedSymmetries = field(default=SearchedSymmetries(), compare=False)
 
@@ -88,7 +86,6 @@ class UserNetwork(UserModel):
             name=self.stated_name,
             is_program=True,
             numbers=self.recorded.numbers,
-            declared=self.declared,
             constants=self.constants,
         )
 
@@ -180,7 +177,6 @@ def from_callable(
     *,
     inputs: Mapping[str, Shape] | None = None,
     name: str | None = None,
-    symmetries: Sequence[Mapping[str, Any]] = (),
 ) -> UserNetwork:
     """Return a model from a Python function of arrays.
 
@@ -193,8 +189,6 @@ def from_callable(
         Names and shapes of the weights.
     inputs
         Names and shapes of the inputs; without them the function's values are themselves the coordinates.
-    symmetries
-        Groups or vector fields in the notation of certificates. They are verified before they are used.
 
     Raises
     ------
@@ -211,9 +205,7 @@ def from_callable(
     """
     label = str(name or getattr(function, "__name__", "network"))
     recording = record(function, shapes, inputs)
-    return UserNetwork(
-        recorded=recording.program, name=label, notes=recording.notes, declared=tuple(symmetries)
-    )
+    return UserNetwork(recorded=recording.program, name=label, notes=recording.notes)
 
 
 def from_torch(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar
@@ -25,7 +24,7 @@ from m2bridge.results import Result, register_result
 from m2bridge.symmetry.exchanges import exchanged_variables, exchanges, groups_of_swaps
 from m2bridge.symmetry.fields import VectorField, each_in_span, in_span
 from m2bridge.symmetry.finite import FiniteSymmetry, permutations, signs
-from m2bridge.symmetry.names import declared_fields, field_name, known_fields
+from m2bridge.symmetry.names import field_name, known_fields
 from m2bridge.symmetry.search import Search
 from m2bridge.symmetry.structure import structure
 from m2bridge.views import View, shorten
@@ -78,7 +77,7 @@ class SymmetryGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NamedSymmetry:
-    """A symmetry that the model or the user names: whether its generators are verified, and whether the search found them again.
+    """A group that the model names: whether its generators are verified, and whether the search found them again.
 
     `verified` and `found` are None where that is not known.
     """
@@ -104,14 +103,14 @@ class Symmetries(Result):
     explains_fiber: whether the generic fiber has the dimension of the orbits.
     groups: symmetries that follow from the structure of the program.
     fields, finite: verified vector fields (none if they are too many to be listed) and finite groups.
-    known, declared: what the model and the user name.
+    known: the groups that the model names.
     unverified: fields found modulo p whose identity was out of reach.
     complete: whether all fields up to the degree that was asked for were searched, as far as needed to explain the fiber.
     certificate: the identity of each field and, where the bounds meet, the dimension, for `m2bridge check`.
     """
 
     ANALYSIS: ClassVar[str] = "symmetries"
-    VERSION: ClassVar[int] = 4
+    VERSION: ClassVar[int] = 5
     HEADLINE: ClassVar[tuple[str, ...]] = ("symmetry_dim", "generic_fiber_dim")
 
     parameters: int
@@ -125,7 +124,6 @@ class Symmetries(Result):
     fields: tuple[FoundField, ...]
     finite: tuple[FiniteSymmetry, ...]
     known: tuple[NamedSymmetry, ...]
-    declared: tuple[NamedSymmetry, ...]
     unverified: int
     complete: bool
     statement: str
@@ -169,7 +167,7 @@ class Symmetries(Result):
             left = len(listed) - most
             facts += listed[:most]
             facts += [("", f"and {left} more (see --json)")] if left > 0 else []
-        for item in (*self.known, *self.declared):
+        for item in self.known:
             again = {True: "; also found by the search", False: "; not found by the search", None: ""}[
                 item.found
             ]
@@ -177,7 +175,7 @@ class Symmetries(Result):
             facts.append(("named", f"{item.name}: {verdict}{again}"))
         to_prove = "an upper bound on the dimension of the image that equals its rank"
         if not self.explains_fiber:
-            to_prove += ", for example from further symmetries (--declared)"
+            to_prove += ", for example from further symmetries"
         sizes = f"generic orbits of {self._orbits()}, fibers of dimension {self.generic_fiber_dim}"
         left_out = f"; {self._not_searched()}" if self.symmetry_dim is None else ""
         return View(
@@ -206,18 +204,6 @@ def _not_searched(parameters: int, searched: int, degree: int) -> str:
     return f"not searched: {parameters:,} weights, fields of {degrees}"
 
 
-def _read_declared(text: str) -> list[Mapping[str, Any]]:
-    """Read declared symmetries from a JSON text: one, or a list of them."""
-    try:
-        value = json.loads(text)
-    except ValueError as error:
-        raise InputError(f"--declared is JSON: {error}", argument="declared") from None
-    listed = value if isinstance(value, list) else [value]
-    if not all(isinstance(item, dict) for item in listed):
-        raise InputError("--declared is a JSON object or a list of them", argument="declared")
-    return listed
-
-
 @question(
     asks="Symmetries of a network: groups derived from its program, and verified vector fields.",
     quantities={
@@ -234,18 +220,11 @@ def symmetries(
     model: Model,
     *,
     degree: Annotated[int, Option("Largest degree of the vector fields.", least=1)] = 2,
-    declared: Annotated[
-        Sequence[Mapping[str, Any]] | None,
-        Option("User-declared symmetries to verify, as JSON.", read=_read_declared),
-    ] = None,
 ) -> Symmetries:
     """Find groups and vector fields on the weights that leave a network's function as it is.
 
     Groups follow from the structure of the program, at any width. In polynomial networks with at most 1,500 weights vector fields
-    of degree at most `degree` are searched too, degree by degree until the generic fiber is explained. What is
-    `declared` is verified, never believed:
-    groups and fields as certificates write them, ``{"group": "gl", "size": 2, "axes": {"Q": [1, 0], "K": [-1, 0]}}`` or
-    ``{"field": [[0, 1, [[0, 1]]]]}``.
+    of degree at most `degree` are searched too, degree by degree until the generic fiber is explained.
 
     Examples
     --------
@@ -263,8 +242,7 @@ def symmetries(
         raise InputError(f"the prime {p} is too small: most points over F_{p} are special", argument="prime")
     minor = generic_rank(program, p=p, seed=seed)
     if program.polynomial and program.parameter_count <= MOST_SEARCHED_WEIGHTS:
-        stated = declared if declared is not None else model.user.declared
-        outcome = _searched(context, model, minor, degree=degree, declared=stated)
+        outcome = _searched(context, model, minor, degree=degree)
     else:
         outcome = _by_structure(model, minor, seed=seed)
     rank, corank = minor.rank, program.parameter_count - minor.rank
@@ -288,7 +266,6 @@ def symmetries(
         fields=_described(model, outcome.fields, p),
         finite=_in_words(model, outcome.finite),
         known=outcome.known,
-        declared=outcome.declared,
         unverified=outcome.unverified,
         complete=outcome.complete,
         statement=_statement(
@@ -317,7 +294,6 @@ class _Found:
     complete: bool = False
     unverified: int = 0
     known: tuple[NamedSymmetry, ...] = ()
-    declared: tuple[NamedSymmetry, ...] = ()
 
 
 def _by_structure(model: Model, minor: GenericRank, *, seed: int) -> _Found:
@@ -346,9 +322,7 @@ def _by_structure(model: Model, minor: GenericRank, *, seed: int) -> _Found:
     )
 
 
-def _searched(
-    context: Context, model: Model, minor: GenericRank, *, degree: int, declared: Sequence[Mapping[str, Any]]
-) -> _Found:
+def _searched(context: Context, model: Model, minor: GenericRank, *, degree: int) -> _Found:
     """Search vector fields degree by degree, add those by structure, and bound the dimension by compositions too."""
     program, seed, p = model.free.program, context.seed, minor.p
     corank = program.parameter_count - minor.rank
@@ -357,7 +331,7 @@ def _searched(
     )
     work = WorkBudget(OF_SYMMETRIES, context.clock.check)
     search = Search(program, p=p, seed=seed, work=work, corank=corank, all_affine=True)
-    stated, searched = _declared(model, search, declared), 0
+    searched = 0
     with context.keep_partial("the search for vector fields"):
         for highest in range(1, degree + 1):
             context.clock.check()
@@ -381,7 +355,6 @@ def _searched(
         complete=search.complete and context.limit is None,
         unverified=search.unverified,
         known=_known(known_fields(model.free), affine, search),
-        declared=stated,
     )
 
 
@@ -435,21 +408,6 @@ def _in_words(model: Model, finite: Sequence[FiniteSymmetry]) -> tuple[FiniteSym
     if not any("x axis 0" in item.acts_on for item in finite):
         told += groups_of_swaps(exchanged_variables(model.user))
     return tuple(told)
-
-
-def _declared(
-    model: Model, search: Search, statements: Sequence[Mapping[str, Any]]
-) -> tuple[NamedSymmetry, ...]:
-    """Verify what the user states, and keep what holds."""
-    named = []
-    for number, item in enumerate(statements, start=1):
-        name, fields = str(item.get("name", f"declared symmetry {number}")), declared_fields(model, item)
-        verdicts = [search.verifier.is_symmetry(field) for field in fields]
-        verdict = None if None in verdicts else all(verdicts)
-        for field in fields if verdict else ():
-            search.take(field)
-        named.append(NamedSymmetry(name=name, verified=verdict, found=None))
-    return tuple(named)
 
 
 def _known(

@@ -74,16 +74,6 @@ def monomial_at(monomial: Monomial, points: Integers, p: int) -> Integers:
     return value
 
 
-def field_from(document: Sequence[Sequence[Any]]) -> VectorField:
-    """Return the field that :attr:`VectorField.document` wrote.
-
-    >>> field_from([[0, 1, [[1, 2]]]]).terms
-    ((0, 1, (1, 1)),)
-    """
-    terms = [(int(i), int(c), tuple(j for j, e in m for _ in range(e))) for i, c, m in document]
-    return VectorField(tuple(sorted(terms)))
-
-
 def jacobian_at(
     program: Program, p: int, weights: Integers, inputs: Integers, entries: np.ndarray | None = None
 ) -> Integers:

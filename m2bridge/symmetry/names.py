@@ -1,23 +1,21 @@
-"""Vector fields with standard names: those declared by a model or a user, candidates, and names of those that were found."""
+"""Vector fields with standard names: those of groups that a model names, candidates, and names of those that were found."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from itertools import combinations
 from math import prod
-from typing import Any
 
 import numpy as np
 
-from m2bridge.errors import InputError
 from m2bridge.families import Model
 from m2bridge.families.symbolic import sparse, symbolic_weights
 from m2bridge.families.symmetries import Symmetry
 from m2bridge.programs.instructions import flat_parts
 from m2bridge.programs.layers import powered_layer
 from m2bridge.programs.program import Program, Shape
-from m2bridge.symmetry.fields import VectorField, field_from
+from m2bridge.symmetry.fields import VectorField
 
 MOST_NAMED_WEIGHTS = 1500  # weights of a model whose fields are compared with known groups
 
@@ -53,39 +51,6 @@ def _generators(model: Model, symmetry: Symmetry) -> list[VectorField]:
         if terms:
             fields.append(VectorField(tuple(terms)))
     return fields
-
-
-def declared_fields(model: Model, item: Mapping[str, Any]) -> list[VectorField]:
-    """Return the vector fields of a symmetry as the user wrote it.
-
-    Raises
-    ------
-    InputError
-        It is not written as a group or a field of certificates, or does not fit the weights.
-    """
-    shapes, count = model.parameters, model.parameter_count
-    try:
-        if "field" in item:
-            field = field_from(item["field"])
-            if not field.terms or not all(0 <= i < count for i in field.involved):
-                raise ValueError("a flat weight that does not exist")
-            return [field]
-        kind = item["group"]
-        labels = item["weights"] if kind == "scaling" else item["axes"]
-        axes = {name: (label,) if kind == "scaling" else tuple(label) for name, label in labels.items()}
-        size = 1 if kind == "scaling" else int(item["size"])
-        for name, label in axes.items():
-            if kind not in ("gl", "torus", "scaling") or name not in shapes:
-                raise ValueError(f"the group {kind!r} or the weight {name!r} does not exist")
-            if kind != "scaling" and (
-                len(label) != len(shapes[name])
-                or any(k not in (0, "*") and n != size for k, n in zip(label, shapes[name], strict=True))
-            ):
-                raise ValueError(f"the labels of {name} do not fit its shape {shapes[name]}")
-        group = Symmetry(name="declared", citation="the user", kind=kind, size=size, axes=axes, shapes=shapes)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise InputError(f"invalid declared symmetry: {error}", argument="symmetries") from None
-    return _generators(model, group)
 
 
 def rotations(program: Program) -> Iterator[VectorField]:

@@ -1,4 +1,4 @@
-"""The question "which symmetries?": fields with names, finite groups, known and declared ones."""
+"""The question "which symmetries?": fields with names, finite groups and known ones."""
 
 from __future__ import annotations
 
@@ -167,22 +167,6 @@ def test_signs_change_no_output(network: Any) -> None:
                 moved[key][index] *= sign
             count += unchanged(moved)
         assert count == 2 ** len(found)
-
-
-def test_declared_symmetries_are_verified() -> None:
-    model = m2bridge.parse_spec("mlp(widths=[2,2,1],r=2)")
-    torus = {"name": "mine", "group": "torus", "size": 2, "axes": {"W1": [1, 0], "W2": [0, -2]}}
-    wrong = {"name": "wrong", "group": "torus", "size": 2, "axes": {"W1": [1, 0], "W2": [0, -1]}}
-    field = {"name": "field", "field": [[0, 1, [[0, 1]]], [1, 1, [[1, 1]]], [4, -2, [[4, 1]]]]}
-    answer = m2bridge.symmetries(model, declared=[torus, wrong, field])
-    assert {item.name: item.verified for item in answer.declared} == {
-        "mine": True,
-        "wrong": False,
-        "field": True,
-    }
-    for broken in ({"group": "so"}, {"field": [[99, 1, []]]}, {"field": []}, {"axes": {}}):
-        with pytest.raises(InputError):
-            m2bridge.symmetries(model, declared=[broken])
 
 
 def test_bad_questions() -> None:

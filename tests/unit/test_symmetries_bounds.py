@@ -11,7 +11,6 @@ from m2bridge import checker, dimension
 from m2bridge.bounds.compositions import compositions
 from m2bridge.bounds.equations import equations
 from m2bridge.bounds.program_upper import UpperBounds, coordinate_count
-from m2bridge.errors import InputError
 from m2bridge.families import MLP, parse_spec
 from m2bridge.families.user_network import from_callable
 from m2bridge.programs.layers import one_hidden_layer
@@ -208,24 +207,6 @@ def test_forms_of_programs() -> None:
     assert one_hidden_layer(parse_spec("mlp(widths=[3,2,4],r=3)").program) == (3, 2, 4, 3)
     assert one_hidden_layer(parse_spec("mlp(widths=[3,2,4,1],r=3)").program) is None
     assert coordinate_count(parse_spec("mlp(widths=[2,3,2],r=2)").program) == 6
-
-
-def test_a_wrong_declared_symmetry_is_rejected() -> None:
-    def network(W: Any, v: Any, x: Any) -> Any:
-        return v @ (W @ x) ** 2
-
-    scaling = {"group": "torus", "size": 2, "axes": {"W": [1, 0], "v": [-2]}}
-    wrong = {"group": "gl", "size": 2, "axes": {"W": [1, 0], "v": [-1]}}
-    shapes, inputs = (
-        {"W": (2, 3), "v": (2,)},
-        {"x": (3,)},
-    )  # quadrics of rank 2 in three variables: dimension 5
-    for declared in ([scaling], [wrong], [wrong, scaling]):
-        answer = dimension(from_callable(network, shapes, inputs=inputs, symmetries=declared), engine=False)
-        assert (answer.image_dim, answer.upper_bound) == (5, 5)
-    broken = [{**scaling, "axes": {"W": [1, 0], "v": [0, -2]}}]
-    with pytest.raises(InputError, match="shape"):
-        dimension(from_callable(network, shapes, inputs=inputs, symmetries=broken), engine=False)
 
 
 def test_rotations_are_found_where_fields_of_degree_two_are_too_many_to_be_searched() -> None:
