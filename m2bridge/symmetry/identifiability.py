@@ -253,14 +253,22 @@ def neighbouring_products(program: Program) -> dict[str, Program]:
     >>> from m2bridge.families import parse_spec
     >>> list(neighbouring_products(parse_spec("lightning(d=3,dp=3,a=2,t=3)").program))
     ['Q.T @ K']
+    >>> list(neighbouring_products(parse_spec("attention(d=[3,3],a=2,t=2,heads=2,softmax=true)").program))
+    ['Q1.T @ K1 for each head']
     """
     products: dict[str, Program] = {}
+    axes = {name: len(program.instructions[k].shape) for name, k in program.weights.items()}
     for group in structure(program).groups:
-        matrices = [action for action in group.actions if _is_matrix(action, group.kind == "torus")]
+        matrices = [
+            action
+            for action in group.actions
+            if _is_matrix(action, axes[action.tensor.weight], group.kind == "torus")
+        ]
         for first, second in combinations(matrices, 2):
             if first.label * second.label < 0 and first.tensor is not second.tensor:
-                pair = (first, second) if _axis(second) == 0 else (second, first)
-                products.setdefault(_product_name(*pair), _product(program, *pair))
+                ends = [_axis(action) == axes[action.tensor.weight] - 1 for action in (first, second)]
+                pair, last = ((second, first), ends[::-1]) if ends[1] else ((first, second), ends)
+                products.setdefault(_product_name(*pair, *last), _product(program, *pair))
     return products
 
 
@@ -269,17 +277,23 @@ def _axis(action: Action) -> int:
     return action.tensor.axes[action.index[0]][0]
 
 
-def _is_matrix(action: Action, whole: bool) -> bool:
-    """Return whether a group acts along an axis (if `whole`, not a factor of one) of a matrix, or of some rows or columns."""
-    axes = {axis for axis, _ in action.tensor.axes}
-    if axes != {0, 1} or len(action.index) != 1:
+def _is_matrix(action: Action, axes: int, whole: bool) -> bool:
+    """Return whether a group acts along an axis (if `whole`, not a factor of one) of a matrix, or of some rows or columns.
+
+    The weight has this number of axes; the first of three numbers copies (heads), each a matrix.
+    """
+    copies = {action.tensor.axes[position][0] for position in action.copies}
+    if {axis for axis, _ in action.tensor.axes} != set(range(axes)) or len(action.index) != 1:
+        return False
+    if axes != 2 and (axes != 3 or copies != {0}):
         return False
     return not whole or not action.tensor.axes[action.index[0]][1]
 
 
-def _product_name(left: Action, right: Action) -> str:
-    first = left.name if _axis(left) == 1 else f"{left.name}.T"
-    second = right.name if _axis(right) == 0 else f"{right.name}.T"
+def _product_name(left: Action, right: Action, left_last: bool, right_last: bool) -> str:
+    """Name the product; each side is transposed unless the group acts on the last axis of the left or the first of the right."""
+    first = left.name if left_last else f"{left.name}.T"
+    second = f"{right.name}.T" if right_last else right.name
     return f"{first} @ {second}" + (" for each head" if left.copies else "")
 
 
