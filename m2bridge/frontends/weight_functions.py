@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from m2bridge.errors import InputError
+from m2bridge.errors import InputError, M2BridgeError
 from m2bridge.frontends.recording import record_call
 from m2bridge.programs.program import Program, Shape
 
@@ -15,8 +15,9 @@ _OPERATORS: dict[type, Callable[[Any, Any], Any]] = {
     ast.Sub: lambda a, b: a - b,
     ast.Mult: lambda a, b: a * b,
     ast.MatMult: lambda a, b: a @ b,
-    ast.Pow: lambda a, b: a**b,
+    ast.Pow: lambda a, b: _power(a, b),
 }
+_MOST_BITS = 10_000  # larger powers of numbers are refused
 
 
 def weight_function(
@@ -38,11 +39,34 @@ def weight_function(
     """
     try:
         tree = ast.parse(text.strip(), mode="eval").body
-    except SyntaxError as error:
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        message = error.msg if isinstance(error, SyntaxError) else error
         raise InputError(
-            f"the function {text!r} is not valid Python: {error.msg}", argument="function"
+            f"the function {text!r} is not valid Python: {message}", argument="function"
         ) from None
-    return record_call(lambda weights, _: _value(tree, named(weights), text), shapes, name="function").program
+    return record_call(
+        lambda weights, _: _recorded(tree, named(weights), text), shapes, name="function"
+    ).program
+
+
+def _recorded(tree: ast.expr, weights: Mapping[str, Any], text: str) -> Any:
+    """Evaluate a syntax tree on recorded weights; an error names the text instead of a line of this file."""
+    try:
+        return _value(tree, weights, text)
+    except Exception as error:
+        if getattr(error, "argument", None) == "function":
+            raise
+        message = str(error)
+        if isinstance(error, M2BridgeError):  # the first line names the line of this file
+            message = message.partition("\n")[2] or message
+        raise InputError(f"the function {text!r}: {message}", argument="function") from None
+
+
+def _power(base: Any, exponent: Any) -> Any:
+    if isinstance(base, int) and isinstance(exponent, int):
+        if not 0 <= exponent * base.bit_length() <= _MOST_BITS:
+            raise ValueError("a power of numbers with a negative or very large exponent")
+    return base**exponent
 
 
 def _value(node: ast.expr, weights: Mapping[str, Any], text: str) -> Any:

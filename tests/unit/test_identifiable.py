@@ -39,6 +39,19 @@ def test_what_softmax_attention_determines() -> None:
     assert verdicts(answer)["Q1.T @ K1"] == verdicts(answer)["V1"] == "determined"
 
 
+def test_products_of_heads_in_one_array_are_listed_for_each_head() -> None:
+    """Each head's Q^T K is determined, and its Q and K up to GL(2). With one row a head, Q and K have no product of matrices."""
+    found = verdicts(m2bridge.identifiable("attention(d=[3,3],a=2,t=2,heads=2,softmax=true)"))
+    assert found["Q1.T @ K1 for each head"] == "determined"
+
+    def thin(Q, K, X):
+        scores = np.exp(np.einsum("hai,ij,hak,kl->hjl", K, X, Q, X))
+        return np.einsum("ij,hjl->il", X, scores / scores.sum(axis=1, keepdims=True))
+
+    network = m2bridge.from_callable(thin, {"Q": (2, 2, 1), "K": (2, 2, 1)}, inputs={"X": (1, 2)})
+    assert verdicts(m2bridge.identifiable(network)) == {"Q": "not determined", "K": "not determined"}
+
+
 def test_hidden_units_are_determined_up_to_scale() -> None:
     found = verdicts(m2bridge.identifiable("mlp(widths=[4,3,4],r=3,bias=true)"))
     assert (found["W1"], found["W2"], found["b2"]) == (
@@ -140,6 +153,22 @@ def test_the_checker_rejects_a_record_with_another_verdict() -> None:
 def test_other_texts_are_refused(text: str) -> None:
     with pytest.raises(InputError):
         m2bridge.identifiable(LIGHTNING, function=text)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("Q[9]", "out of bounds"),
+        ("Q @ Q", "do not fit together"),
+        ("Q**99999999", "an exponent above"),
+        ("2**99999999999 * Q", "very large exponent"),
+        ("-" * 5000 + "Q", "recursion"),
+    ],
+)
+def test_an_error_names_the_text_of_the_function(text: str, message: str) -> None:
+    with pytest.raises(InputError, match=message) as caught:
+        m2bridge.identifiable(LIGHTNING, function=text)
+    assert str(caught.value).startswith(f"the function {text!r}")
 
 
 def test_the_command_and_its_record(tmp_path, capsys: pytest.CaptureFixture[str]) -> None:
