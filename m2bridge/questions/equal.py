@@ -64,9 +64,8 @@ def comparison(model: Model, a: Weights, b: Weights, seed: int) -> Comparison:
         return Comparison(True, proved, "exact", "the weights are equal")
     if not model.polynomial:
         gap = relative_distance(model, a, b, seed)
-        method = f"outputs at {_COMPARED_INPUTS} random inputs, relative difference {gap:.1e}"
-        same = True if gap < ROUNDING else False if gap >= SINGLE_ROUNDING else None
-        return Comparison(same, Certainty.PROBABLE, "float64", method)
+        same = None if gap is None or ROUNDING <= gap < SINGLE_ROUNDING else gap < ROUNDING
+        return Comparison(same, Certainty.PROBABLE, "float64", _compared_outputs(gap))
     if model.input_shape is not None and (example := _differing_input(model, a, b, seed)) is not None:
         return Comparison(False, proved, "exact", "outputs at an input, over QQ", example)
     if (equal := _same_polynomials(model, a, b)) is not None:
@@ -86,20 +85,33 @@ def comparison(model: Model, a: Weights, b: Weights, seed: int) -> Comparison:
 def comparison_up_to(model: Model, a: Weights, b: Weights, seed: int, tolerance: float) -> Comparison:
     """Compare the functions of two weights in float64: they are the same if outputs differ by at most a relative tolerance."""
     gap = relative_distance(model, a, b, seed)
-    method = f"outputs at {_COMPARED_INPUTS} random inputs, relative difference {gap:.1e}, tolerance {tolerance:.1e}"
-    return Comparison(gap <= tolerance, Certainty.NUMERIC, "float64", method)
+    method = f"{_compared_outputs(gap)}, tolerance {tolerance:.1e}"
+    return Comparison(None if gap is None else gap <= tolerance, Certainty.NUMERIC, "float64", method)
 
 
-def relative_distance(model: Model, a: Weights, b: Weights, seed: int) -> float:
-    """Return the largest difference of outputs at random inputs, relative to the largest output (or to one)."""
+def _compared_outputs(gap: float | None) -> str:
+    difference = "not in the range of float64" if gap is None else f"relative difference {gap:.1e}"
+    return f"outputs at {_COMPARED_INPUTS} random inputs, {difference}"
+
+
+def relative_distance(model: Model, a: Weights, b: Weights, seed: int) -> float | None:
+    """Return the largest difference of outputs at random inputs, relative to the largest output (or to one).
+
+    None if a weight or an output leaves the range of float64.
+    """
     size = () if model.input_shape is None else (_COMPARED_INPUTS, *model.input_shape)
     x = np.random.default_rng([seed, 73]).normal(size=size)
-    floats = [{name: w.astype(np.float64) for name, w in weights.items()} for weights in (a, b)]
-    if model.input_shape is None:
-        first, second = (np.asarray(model.coordinates(weights)) for weights in floats)
-    else:
-        first, second = (np.asarray(model.forward(weights, x)) for weights in floats)
-    return float(np.abs(first - second).max() / max(1.0, float(np.abs(first).max())))
+    try:
+        floats = [{name: w.astype(np.float64) for name, w in weights.items()} for weights in (a, b)]
+    except OverflowError:
+        return None
+    with np.errstate(all="ignore"):
+        if model.input_shape is None:
+            first, second = (np.asarray(model.coordinates(weights)) for weights in floats)
+        else:
+            first, second = (np.asarray(model.forward(weights, x)) for weights in floats)
+        gap = float(np.abs(first - second).max() / max(1.0, float(np.abs(first).max())))
+    return gap if np.isfinite(gap) else None
 
 
 def _same_polynomials(model: Model, a: Weights, b: Weights) -> bool | None:

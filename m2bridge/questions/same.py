@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -187,8 +188,9 @@ def same(
         carried = True if equal else None if forms[0].left or forms[1].left else False
     relation = None
     if compared.same and not forms:
-        start, end = (point.vector.astype(np.float64) for point in (first, second))
-        relation = alignment(model.program, start, end, max(ROUNDING, tolerance or 0.0))
+        with suppress(OverflowError):  # weights outside of the range of float64 are not aligned
+            start, end = (point.vector.astype(np.float64) for point in (first, second))
+            relation = alignment(model.program, start, end, max(ROUNDING, tolerance or 0.0))
     context.add_evidence(compared.evidence)
     if carried:
         method = "one normal form under the known symmetries"

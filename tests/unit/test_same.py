@@ -14,6 +14,7 @@ from m2bridge.cli.records import verify_file
 from m2bridge.errors import InputError
 from m2bridge.families import from_callable, parse_spec
 from m2bridge.programs.arithmetics import object_array
+from m2bridge.questions.dimension import dimension
 from m2bridge.questions.normal_form import acted, normal_form
 from m2bridge.questions.point import random_point
 from m2bridge.questions.same import same
@@ -195,3 +196,14 @@ def test_what_would_prove_it_names_the_reason_that_applies() -> None:
     different = same(model, at=a, other=b)
     assert different.verdict == "different"
     assert "coefficients" not in different.view().to_prove
+
+
+def test_weights_outside_of_the_range_of_float64_are_not_called_different() -> None:
+    huge = {"W1": [[10**400], [1]], "W2": [[1, 1]]}
+    small = {"W1": [[2], [1]], "W2": [[1, 1]]}
+    spec = "mlp(widths=[1,2,1],r=2)"
+    assert same(spec, huge, small, engine=False).verdict == "different"
+    assert same(spec, huge, huge, tolerance=1e-6, engine=False).verdict == "undecided"
+    assert dimension(spec, at=huge, engine=False).at_point.rank == 1
+    with pytest.raises(InputError, match="range of float64"):
+        dimension("softmax(d=[1,1],t=2)", at={"Q1": [[10**400]], "K1": [[1]], "V1": [[1]]}, engine=False)

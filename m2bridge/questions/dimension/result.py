@@ -64,7 +64,7 @@ class PointRank:
     @property
     def sentence(self) -> str:
         if self.loss is None or self.rank is None:
-            return "Undecided whether these weights are critical: the singular values in float64 have no gap."
+            return "Undecided whether these weights are critical: their rank in float64 is uncertain."
         certainty = "" if self.certainty.exact else f" ({self.certainty.value})"
         if not self.loss:
             return f"These weights are regular: the differential has the generic rank {self.rank} there{certainty}."
@@ -202,7 +202,10 @@ def _rank(context: Context, point: Any) -> tuple[int | None, bool]:
     proved = partial(at_weights, certainty=Certainty.PROVED, field="QQ")
     rng = np.random.default_rng([context.seed, 105])
     if not model.polynomial:
-        numeric = generic_numeric_rank(model, point.floats(), rng)
+        try:
+            numeric = generic_numeric_rank(model, point.floats(), rng)
+        except OverflowError:
+            raise InputError("--at: a weight is outside of the range of float64", argument="at") from None
         method = "singular values of the differential at the weights"
         context.add_evidence(
             at_weights(numeric.rank, "numpy", method, certainty=Certainty.NUMERIC, field="RR")
@@ -234,7 +237,7 @@ def _singular_values(point: Any, seed: int) -> list[Evidence]:
         with np.errstate(all="raise", under="ignore"):
             matrix = np.asarray(jacobian(model, point.floats(), inputs), dtype=np.float64)
             values = np.linalg.svd(matrix / np.sqrt(len(matrix)), compute_uv=False)
-    except (FloatingPointError, np.linalg.LinAlgError):
+    except (FloatingPointError, OverflowError, np.linalg.LinAlgError):
         return []
     numeric = int((values > _NUMERIC_THRESHOLD * values[:1].max(initial=0.0)).sum())
     return [
