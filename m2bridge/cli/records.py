@@ -132,7 +132,8 @@ def register(app: typer.Typer) -> None:  # noqa: C901, PLR0915 -- the commands o
         Example: m2bridge check dimension-lightning-d-2-dp-1.json
         """
         if not record.exists() or record.is_dir():  # a pipe is read like a file
-            raise InputError(f"no such file: {record}; give a record written by --save, or a certificate")
+            problem = f"{record} is a directory" if record.is_dir() else f"no such file: {record}"
+            raise InputError(f"{problem}; give a record written by --save, or a certificate")
         code, messages = verify_file(str(record), seconds)
         if as_json:
             common.print_json(

@@ -66,7 +66,7 @@ def model_from_code(text: str) -> UserNetwork:
         name, arguments = parsed.family, parsed.values
     if kind == "torch" and importlib.util.find_spec("torch") is None:
         raise InputError(f"{text[:80]}: PyTorch is not installed here; pip install 'm2bridge[torch]'")
-    if path not in _announced:
+    if path not in _announced and path.is_file():
         _announced.add(path)
         print(f"executing the file {path}", file=sys.stderr)
     with _located_errors(path):

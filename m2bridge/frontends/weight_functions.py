@@ -10,14 +10,23 @@ from m2bridge.errors import InputError, M2BridgeError
 from m2bridge.frontends.recording import record_call
 from m2bridge.programs.program import Program, Shape
 
+_MOST_BITS = 10_000  # larger powers of numbers are refused
+
+
+def _power(base: Any, exponent: Any) -> Any:
+    numbers = isinstance(base, int) and isinstance(exponent, int)
+    if numbers and not 0 <= exponent * base.bit_length() <= _MOST_BITS:
+        raise ValueError("a power of numbers with a negative or very large exponent")
+    return base**exponent
+
+
 _OPERATORS: dict[type, Callable[[Any, Any], Any]] = {
     ast.Add: lambda a, b: a + b,
     ast.Sub: lambda a, b: a - b,
     ast.Mult: lambda a, b: a * b,
     ast.MatMult: lambda a, b: a @ b,
-    ast.Pow: lambda a, b: _power(a, b),
+    ast.Pow: _power,
 }
-_MOST_BITS = 10_000  # larger powers of numbers are refused
 
 
 def weight_function(
@@ -60,13 +69,6 @@ def _recorded(tree: ast.expr, weights: Mapping[str, Any], text: str) -> Any:
         if isinstance(error, M2BridgeError):  # the first line names the line of this file
             message = message.partition("\n")[2] or message
         raise InputError(f"the function {text!r}: {message}", argument="function") from None
-
-
-def _power(base: Any, exponent: Any) -> Any:
-    if isinstance(base, int) and isinstance(exponent, int):
-        if not 0 <= exponent * base.bit_length() <= _MOST_BITS:
-            raise ValueError("a power of numbers with a negative or very large exponent")
-    return base**exponent
 
 
 def _value(node: ast.expr, weights: Mapping[str, Any], text: str) -> Any:

@@ -166,7 +166,7 @@ def _add_rows(
 def _require_memory(needed: int, limit: int | None) -> None:
     if limit is not None and needed > limit:
         raise OutOfReachError(
-            f"the rank needs {needed / 2**30:.1f} GB, more than the {limit / 2**30:.1f} GB allowed; "
+            f"the rank needs {needed / 2**30:.2g} GB, more than the {limit / 2**30:.2g} GB allowed; "
             f"use --memory {math.ceil(needed / 2**30)}G on a machine that has as much",
             estimate=needed,
         )
