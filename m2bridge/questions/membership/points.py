@@ -88,8 +88,16 @@ def target_of(model: Model, point: Any) -> Target:
 
 def _is_polynomial(text: str) -> bool:
     """Return whether a point is given by polynomials: it is neither JSON nor the name of a file, and has a variable x[...]."""
-    json_or_file = text.lstrip()[:1] in ("[", "{") or text.endswith(".json") or Path(text[:1000]).is_file()
+    json_or_file = text.lstrip()[:1] in ("[", "{") or text.endswith(".json") or _is_file(text)
     return not json_or_file and _VARIABLE.search(text) is not None
+
+
+def _is_file(text: str) -> bool:
+    """Return whether a text is the path of a file; a text that cannot be a path is none."""
+    try:
+        return Path(text).is_file()
+    except (OSError, ValueError):
+        return False
 
 
 def _coefficients(model: Model, text: str) -> list[Fraction]:
@@ -134,12 +142,8 @@ def written_point(text: str, how: str) -> tuple[Any, str]:
     `how` is the advice where it is no JSON.
     """
     source = f"--point {text[:60]!r}"
-    path = Path(text)
-    try:
-        is_file = path.is_file()
-    except (OSError, ValueError):
-        is_file = False
-    if is_file:
+    if _is_file(text):
+        path = Path(text)
         source = f"--point {path}"
         try:
             text = path.read_text(encoding="utf-8")
