@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from fractions import Fraction
 from itertools import product
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -15,10 +13,10 @@ import sympy
 from m2bridge.errors import InputError
 from m2bridge.families import Attention, Lightning
 from m2bridge.papers.lightning_attention.comments import boundary_points
-from m2bridge.questions.boundary import decide, quadratic_texts
-from m2bridge.questions.boundary.points import as_point, draw_examples, span_matrix
+from m2bridge.questions.boundary import decide
+from m2bridge.questions.boundary.points import draw_examples
 from m2bridge.questions.boundary.regions import orbit_locations
-from m2bridge.questions.membership.points import AlgebraicPoint
+from m2bridge.questions.membership.points import target_of
 
 SIZES = [(2, 1, 1), (2, 1, 2), (2, 2, 1), (2, 2, 2), (3, 1, 2), (3, 2, 2), (3, 3, 3), (4, 2, 3)]
 
@@ -38,19 +36,6 @@ def test_examples_are_found_where_they_were_built(size: tuple[int, int, int], se
         allowed = {example.where} if one else {"undecided"} | ({"outside"} & {example.where})
         assert found.where in allowed, (example.name, found.reason)
         assert one == (example.name not in ("generic", "no factors")) or size == (2, 1, 1)
-
-
-def test_numbers_of_a_quadratic_field_as_texts() -> None:
-    # x^2 - 2 y^2 = (x - sqrt(2) y)(x + sqrt(2) y), and u = 3 + sqrt(18) is a root of u^2 - 6 u - 9
-    place = AlgebraicPoint(modulus=("-9", "-6", "1"), variables=(("0", "1"), ("5", "0"), ("-1", "1/3")))
-    found = quadratic_texts(place)
-    assert found == (["3+3*sqrt(2)", "5", "sqrt(2)"], ["3-3*sqrt(2)", "5", "-sqrt(2)"])
-    for text, other in zip(*found, strict=True):
-        total = sympy.sympify(text) + sympy.sympify(other)
-        assert total.is_rational
-    assert (
-        quadratic_texts(AlgebraicPoint(modulus=("-2", "0", "0", "1"), variables=(("0", "1", "0"),))) is None
-    )
 
 
 def test_sturm_counts_the_real_factors() -> None:
@@ -93,55 +78,31 @@ def test_statements_as_the_paper_prints_them(size: tuple[int, int, int]) -> None
     assert boundary == {(1, 1, 1)}
 
 
-def test_points_are_read_exactly(tmp_path: Path) -> None:
-    model = layer(2, 1, 2)
-    expected = (Fraction(1), Fraction(1, 10), Fraction(-2, 3), *[Fraction(0)] * 3)
-    assert as_point(model, "1, 0.1, -2/3, 0, 0, 0") == expected
-    assert as_point(model, '[1, 0.1, "-2/3", 0, 0, 0]') == expected
-    file = tmp_path / "point.json"
-    file.write_text(json.dumps({"coordinates": ["1", "0.1", "-2/3", 0, 0, 0]}))
-    assert as_point(model, str(file)) == expected
-    weights = {"A": [[1, 0], [0, 1]], "V": [[1, 2]]}
-    assert as_point(model, weights) == (1, 2, 0, 0, 1, 2)
-    by_queries = {"Q": [[1, 0], [0, 1]], "K": [[1, 0], [0, 1]], "V": [[1, 2]]}
-    assert as_point(model, by_queries) == as_point(model, weights)
-
-
-def test_all_coefficients_lead_back_to_the_span() -> None:
-    model = layer(2, 1, 2)
-    matrix = span_matrix(model)
-    assert matrix.shape == (40, 6)
-    point = tuple(Fraction(c) for c in (1, 2, 3, 4, 5, 6))
-    assert as_point(model, list(matrix @ np.array(point, dtype=object))) == point
-    with pytest.raises(InputError, match="6-dimensional"):
-        as_point(model, [1] * 40)
-
-
 @pytest.mark.parametrize(
     ("text", "message"),
     [
         ("1,2", "has 2 coordinates"),
         ("a,b,c,d,e,f", "'a'"),
         ("missing.json", "missing.json"),
-        ('{"A": [[1, 0]], "V": [[1, 2]]}', r"A .* 2 x 2"),
-        ('{"A": 3, "V": [[1, 2]]}', r"A .* 2 x 2"),
+        ('{"weights": {"A": [[1, 0]], "V": [[1, 2]]}}', r"A .* 2 x 2"),
+        ('{"weights": {"A": 3, "V": [[1, 2]]}}', r"A .* 2 x 2"),
         ("[1, NaN, 0, 0, 0, 0]", "NaN"),
         ("[1, 2", "not JSON"),
-        ('{"B": 1}', "weights A and V"),
+        ('{"B": 1}', "is not a point"),
         ("1/0,0,0,0,0,0", "1/0"),
         ("[true,0,0,0,0,0]", "True"),
     ],
 )
 def test_bad_points_are_refused(text: str, message: str) -> None:
     with pytest.raises(InputError, match=message):
-        as_point(layer(2, 1, 2), text)
+        target_of(layer(2, 1, 2), text)
 
 
 def test_weights_of_too_high_rank_are_refused() -> None:
     with pytest.raises(InputError, match=r"A .*rank 2"):
-        as_point(layer(2, 1, 1), {"A": [[1, 0], [0, 1]], "V": [[1, 2]]})
+        target_of(layer(2, 1, 1), {"weights": {"A": [[1, 0], [0, 1]], "V": [[1, 2]]}})
 
 
 def test_floats_that_are_no_numbers_are_refused() -> None:
     with pytest.raises(InputError, match="exact"):
-        as_point(layer(2, 1, 2), [float("inf"), 0, 0, 0, 0, 0])
+        target_of(layer(2, 1, 2), [float("inf"), 0, 0, 0, 0, 0])

@@ -13,9 +13,8 @@ import pytest
 
 from m2bridge.errors import InputError
 from m2bridge.exact_numbers import exact_json, exact_number
-from m2bridge.families import Lightning, parse_spec
+from m2bridge.families import parse_spec
 from m2bridge.figures import slices
-from m2bridge.questions.boundary.points import as_point
 from m2bridge.questions.critical_points.losses import read_target
 from m2bridge.questions.membership.points import target_of
 from m2bridge.questions.point import one_of, point_from_weights, resolve, weights_or_path
@@ -70,7 +69,6 @@ def test_json_that_is_refused(text: str) -> None:
 
 def points(texts: list[Any]) -> dict[str, list[Fraction]]:
     """Read the same six numbers through every entry point."""
-    layer = Lightning(d=2, dp=1, a=2, t=2)
     model = parse_spec("map:a,b,c,d,e,f->a;b;c;d;e;f")
     weights = dict(zip("abcdef", texts, strict=True))
     written = json.dumps(texts)
@@ -81,8 +79,6 @@ def points(texts: list[Any]) -> dict[str, list[Fraction]]:
         .tolist(),
         "membership": list(target_of(model, texts).point),
         "membership in JSON": list(target_of(model, written).point),
-        "boundary": list(as_point(layer, texts)),
-        "boundary in JSON": list(as_point(layer, written)),
     }
 
 

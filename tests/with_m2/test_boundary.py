@@ -18,9 +18,8 @@ from m2bridge.cli import main
 from m2bridge.engine import Engine, EngineInfo
 from m2bridge.errors import InputError, LimitError, OutOfReachError
 from m2bridge.families import Lightning, Softmax
-from m2bridge.questions.boundary import Boundary, boundary, check_model, quadratic_texts
+from m2bridge.questions.boundary import Boundary, boundary, check_model
 from m2bridge.questions.closure import Closure, closure
-from m2bridge.questions.membership import membership
 from m2bridge.schemas import schema
 from m2bridge.scripts import template_directory
 from tests.answering import Answers
@@ -36,7 +35,6 @@ def test_witnesses_agree(answered: Answers, size: tuple[int, int, int]) -> None:
     assert result.certainty is Certainty.COMPUTED
     where = [e for e in result.evidence if e.quantity.startswith("where") and e.value is not None]
     assert {"criterion", "membership", "construction"} <= {e.witness for e in where}
-    assert all(p.distance is not None for p in result.examples)
     document = records.to_document(result)
     assert records.from_document(document) == result
 
@@ -50,8 +48,6 @@ def test_every_supported_engine_gives_the_same_answer(each_engine: Engine) -> No
     assert (parts["boundary"].degree, parts["closure-only"].degree) == (4, 3)
     assert result.point is not None
     assert result.point.where == "closure-only"
-    assert result.point.weights == {"A": (("1", "0"), ("sqrt(-1)", "0")), "V": (("1", "-sqrt(-1)"),)}
-    assert result.point.conjugate == {"A": (("1", "0"), ("-sqrt(-1)", "0")), "V": (("1", "sqrt(-1)"),)}
 
 
 @pytest.mark.parametrize(
@@ -77,18 +73,6 @@ def test_places(answered: Answers, size: tuple[int, int, int], point: list[Any],
     assert result.certainty.exact
     assert result.point is not None
     assert result.point.where == where
-    assert (result.point.weights is None) == (where == "outside")
-
-
-def test_the_weights_are_those_of_membership(engine: Engine, answered: Answers) -> None:
-    point = [1, 0, -2, 0, 0, 0]
-    result = answered(boundary, Lightning(d=2, dp=1), point=point)
-    alone = membership(Lightning(d=2, dp=1), point=point, engine=engine)
-    assert alone.algebraic is not None
-    assert result.point is not None
-    assert result.point.weights is not None
-    found, _ = quadratic_texts(alone.algebraic) or ([], [])
-    assert found == [c for name in "AV" for row in result.point.weights[name] for c in row]
 
 
 @pytest.mark.slow
@@ -164,27 +148,11 @@ def test_template_runs_as_it_stands(engine_info: EngineInfo) -> None:
 
 
 def test_command(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    assert (
-        main(
-            [
-                "boundary",
-                "--d",
-                "2",
-                "--dp",
-                "1",
-                "--point",
-                "1,0,-2,0,0,0",
-                "--json",
-                "--save",
-                str(tmp_path),
-            ]
-        )
-        == 0
-    )
+    point = ["--point", "1,0,-2,0,0,0"]
+    assert main(["boundary", "--d", "2", "--dp", "1", *point, "--json", "--save", str(tmp_path)]) == 0
     document = json.loads(capsys.readouterr().out)
     jsonschema.validate(document, schema("boundary"))
     assert document["point"]["where"] == "image"
-    assert document["point"]["weights"]["V"] == [["1", "-sqrt(2)"]]
     assert document["theorem"]["agrees"] is True
     (saved,) = tmp_path.glob("boundary-*.json")
     assert isinstance(records.load(saved), Boundary)
@@ -240,14 +208,7 @@ def test_the_examples_can_be_read_in_eighty_columns(
     assert max(map(len, printed.splitlines())) <= 80
     shown = printed.partition("Examples")[2].partition("Theorem 3.4")[0]
     header = next(line for line in shown.splitlines() if "rk V" in line)
-    assert [word.strip() for word in header.split("┃")] == [
-        "example",
-        "where",
-        "rk A",
-        "rk V",
-        "e2",
-        "search",
-    ]
+    assert [word.strip() for word in header.split("┃")] == ["example", "where", "rk A", "rk V", "e2"]
     assert "irrational conjugate factors │ closure-only" in shown
     assert "37, 0, 0, 0, 0, 0, 0, 0, 0, 42, 0, 0, 20, 46, 5, 45, 24, 36" in " ".join(shown.split())
 

@@ -8,10 +8,7 @@ from differentials modulo p.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from fractions import Fraction
 from typing import Annotated, Any
-
-import numpy as np
 
 from m2bridge.alarm import suspended_alarm
 from m2bridge.certainty import Certainty
@@ -20,17 +17,15 @@ from m2bridge.evidence import Evidence, settle
 from m2bridge.families import Attention, Model
 from m2bridge.families.attention_strata import LayerStrata
 from m2bridge.limits import LimitReached, limit_advice
-from m2bridge.programs.arithmetics import elementwise
 from m2bridge.questions.boundary import regions
-from m2bridge.questions.boundary.criterion import Criterion, Where, decide
-from m2bridge.questions.boundary.points import Coordinates, as_point, draw_examples
-from m2bridge.questions.boundary.result import Boundary, LocatedPoint, Matrix, OrbitLocation, Region
+from m2bridge.questions.boundary.criterion import Where, decide
+from m2bridge.questions.boundary.points import Coordinates, draw_examples
+from m2bridge.questions.boundary.result import Boundary, LocatedPoint, OrbitLocation, Region
 from m2bridge.questions.closure import closure
 from m2bridge.questions.dimension import dimension
 from m2bridge.questions.kernel import Context, ForceOption, Option, question
 from m2bridge.questions.membership import ImageMembership, membership
-from m2bridge.questions.membership.points import AlgebraicPoint
-from m2bridge.questions.orbits import exchanged
+from m2bridge.questions.membership.points import target_of
 
 __all__ = ["Boundary", "LocatedPoint", "OrbitLocation", "Region", "boundary", "decide"]
 
@@ -83,8 +78,8 @@ def boundary(
     point: Annotated[
         Any,
         Option(
-            "Point to locate: a JSON file, coordinates such as 1,0,-1/2,0,0,0, or weights such as "
-            '\'{"A": [[1,0],[0,1]], "V": [[1,2]]}\'.'
+            "Point to locate, as for membership: coordinates such as 1,0,-1/2,0,0,0, a .json file, or weights such as "
+            '\'{"weights": {"A": [[1,0],[0,1]], "V": [[1,2]]}}\'.'
         ),
     ] = None,
     force: ForceOption = False,
@@ -92,11 +87,10 @@ def boundary(
     """Compute the real image of one layer of lightning attention, its relative boundary, and the rest of its Zariski closure.
 
     The model is a :class:`~m2bridge.families.Attention` with t >= 2; its parametrization and coordinates do not matter. `point`
-    is given by exact coordinates (Segre, or all coefficients) or a mapping with weights A and V. Numbers are integers, Fractions
-    or texts such as "1/3"; floats are refused.
+    is given by exact Segre coordinates or by weights A and V. `membership` finds weights of a point.
     """
     checked = check_model(model, force=force)
-    requested_point = None if point is None else as_point(checked, point)
+    requested_point = None if point is None else target_of(checked, point).point
     context.require_engine()
     examples = draw_examples(checked, context.seed)
     context.report_progress("dimension")
@@ -200,12 +194,9 @@ def _locate(
             answer.limit, "neither weights nor a proof that there are none"
         )
         reason = answer.reasons[0] if answer.reasons else undecided
-    weights, conjugate = (None, None) if where == "outside" else _both_weights(model, answer, criterion)
-    details = [e.detail for e in answer.evidence if e.witness == "numpy" and e.detail]
     return LocatedPoint(
-        name=name, coordinates=tuple(coordinates), where=where, weights=weights, conjugate=conjugate,
-        rank_a=criterion.rank_a, rank_v=criterion.rank_v, rank_s=criterion.rank_s, e2=criterion.e2,
-        distance=details[0]["distance"] if details else None, reason=reason,
+        name=name, coordinates=tuple(coordinates), where=where, rank_a=criterion.rank_a, rank_v=criterion.rank_v,
+        rank_s=criterion.rank_s, e2=criterion.e2, reason=reason,
     )  # fmt: skip
 
 
@@ -220,57 +211,3 @@ def location_of(answer: ImageMembership) -> Where | None:
         return "outside"
     locations: dict[bool, Where] = {True: "image", False: "closure-only"}
     return None if answer.real_image is None else locations[answer.real_image]
-
-
-# -- weights as texts ------------------------------------------------------------------------------------------------------------
-
-
-def _both_weights(
-    model: Attention, answer: ImageMembership, criterion: Criterion
-) -> tuple[dict[str, Matrix] | None, dict[str, Matrix] | None]:
-    """Return the pair (A, V) of membership and, if S has two factors, the pair with the factors exchanged: √D becomes -√D."""
-    d = model.d
-
-    def pair(flat: Sequence[str]) -> dict[str, Matrix]:
-        rows = np.array(flat, dtype=object).reshape(-1, d).tolist()
-        return {"A": tuple(map(tuple, rows[:d])), "V": tuple(map(tuple, rows[d:]))}
-
-    if answer.algebraic is not None:
-        texts = quadratic_texts(answer.algebraic)
-        return (None, None) if texts is None else (pair(texts[0]), pair(texts[1]))
-    if answer.weights is None:
-        return None, None
-    weights = pair([*answer.weights["A"], *answer.weights["V"]])
-    exchanged_pair = exchanged(
-        *(elementwise(Fraction, np.array(weights[name], dtype=object)) for name in "AV")
-    )
-    if criterion.rank_s != 2 or exchanged_pair is None:
-        return weights, None
-    return weights, pair([str(c) for matrix in exchanged_pair for c in matrix.flat])
-
-
-def quadratic_texts(point: AlgebraicPoint) -> tuple[list[str], list[str]] | None:
-    """Return the numbers of a point over QQ(√D) as texts such as ``1/2+3*sqrt(5)``, and their conjugates; None over other fields.
-
-    >>> quadratic_texts(AlgebraicPoint(modulus=("2", "-2", "1"), variables=(("1", "0"), ("0", "1/2"))))
-    (['1', '1/2+1/2*sqrt(-1)'], ['1', '1/2-1/2*sqrt(-1)'])
-    """
-    if len(point.modulus) != 3:
-        return None
-    c, b = (Fraction(text) for text in point.modulus[:2])  # u = -b/2 + √(b^2/4 - c)
-    square = b * b / 4 - c
-    radicand = square.numerator * square.denominator
-    factor = Fraction(1, square.denominator)
-    for divisor in range(2, 1000):
-        while radicand % divisor**2 == 0:
-            radicand, factor = radicand // divisor**2, factor * divisor
-    numbers = [(Fraction(x) - Fraction(y) * b / 2, Fraction(y) * factor) for x, y in point.variables]
-    sign = next((1 if surd > 0 else -1 for _, surd in numbers if surd), 1)
-
-    def text(rational: Fraction, surd: Fraction) -> str:
-        if not surd:
-            return str(rational)
-        root = f"{'' if abs(surd) == 1 else f'{abs(surd)}*'}sqrt({radicand})"
-        return f"{rational or ''}{'-' if surd < 0 else '+' if rational else ''}{root}"
-
-    return [text(r, sign * s) for r, s in numbers], [text(r, -sign * s) for r, s in numbers]

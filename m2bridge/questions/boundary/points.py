@@ -1,77 +1,18 @@
-"""Read points of the linear span exactly, from coordinates or weights, and draw random points of each kind."""
+"""Draw random points of the linear span, one of each kind."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
-from m2bridge.errors import InputError
-from m2bridge.exact_numbers import exact_number
 from m2bridge.families import Attention
-from m2bridge.questions import over_q
 from m2bridge.questions.boundary.criterion import Where
-from m2bridge.questions.critical_points.losses import linear_in_coordinates
-from m2bridge.questions.membership.points import written_point
-from m2bridge.questions.point import point_from_weights
 
 Coordinates = tuple[Fraction, ...]
 _LARGEST = 4
 """Largest absolute value of the integers in examples."""
-_HOW = 'write a list of coordinates, or an object such as {"A": [[1,0],[0,1]], "V": [[1,"1/2"]]}'
-
-
-def as_point(model: Attention, value: Any, source: str = "the point") -> Coordinates:
-    """Return the Segre coordinates of a point: from Segre or all coordinates, the weights A and V (or Q, K, V), or a text.
-
-    A text is a file, JSON, or a list such as ``1,0,-1/2,0,0,0``. Numbers are integers, Fractions, or texts like "1/3".
-    """
-    if isinstance(value, str):
-        value, source = written_point(value, _HOW)
-    if isinstance(value, Mapping):
-        if "coordinates" in value:
-            value = value["coordinates"]
-        elif "V" in value and ("A" in value or {"Q", "K"} <= set(value)):
-            parametrized = model if "A" in value else replace(model, parametrization="weights")
-            return tuple(point_from_weights(parametrized, value).image())
-        else:
-            raise InputError(f"{source} has neither coordinates nor weights A and V; {_HOW}")
-    if isinstance(value, np.ndarray):
-        value = value.tolist()
-    if not isinstance(value, Sequence) or isinstance(value, str):
-        raise InputError(f"{source} is not a list; {_HOW}")
-    numbers = tuple(exact_number(entry, source) for entry in value)
-    if len(numbers) == model.coordinate_count:
-        return numbers
-    if len(numbers) == model.ambient_dim:
-        return from_ambient(model, numbers, source)
-    raise InputError(
-        f"{source} has {len(numbers)} coordinates; {model} has {model.coordinate_count} "
-        f"(Segre) or {model.ambient_dim} (all coefficients)"
-    )
-
-
-def span_matrix(model: Attention) -> np.ndarray:
-    """Return the linear map from Segre coordinates, which determine the network (Proposition A.5), to all its coefficients."""
-    return linear_in_coordinates(model, replace(model, coordinate_system="full").coordinates)
-
-
-def from_ambient(model: Attention, numbers: Sequence[Fraction], source: str) -> Coordinates:
-    """Return the Segre coordinates of a point given by all its coefficients; refuse points outside the span of the networks."""
-    right = np.array(numbers, dtype=object)[:, None]
-    solution = over_q.solve(span_matrix(model), right)
-    if solution is None:
-        raise InputError(
-            f"{source} lies outside the {model.coordinate_count}-dimensional span of the networks in the "
-            f"{model.ambient_dim}-dimensional space of functions"
-        )
-    return tuple(solution[:, 0])
-
-
-# -- examples --------------------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)

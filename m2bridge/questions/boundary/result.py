@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
@@ -12,12 +11,11 @@ from m2bridge.results import Result, TheoremCheck, register_result
 from m2bridge.views import Rows, View, shorten
 
 _LONGEST_SHOWN_POINT = 320  # characters of equations in a table
-Matrix = tuple[tuple[str, ...], ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LocatedPoint:
-    """A point of the span, its location, and exact weights.
+    """A point of the span and its location.
 
     Attributes
     ----------
@@ -25,24 +23,17 @@ class LocatedPoint:
     coordinates: Segre coordinates.
     where: image, boundary (in the image, and a limit of points that are not), closure-only, outside of the closure, or undecided
         where `membership` reached a limit.
-    weights: exact A and V, row by row, entries such as ``1/2+3*sqrt(5)``; real in the image, complex for closure-only, None
-        outside.
-    conjugate: the other pair of weights where there are two: k and v exchanged; the complex-conjugate pair for closure-only.
     rank_a, rank_v: ranks of the flattenings (of A and V for a point of the closure); rank_s, e2: of the quadric where both are 1.
-    distance: the least distance that the numerical search over real weights found, relative to 1 + the point's norm.
     reason: the argument in a sentence.
     """
 
     name: str
     coordinates: tuple[Fraction, ...]
     where: Where
-    weights: Mapping[str, Matrix] | None
-    conjugate: Mapping[str, Matrix] | None
     rank_a: int
     rank_v: int
     rank_s: int | None
     e2: Fraction | None
-    distance: float | None
     reason: str
 
 
@@ -87,7 +78,7 @@ class Boundary(Result):
     """
 
     ANALYSIS: ClassVar[str] = "boundary"
-    VERSION: ClassVar[int] = 2
+    VERSION: ClassVar[int] = 3
     COMMENT_FIELDS: ClassVar[tuple[str, ...]] = ("theorem", "corollary")
     HEADLINE: ClassVar[tuple[str, ...]] = ("image_dim", "boundary_dim", "closure_only_dim")
     AT_POINT: ClassVar[tuple[str, ...]] = ("where", "real weights")
@@ -116,7 +107,7 @@ class Boundary(Result):
         answer, facts = sizes, []
         if self.point is not None:
             answer = f"the point is: {self.point.where}"
-            facts = [("because", self.point.reason), *_weights(self.point), ("parts", sizes)]
+            facts = [("because", self.point.reason), ("parts", sizes)]
         notes = [f"  {p.name}: {shorten(', '.join(map(str, p.coordinates)), 80)}" for p in self.examples]
         for region in self.parts:
             text = ", ".join(f"{equation} = 0" for equation in region.equations)
@@ -131,8 +122,8 @@ class Boundary(Result):
         located = []
         for p in self.examples:
             ranks = (str(p.rank_a), str(p.rank_v), "" if p.e2 is None else shorten(p.e2, 10))
-            located.append((p.name, p.where, *ranks, "" if p.distance is None else f"{p.distance:.0e}"))
-        columns = ("example", "where", "rk A", "rk V", "e2", "search")
+            located.append((p.name, p.where, *ranks))
+        columns = ("example", "where", "rk A", "rk V", "e2")
         tables = (
             Rows(
                 title="Parts of the closure",
@@ -142,18 +133,3 @@ class Boundary(Result):
             Rows(title="Examples", columns=columns, cells=tuple(located)),
         )
         return View(answer=answer, facts=tuple(facts), tables=tables, notes=tuple(notes))
-
-
-def _weights(point: LocatedPoint) -> list[tuple[str, str]]:
-    names = {"closure-only": ("complex weights", "conjugate weights")}
-    first, second = names.get(point.where, ("real weights", "and also"))
-    lines = []
-    for label, weights in ((first, point.weights), (second, point.conjugate)):
-        if weights is not None:
-            rows = {key: ", ".join(f"[{', '.join(row)}]" for row in weights[key]) for key in "AV"}
-            lines.append((label, ", ".join(f"{key} = [{text}]" for key, text in rows.items())))
-    if point.weights is not None:
-        lines.append(("", "verified: these weights give exactly the point"))
-    if point.distance is not None:
-        lines.append(("search", f"nearest network found: relative distance {point.distance:.1e}"))
-    return lines
