@@ -28,7 +28,7 @@ _HOW = (
     "write a list of coordinates such as 1,0,-1/2, polynomials in the inputs such as x[1]^2 - 3*x[1]*x[2], one per output and "
     'separated by semicolons, or {"inputs": [...], "outputs": [...]}, or {"weights": {...}}'
 )
-_VARIABLE = re.compile(r"[A-Za-z]+\[")
+_VARIABLE = re.compile(r"[A-Za-z]\[")
 _INDEX = re.compile(r"\[([0-9, ]+)\]")
 _SUBSCRIPT = re.compile(r"_\(([0-9, ]+)\)")
 _LONGEST_POINT = 1_000_000
