@@ -14,6 +14,7 @@ from itertools import groupby
 from typing import Any
 
 from m2bridge import boxes
+from m2bridge.certainty import Certainty
 from m2bridge.errors import M2BridgeError
 from m2bridge.evidence import RELATION_SIGNS, by_quantity, strongest
 from m2bridge.questions import find, sentences
@@ -75,7 +76,8 @@ def page(entries: Iterable[PageEntry], *, title: str) -> str:
 
 
 def _tally(results: Sequence[Result], listed: Sequence[PageEntry]) -> list[tuple[str, int]]:
-    counts: Counter[str] = Counter(result.sure for result in results)
+    counts: Counter[str] = Counter(dict.fromkeys(Certainty, 0))  # strongest first
+    counts.update(result.sure for result in results)
     counts["witnesses disagree"] = sum(result.agreement is False for result in results)
     counts["stopped by a limit"] = sum(result.limit is not None for result in results)
     counts["without an answer"] = sum(entry.result is None and not entry.damaged for entry in listed)
