@@ -6,6 +6,7 @@ Rows of statements are made from the ledgers in ``results/``; the certificates a
 
 import hashlib
 import json
+import re
 from collections import Counter
 from pathlib import Path
 
@@ -19,11 +20,11 @@ _LEDGERS = {
 }
 _INTRODUCTION = """# Theorem map
 
-Each row leads from a published statement to the command that checks it, the verdicts, the weakest
-certainty among them, and the seconds that the checks took, on a busy machine with two cores: compare them with each other only (rows marked as cached in the ledger take none). `m2bridge verify` runs all
-of a paper; the [ledger](ledger.md) has every size. The digest of a record is the sha256 of its file in `results/`.
-
-*Holds when repaired*: the corrected statement holds. *Probe*: a question whose answer the paper does not claim; true or false is its answer.
+Each row leads from a published statement to its check: `m2bridge verify CHECK` with the name in the second column, the verdicts with the
+number of sizes, the weakest certainty among them, and the seconds that they took. The seconds were taken on a busy machine with two cores; compare them
+with each other only. `m2bridge verify` runs all checks of a paper; the [ledger](ledger.md) lists every size. The digest of a record is the sha256
+of its file in `results/`. *Holds when repaired*: the corrected statement holds. *Probe*: a question whose answer the paper does not claim;
+true or false is its answer.
 """
 _OURS = """
 ## Our own statements
@@ -37,14 +38,50 @@ _OURS = """
 """
 
 
+_CERTIFICATES = """
+## Certificates
+
+Each file proves one statement; the last column names the published statement of which it is one size. `python -I m2bridge/checker.py FILE`
+verifies it and prints the sentence in the first column.
+
+| verified | model | file | sha256 | statement |
+|---|---|---|---|---|
+"""
+_INSTANCE_OF = {
+    "closure-lightning": "Numbers around Figure 1",
+    "dimension-deep-lightning": "Corollary 3.8",
+    "dimension-defective-mlp": "Alexander, Hirschowitz",
+    "dimension-lightning": "Corollary 3.3",
+    "dimension-softmax": "Equation 16",
+    "same-lightning": "Theorem 3.2",
+    "singular-lightning-1": "Theorem 3.4, singular points",
+    "singular-lightning-2": "Numbers around Figure 1",
+}
+_ROW_OF_LIST = re.compile(
+    r"^\| (`\S+`) \| Verified: (.*?) \| `(\S+)\.json` \| `(\w{12})\w*` \|$", re.MULTILINE
+)
+
+
 def write(docs: Path) -> None:
     """Write ``docs/theorem-map.md``."""
     results = docs.parent / "results"
     text = _INTRODUCTION
     for paper, file in _LEDGERS.items():
         text += _table(paper, results / file)
-    text += _OURS + "\n#" + (results / "certificates" / "README.md").read_text(encoding="utf-8")
+    text += (
+        _OURS
+        + _CERTIFICATES
+        + _certificates((results / "certificates" / "README.md").read_text(encoding="utf-8"))
+    )
     (docs / "theorem-map.md").write_text(text, encoding="utf-8")
+
+
+def _certificates(listed: str) -> str:
+    return "".join(
+        f"| {verified} | {re.sub(',(?=[a-z])', ', ', model)} | {{download}}`{name}.json <../results/certificates/{name}.json>` "
+        f"| `{digest}…` | {_INSTANCE_OF.get(name, '')} |\n"
+        for model, verified, name, digest in _ROW_OF_LIST.findall(listed)
+    )
 
 
 def _digest(path: Path) -> str:
@@ -55,12 +92,13 @@ def _table(paper: str, path: Path) -> str:
     ledger = json.loads(path.read_text(encoding="utf-8"))
     claims = claims_of(paper)
     engine = (ledger["engine"] or {}).get("version", "none")
+    option = "" if paper == "lightning_attention" else f"; `--paper {paper.replace('_', '-')}`"
     lines = [
         f"\n## {claims[0].paper}\n",
         f"Record `results/{path.name}`, sha256 `{_digest(path)}`; m2bridge {ledger['package_version']}, Macaulay2 {engine}, "
-        f"seed {ledger['seed']}.\n",
-        "| number | statement | command | verdicts | certainty | s |",
-        "|---|---|---|---|---|---:|",
+        f"seed {ledger['seed']}{option}.\n",
+        "| statement | check | verdicts | certainty | s |",
+        "|---|---|---|---|---:|",
     ]
     for claim in claims:
         rows = [entry for entry in ledger["entries"] if entry["claim"] == claim.id]
@@ -69,10 +107,9 @@ def _table(paper: str, path: Path) -> str:
             weakest = Certainty.weakest(Certainty(entry["certainty"]) for entry in rows)
             seconds = sum(entry["seconds"] for entry in rows)
             shown_seconds = f"{seconds:.1f}" if seconds >= 0.05 else "< 0.1"
-            option = "" if paper == "lightning_attention" else f" --paper {paper.replace('_', '-')}"
             lines.append(
-                f"| {claim.number} | {_cell(claim.statement)} | `m2bridge verify {claim.id}{option}` "
-                f"| {', '.join(f'{count} {name}' for name, count in verdicts.items())} | {weakest.value} | {shown_seconds} |"
+                f"| **{claim.number}.** {_cell(claim.statement)} | `{claim.id}` "
+                f"| {', '.join(f'{name} ({count})' for name, count in verdicts.items())} | {weakest.value} | {shown_seconds} |"
             )
     return "\n".join(lines) + "\n"
 
