@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from m2bridge.certainty import Certainty
-from m2bridge.certificates.produce import certificate, numbers
+from m2bridge.certificates.produce import certificate, numbers, spec_of
 from m2bridge.evidence import Evidence, Value
 from m2bridge.families import Model
 from m2bridge.families.base import MOST_COORDINATES
@@ -146,12 +146,13 @@ def comparison_certificate(
 ) -> dict[str, Value] | None:
     """Return a certificate that two flat weights define the same function, or different ones at an input.
 
-    None if this is not proved, if the weights are equal or large, or if no such input was found.
+    None if this is not proved, if the weights are equal, large or dependent, or if no such input was found.
     """
     proved = compared.same is not None and compared.certainty is Certainty.PROVED
     if (
         not model.polynomial
         or not proved
+        or model.free is not model
         or (first == second).all()
         or prod(first.shape) > _MOST_CERTIFIED_WEIGHTS
     ):
@@ -162,4 +163,4 @@ def comparison_certificate(
             return None
         x = compared.example["input"] if compared.example else []
         statement |= {"kind": "different functions", "input": numbers(np.array(x, dtype=object).reshape(-1))}
-    return certificate(model.program, statement, spec=model.spec)
+    return certificate(model.program, statement, spec=spec_of(model))

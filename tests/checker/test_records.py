@@ -216,6 +216,20 @@ def test_a_record_without_an_answer_is_not_verified() -> None:
     )
 
 
+def test_points_of_dependent_weights_and_of_user_networks() -> None:
+    weights = {"M1": [[1]], "M2": [[1]], "L": [[1]]}
+    spec = "deep-lightning(d=[1,1,1],a=[1,1],t=2,parametrization=virtual)"
+    record = document_of(m2bridge.same(spec, at=weights, other={**weights, "L": [[2]]}))
+    assert (record["certainty"], outcome(record)[0]) == ("proved", 0)
+    spec = "deep-lightning(d=[2,1,1],a=[1,1],t=2,parametrization=virtual)"
+    weights = {"M1": [[1, 0], [0, 0]], "M2": [[1, 0], [0, 0]], "L": [[1, 0]]}
+    record = document_of(m2bridge.same(spec, at=weights, other={**weights, "L": [[2, 0]]}))
+    assert (record["verdict"], record["certainty"], record["certificate"]) == ("different", "computed", None)
+    network = m2bridge.from_callable(lambda a, b: a * b, {"a": (), "b": ()})
+    record = document_of(m2bridge.same(network, at={"a": 1, "b": 4}, other={"a": 2, "b": 2}))
+    assert (record["certainty"], outcome(record)[0]) == ("proved", 0)
+
+
 def test_weights_modulo_a_prime_are_no_rational_ones() -> None:
     record = document_of(m2bridge.same("map:a,b->a*b;a", at={"a": 1, "b": 2}, other={"a": 1, "b": 4}))
     assert record["verdict"] == "different"
