@@ -1308,12 +1308,12 @@ def outputs_move(  # noqa: C901, PLR0915 -- one case for each way to move
         slope = reduce(lambda x, y: list(map(ring.add, x, y)), terms) if terms else []
         slope = [rewritten(ring, t, rules) for t in slope] if rules else slope
         slopes.append(slope if any(t != zero for t in slope) else None)
-        if slopes[k] is not None and k <= last and gate.operands:
-            linear = multiples(slope, value(k))
-            if linear is not None:
-                values[k] = ring.variables(len(slope))
-                slopes[k] = [ring.multiply(ring.number(c), values[k][j]) if c else zero for c, j in linear]
-                plain.discard(k)
+        replaced = slopes[k] is not None and k <= last and gate.operands
+        if replaced and (linear := multiples(slope, value(k))) is not None:
+            unknowns = zip(ring.variables(len(slope)), value(k), strict=True)
+            values[k] = [unknown if x else zero for unknown, x in unknowns]
+            slopes[k] = [ring.multiply(ring.number(c), values[k][j]) if c else zero for c, j in linear]
+            plain.discard(k)
     return any(slopes[k] is not None for k in circuit.outputs)
 
 

@@ -505,3 +505,18 @@ def test_the_degree_of_a_hypersurface_is_that_of_bezout() -> None:
     assert checker_further.hypersurface_bound(powers(4, 3, 2, "x"), powers(2, 4, 4, "x%"), "x%") == 2 * 34
     with pytest.raises(checker.Rejected, match="too small a degree"):
         checker_further.hypersurface_bound(powers(4, 3, 3, "x"), powers(1, 4, 8, "x%"), "x%")
+
+
+def test_zeros_behind_a_mask_do_not_hide_a_multiple(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Cubes of masked scores are added up: those that are zero move by the same multiple as the others."""
+    lines = (
+        "weight K [1,3]", "weight V [3,3]", "input X [3,3]", "einsum ab,bc->ac %0 %2", "einsum ab,ac->bc %3 %3", "power 3 %4",
+        "constant [3,3] 1 1 1 0 1 1 0 0 1", "multiply %5 %6", "einsum ab,bc->ac %2 %7",
+        "einsum ab,bc->ac %8 %8", "power 9 %9", "einsum ab,bc->ac %1 %10",
+    )  # fmt: skip
+    text = "\n".join(
+        ["m2bridge program 1", *(f"%{k} = {line}" for k, line in enumerate(lines)), "output y %11", ""]
+    )
+    scaling = {i: {monomial(i): 1 if i < 3 else -108} for i in range(12)}
+    monkeypatch.setattr(checker, "MOST_TERMS", 10**5)
+    assert bound(text, by_fields(text, [], [scaling])) == 11
