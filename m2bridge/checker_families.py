@@ -10,11 +10,13 @@ Contents: 1 Specs   2 Definitions   3 Comparison   4 Upper bounds that rest on a
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from fractions import Fraction
 from functools import reduce
 from hashlib import sha256
 from itertools import combinations_with_replacement, pairwise
@@ -37,6 +39,7 @@ from m2bridge.checker import (
     Rejected,
     Shape,
     Symbols,
+    bit_size,
     bound_size,
     field_at,
     group_fields,
@@ -49,6 +52,7 @@ from m2bridge.checker import (
     read_list,
     read_numbers,
     read_object,
+    read_program,
     read_rational,
     report,
     sparse_rank,
@@ -189,8 +193,8 @@ def sum_of(ring: Any, left: Matrix, right: Matrix) -> Matrix:
 
 def nested(values: Numbers, shape: Shape) -> Any:
     """Arrange flat values as nested lists."""
-    if len(shape) == 1:
-        return list(values)
+    if not shape:
+        return values[0]
     step = len(values) // shape[0]
     return [nested(values[i * step : (i + 1) * step], shape[1:]) for i in range(shape[0])]
 
@@ -494,16 +498,21 @@ def identify(circuit: Circuit, spec: str) -> Identity | None:
         return None
     words, values = definition
     k = comparison_error(circuit, values)
+    need_equal(circuit, values, "the program is not that of its spec")
+    return Identity(f"The program {words} of {printable(spec)}: both {EQUAL.format(k=k)}.", network)
+
+
+def need_equal(circuit: Circuit, values: Callable[[Any, Numbers, Numbers], Numbers], reason: str) -> None:
+    """Reject a program whose outputs are not these values at points that the checker draws [7]."""
     for _ in range(REPEATS):
         ring = Symbols()
         weights, inputs = ring.drawn(circuit.parameters), ring.drawn(circuit.input_size)
         outputs = Evaluation(circuit, ring).outputs(weights, inputs)
-        need(outputs == values(ring, weights, inputs), "the program is not that of its spec")
-    return Identity(f"The program {words} of {printable(spec)}: both {EQUAL.format(k=k)}.", network)
+        need(outputs == values(ring, weights, inputs), reason)
 
 
 def comparison_error(circuit: Circuit, values: Callable[[Any, Numbers, Numbers], Numbers]) -> int:
-    """Return k if `identify` accepts another network with probability at most 2^-k [7].
+    """Return k if `need_equal` accepts other values with probability at most 2^-k [7].
 
     Either two outputs differ, or two arguments of exponentials, and these are equal at a random point.
     """
@@ -666,6 +675,7 @@ def not_shown(record: dict[str, Any], covered: set[str]) -> list[str]:
     if not stated and HEADLINE[analysis] == ("verdict",):
         return ["the answer"]
     missing = [name for name in stated if name not in covered]
+    missing += ["functions"] if analysis == "identifiable" and "functions" not in covered else []
     return missing if "model" in record and "model" in covered else [*missing, "model"]
 
 
@@ -725,7 +735,7 @@ def check_record(
         return 8, [f"Not proved: there is no certificate in this record. {nothing}"]
     covered, partly = compare_fields(record, certificates)
     missing = not_shown(record, covered)
-    unproved = record.get("certainty") == "proved" and missing not in ([], ["model"])
+    unproved = record.get("certainty") == "proved" and not {"model", "functions"}.issuperset(missing)
     need(not unproved, f"the record calls itself proved, and no certificate shows {', '.join(missing)}")
     first, *sentences = report(certificates)
     first += f" Not covered: {', '.join(missing)}." if missing else ""
@@ -848,7 +858,9 @@ def fields_that_follow(record: dict[str, Any], own: Certified) -> tuple[dict[str
 
 def texts(value: Any) -> list[str]:
     """List the entries of nested lists, one after the other, as texts."""
-    return [text for item in value for text in texts(item)] if type(value) is list else [str(value)]
+    found = leaves(value)
+    bound_size(max((bit_size(x) for x in found if type(x) in (int, Fraction)), default=0), 10**4)
+    return list(map(str, found))
 
 
 def shape_of(value: Any) -> Shape | None:
@@ -886,18 +898,117 @@ def about_points(record: dict[str, Any], own: Certified) -> tuple[dict[str, Any]
 
 
 def about_function(record: dict[str, Any], own: Certified) -> dict[str, Any]:
-    """Check that a record is about one function of the weights, with the verdict of its certificate, and return what follows.
-
-    The text of the function is not compared with its program, which the output shows.
-    """
+    """Check that a record is about the function of its certificate, with the same verdict, and return what follows."""
     verdict, fiber = own.shown.numbers["verdict"], own.shown.numbers.get("fiber")
-    rows = read_list(record.get("functions"), "functions", 1)
-    need(type(rows[0]) is dict and rows[0].get("verdict") == verdict, f"the certificate shows: {verdict}")
+    (row,) = read_list(record.get("functions"), "functions", 1)
+    need(type(row) is dict and row.get("verdict") == verdict, f"the certificate shows: {verdict}")
     need(record.get("field", "QQ") == "QQ", "the record is about another field than its certificate")
     follows = {"verdict": verdict, "parameters": own.circuit.parameters}
     if fiber is not None:
         follows |= {"generic_fiber_dim": fiber, "symmetry_dim": fiber, "explains_fiber": True}
-    return follows
+    return follows | ({"functions": record["functions"]} if is_function(row.get("function"), own) else {})
+
+
+def is_function(text: Any, own: Certified) -> bool:
+    """Compare the text of a function of the weights with the program of a certificate [7]; False if it is no such text."""
+    try:
+        tree = ast.parse(text.strip() if type(text) is str and len(text) <= 1000 else "", mode="eval").body
+    except (SyntaxError, ValueError):
+        return False
+    g, count = read_program(own.claims[0]), own.circuit.parameters
+    last = g.gates[g.outputs[0]]
+    function = Circuit(g.gates, g.outputs if g.parameters == count else last.operands[1:])
+    variables = re.fullmatch(r"map:([^>]+)->.*", own.spec or "")
+
+    def values(ring: Any, weights: Numbers, _: Numbers) -> Numbers:
+        """Compute the flat function as its text says."""
+        named = arrays(own.circuit, weights[:count])
+        if variables:
+            named = dict(zip(variables[1].split(","), weights[:count], strict=False))
+        return leaves(value_of(tree, ring, named))
+
+    try:
+        comparison_error(function, values)
+    except NotWritten:
+        return False
+    need_equal(function, values, "the function of the record is not that of its certificate")
+    return True
+
+
+class NotWritten(Exception):  # noqa: N818 - a verdict
+    """A text is not written as a function of the weights."""
+
+
+def leaves(x: Any) -> Numbers:
+    """List the entries of nested lists."""
+    return [entry for item in x for entry in leaves(item)] if type(x) is list else [x]
+
+
+def value_of(node: Any, ring: Any, named: dict[str, Any]) -> Any:  # noqa: PLR0911 -- one case for each kind
+    """Compute a function of weights, which are nested lists, from its syntax tree: + - * @ **, .T, indices and integers."""
+    match node:
+        case ast.Name(id=name) if name in named:
+            return named[name]
+        case ast.Constant(value=n) if type(n) is int:
+            return ring.number(n)
+        case ast.UnaryOp(op=ast.USub(), operand=x):
+            return entrywise(ring.multiply, ring.number(-1), value_of(x, ring, named))
+        case ast.BinOp(left=x, op=ast.Pow(), right=ast.Constant(value=n)) if type(n) is int and 0 <= n < 1000:
+            return entrywise(lambda _, y: ring.power(y, n), ring.number(0), value_of(x, ring, named))
+        case ast.BinOp(left=x, op=ast.Add() | ast.Sub() | ast.Mult() | ast.MatMult() as op, right=y):
+            left, right = value_of(x, ring, named), value_of(y, ring, named)
+            if type(op) is ast.MatMult:
+                return matrix_product(ring, left, right)
+            right = entrywise(ring.multiply, ring.number(-1), right) if type(op) is ast.Sub else right
+            return entrywise(ring.multiply if type(op) is ast.Mult else ring.add, left, right)
+        case ast.Attribute(value=x, attr="T") if len(shape_of(value_of(x, ring, named)) or ()) == 2:
+            return transpose(value_of(x, ring, named))
+        case ast.Subscript(value=x, slice=index):
+            return entries_at(value_of(x, ring, named), index.elts if type(index) is ast.Tuple else [index])
+    raise NotWritten
+
+
+def entrywise(function: Callable[[Any, Any], Any], x: Any, y: Any) -> Any:
+    """Apply a function to the entries of two arrays of one shape, or to a number and those of an array."""
+    if type(x) is list and type(y) is list:
+        if len(x) != len(y):
+            raise NotWritten
+        return [entrywise(function, a, b) for a, b in zip(x, y, strict=True)]
+    if type(x) is list:
+        return [entrywise(function, a, y) for a in x]
+    return [entrywise(function, x, b) for b in y] if type(y) is list else function(x, y)
+
+
+def matrix_product(ring: Any, x: Any, y: Any) -> Any:
+    """Multiply two matrices."""
+    shapes = shape_of(x) or (), shape_of(y) or ()
+    if [len(shape) for shape in shapes] != [2, 2] or shapes[0][1] != shapes[1][0]:
+        raise NotWritten
+    return product(ring, x, y)
+
+
+def entries_at(x: Any, indices: list[Any]) -> Any:
+    """Take the entries of nested lists at indices, which are syntax trees of integers and slices."""
+    if not indices:
+        return x
+    first, *rest = indices
+    if type(first) is ast.Slice:
+        run = slice(*(None if n is None else index_in(n) for n in (first.lower, first.upper, first.step)))
+        chosen = x[run] if type(x) is list and run.step != 0 else []
+        return [entries_at(part, rest) for part in chosen]
+    if type(x) is not list or not -len(x) <= index_in(first) < len(x):
+        raise NotWritten
+    return entries_at(x[index_in(first)], rest)
+
+
+def index_in(node: Any) -> int:
+    """Read an integer from its syntax tree."""
+    match node:
+        case ast.Constant(value=n) if type(n) is int:
+            return n
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=n)) if type(n) is int:
+            return -n
+    raise NotWritten
 
 
 def about_strata(record: dict[str, Any], own: Certified) -> list[str]:

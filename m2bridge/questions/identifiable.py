@@ -266,7 +266,8 @@ def _functions(model: Model, function: str | Callable[..., Any] | None) -> Mappi
         recorded = record(function, shapes).program
         if len(recorded.outputs) != 1:
             raise InputError("the function of the weights must return one array", argument="function")
-        return {getattr(function, "__name__", "function"): recorded}
+        name = getattr(function, "__name__", "function")
+        return {f"{name}()" if name in shapes else name: recorded}
     if function is not None:
         raise InputError("the function must be a string or a Python function", argument="function")
     names = variables_in(model.spec) or shapes

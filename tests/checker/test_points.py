@@ -12,13 +12,14 @@ import fuzz
 import makers as M  # noqa: N812
 import numpy as np
 import pytest
-from makers import closure_certificate
+from makers import closure_certificate, singular_certificate
 
 from m2bridge import checker, checker_further, records
 from m2bridge.certainty import Certainty
 from m2bridge.certificates.points import coordinate_indices
 from m2bridge.cli.records import verify_file
 from m2bridge.families import Mod, parse_spec
+from m2bridge.questions.dimension import dimension
 from m2bridge.questions.symmetries import symmetries
 
 POOL = dict(fuzz.pool())
@@ -283,6 +284,41 @@ def test_records_of_a_singular_locus_name_the_strata_that_are_covered() -> None:
     assert outcome(locus_record(certificate=[certificate("singular matrix")]))[0] == 7
     no_spec = {**certificate("singular"), "spec": None}
     assert outcome(locus_record(model=None, certificate=[no_spec]))[0] == 7
+
+
+def singular_locus(
+    text: str, spec: str | None, weights: list[Any], arcs: Any, upper: Any, strata: list[Any]
+) -> Any:
+    """A record of one singular point."""
+    model = "program:" + ";".join(text.splitlines()[1:]) if spec is None else spec
+    document = singular_certificate(text, weights, arcs, upper, prime=M.SMALL, spec=spec)
+    return {"analysis": "singular-locus", "model": model, "strata": strata, "certificate": document}
+
+
+def test_strata_of_scalar_weights_and_of_huge_ones() -> None:
+    """Products of a and b with c and d, at zero; and weights whose product has more digits than Python writes."""
+    lines = [*(f"weight {x} []" for x in "abcd"), *(f"multiply %{i} %{j}" for i in (0, 1) for j in (2, 3))]
+    numbered = [f"%{k} = {line}" for k, line in enumerate(lines)]
+    text = "\n".join(["m2bridge program 1", *numbered, *(f"output y{k} %{k}" for k in range(4, 8)), ""])
+    arcs = [[[0, int(k == i)] if k < 2 else [int(k == j)] for k in range(4)] for i in (0, 1) for j in (2, 3)]
+    groups = [{"group": "scaling", "weights": {"a": 1, "b": 1, "c": -1, "d": -1}}]
+    strata = [{"representative": {name: ["0"] for name in "abcd"}, "verdict": "singular"}]
+    record = singular_locus(text, None, [0] * 4, arcs, M.symmetries(text, groups), strata)
+    assert outcome(record)[0] == 0
+    spec = "lightning(d=2,dp=1,a=1,t=2)"
+    document = dimension(spec, engine=False).certificate
+    assert document is not None
+    text = document["program"]
+    order = [line.split()[3][0] for line in text.splitlines() if " = weight " in line]
+    arcs = [
+        [{"K": [0, int(i == n)], "Q": [int(j == n)], "V": [int(k == n)]}[name] for name in order for n in (0, 1)]
+        for i in (0, 1)
+        for j in (0, 1)
+        for k in (0, 1)
+    ]  # fmt: skip
+    huge = [0 if name == "V" else 10**4000 for name in order for _ in (0, 1)]
+    record = singular_locus(text, spec, huge, arcs, document["upper"], [{"verdict": "singular"}])
+    assert outcome(record)[0] == 8
 
 
 def test_records_of_symmetries() -> None:

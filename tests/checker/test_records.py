@@ -204,6 +204,41 @@ def test_records_about_functions_of_the_weights(
     rejected({**scaled, **changes}, reason)
 
 
+def test_the_function_of_a_record_is_that_of_its_certificate() -> None:
+    record = document_of(m2bridge.identifiable("linear(widths=[2,1,2])", function="W2 @ W1"))
+    for text in ("W1", "W2", "W1.T @ W2.T", "2*(W2 @ W1)", "W2 @ W1 - W2 @ W1"):
+        rejected(with_function(record, text), "the function of the record is not that of its certificate")
+    for text in ("W2@W1", "(W1.T@W2.T).T", "-(-W2 @ W1)", "3*(W2@W1) - 2*(W2@W1)", "W2[:, 0:1]@W1[-1:]"):
+        assert outcome(with_function(record, text))[0] == 0
+    for value in ("products", "W2 @ W2", "W1[2] + W1", "f(W1)", "W1 @", "W1**-1", "W1[0, 0, 0]", None, 3):
+        code, output = outcome(with_function(record, value))
+        assert (code, "Not covered: functions" in output) == (9, True)
+
+
+def with_function(record: dict[str, Any], text: Any) -> dict[str, Any]:
+    rows = [{**record["functions"][0], "function": text}]
+    return {name: value for name, value in record.items() if name != "digest"} | {"functions": rows}
+
+
+def test_functions_of_variables_and_of_scalars() -> None:
+    record = document_of(m2bridge.identifiable("map:s,t->s*t", function="t*s"))
+    assert outcome(record)[0] == 0
+    rejected(with_function(record, "s"), "the function of the record")
+    network = m2bridge.from_callable(lambda a, b, x: a * b * x, {"a": (), "b": ()}, inputs={"x": ()})
+    record = document_of(m2bridge.identifiable(network, function="(a*b)**2"))
+    assert outcome(record)[0] == 0
+    rejected(with_function(record, "a*b"), "the function of the record")
+
+
+def test_python_functions_are_not_covered() -> None:
+    def W1(W1: Any, W2: Any) -> Any:
+        return W2 @ W1
+
+    record = document_of(m2bridge.identifiable("linear(widths=[2,1,2])", function=W1))
+    assert (record["functions"][0]["function"], record["certainty"]) == ("W1()", "proved")
+    assert outcome(record)[0] == 9
+
+
 def test_a_record_without_an_answer_is_not_verified() -> None:
     """Every certificate would show all of an answer that states nothing."""
     record = {
