@@ -210,7 +210,18 @@ def test_the_function_of_a_record_is_that_of_its_certificate() -> None:
         rejected(with_function(record, text), "the function of the record is not that of its certificate")
     for text in ("W2@W1", "(W1.T@W2.T).T", "-(-W2 @ W1)", "3*(W2@W1) - 2*(W2@W1)", "W2[:, 0:1]@W1[-1:]"):
         assert outcome(with_function(record, text))[0] == 0
-    for value in ("products", "W2 @ W2", "W1[2] + W1", "f(W1)", "W1 @", "W1**-1", "W1[0, 0, 0]", None, 3):
+    for value in (
+        "products",
+        "W2 @ W2",
+        "W1[2] + W1",
+        "f(W1)",
+        "W1 @",
+        "W1**-1",
+        "W1[0, 0, 0]",
+        "W2@W1#W1",
+        None,
+        3,
+    ):
         code, output = outcome(with_function(record, value))
         assert (code, "Not covered: functions" in output) == (9, True)
 
