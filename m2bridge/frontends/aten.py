@@ -76,7 +76,8 @@ def _where(mask: Array, yes: Array, no: Array) -> Array:
             bias = np.where(np.isneginf(other), 0, other)
             shape = np.broadcast_shapes(chosen.shape, mask.shape, other.shape)
             kept = np.broadcast_to(keep | ~np.isneginf(other), shape)
-            return Masked(np.where(keep, chosen, bias), kept)
+            scores = np.where(keep, chosen, bias) if (kept & ~keep).any() else np.broadcast_to(chosen, shape)
+            return Masked(scores, kept)
     return np.where(mask, yes, no)
 
 
@@ -170,6 +171,13 @@ def _gelu(a: Array, approximate: str = "none") -> Array:
     return a * _sigmoid((a + a**3 * 0.044715) * (2 * sqrt(2 / pi)))
 
 
+def _repeated_heads(a: Array, times: int) -> Array:
+    """Repeat each head, in blocks; a reshape shows to which head a query belongs."""
+    *outer, heads, tokens, width = a.shape
+    repeated = np.broadcast_to(a[..., None, :, :], (*outer, heads, times, tokens, width))
+    return repeated.reshape(*outer, heads * times, tokens, width)
+
+
 def _attention(  # noqa: PLR0913 -- the arguments that PyTorch's operator has
     q: Array, k: Array, v: Array, attn_mask: Array | None = None, dropout_p: float = 0, is_causal: bool = False,
     *, scale: float | None = None, enable_gqa: bool = False,
@@ -178,7 +186,7 @@ def _attention(  # noqa: PLR0913 -- the arguments that PyTorch's operator has
     if dropout_p:
         raise NotPolynomialError(f"dropout with probability {dropout_p} is random; set dropout_p=0.0")
     if enable_gqa:
-        k, v = (np.repeat(a, q.shape[-3] // a.shape[-3], axis=-3) for a in (k, v))
+        k, v = (_repeated_heads(a, q.shape[-3] // a.shape[-3]) for a in (k, v))
     width, root = q.shape[-1], isqrt(q.shape[-1])
     exact = Fraction(1, root) if root**2 == width else 1 / sqrt(width)
     scores = q @ k.swapaxes(-1, -2) * (exact if scale is None else scale)

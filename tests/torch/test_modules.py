@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from m2bridge import dimension, from_torch
+from m2bridge import dimension, from_torch, symmetries
 
 
 def agree(module: nn.Module, *shapes: tuple[int, ...]):
@@ -251,3 +251,30 @@ def test_embeddings_of_given_tokens_are_weights():
     assert network.parameter_count == 10
     # outputs are the products of W with two vectors: 4 numbers
     assert dimension(network, engine=False).image_dim == 4
+
+
+class Heads(nn.Module):
+    """Attention as nanoGPT writes it without a kernel, with a causal mask in a buffer; or with heads that share keys."""
+
+    def __init__(self, shared: bool) -> None:
+        super().__init__()
+        self.qkv, self.shared = nn.Linear(4, 8 if shared else 12), shared
+        self.register_buffer("mask", torch.tril(torch.ones(3, 3)).view(1, 3, 3))
+
+    def forward(self, x: Tensor) -> Tensor:
+        sizes = (4, 2, 2) if self.shared else (4, 4, 4)
+        q, k, v = (y.view(3, -1, 2).transpose(0, 1) for y in self.qkv(x).split(sizes, dim=-1))
+        if self.shared:
+            y = functional.scaled_dot_product_attention(q[None], k[None], v[None], enable_gqa=True)[0]
+        else:
+            y = (q @ k.mT).masked_fill(self.mask == 0, float("-inf")).softmax(-1) @ v
+        return y.transpose(0, 1).reshape(3, 4)
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_symmetries_of_keys_under_a_mask_and_of_shared_keys(shared: bool) -> None:
+    """The key biases change nothing, and GL(2) acts on queries and keys, one for each head of keys."""
+    groups = symmetries(from_torch(Heads(shared), (3, 4)), engine=False).groups
+    assert {(group.name, group.dim) for group in groups} == (
+        {("GL(2)", 4), ("R^2", 2)} if shared else {("GL(2)^2", 8), ("R^4", 4)}
+    )
