@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from m2bridge.programs.program import Program
 from m2bridge.symmetry.axis_groups import Action, AxisGroup
 from m2bridge.symmetry.finite import PermutedAxis, permuted_axes
+from m2bridge.symmetry.gains import GainedGroup
 from m2bridge.symmetry.shifts import Shift
 from m2bridge.symmetry.structure import Family, Structure, structure
 
@@ -93,7 +94,11 @@ def _permuted(axes: Sequence[PermutedAxis], order: list[int], at: Floats) -> Flo
 
 def _carried(family: Family, action: Action | None, at: Floats, second: Floats, moves: list[str]) -> Floats:
     """Move weights by the element of a family that carries one weight to the other, and append it in words."""
-    if action is None or not isinstance(family, AxisGroup):
+    if isinstance(family, GainedGroup):
+        assert action is not None, "groups are free on a weight"
+        moved = _based(family.group, action, at * family.factors(at), second * family.factors(second))
+        moved /= family.factors(at)
+    elif action is None or not isinstance(family, AxisGroup):
         moved = _shifted(family, at, second) if isinstance(family, Shift) else at
     elif family.kind == "torus":
         moved = _scaled(family, action, at, second)

@@ -59,6 +59,7 @@ class AxisGroup:
     ----------
     kind: gl, o (orthogonal) or torus.
     size, copies: n of GL(n) or O(n) and how many copies act; the rank of a torus.
+    fixes_ones: whether the matrices fix the vector of ones, from both sides.
     actions: the weights that move. Label k of a torus: index i is multiplied by s_i^k. Of gl: 1 for g, -1 for its
         inverse transpose.
     """
@@ -67,6 +68,7 @@ class AxisGroup:
     size: int
     copies: int
     actions: tuple[Action, ...]
+    fixes_ones: bool = False
 
     @property
     def dim(self) -> int:
@@ -87,9 +89,8 @@ class AxisGroup:
             )
             return f"{self.size} scaling{'s' if self.size > 1 else ''}: {powers}"
         blocks = f" for each of {self.copies} blocks (heads)" if self.copies > 1 else ""
-        return (
-            f"{self.kind.upper()}({self.size}){blocks} {'on' if len(self.moved) == 1 else 'between'} {moved}"
-        )
+        fixing = " that fixes (1, ..., 1)" if self.fixes_ones else ""
+        return f"{self.kind.upper()}({self.size}){fixing}{blocks} {'on' if len(self.moved) == 1 else 'between'} {moved}"
 
     @property
     def name(self) -> str:
@@ -97,16 +98,33 @@ class AxisGroup:
         if self.kind == "torus":
             return "GL(1)" if self.size == 1 else f"GL(1)^{self.size}"
         power = f"^{self.copies}" if self.copies > 1 else ""
-        return f"{self.kind.upper()}({self.size}){power}"
+        return f"{self.kind.upper()}({self.size - self.fixes_ones}){power}"
 
     def _matrices(self) -> list[tuple[tuple[int, int, int], ...]]:
         """List a basis of the Lie algebra: matrices by their entries (row, column, value)."""
         n = self.size
         if self.kind == "torus":
             return [((i, i, 1),) for i in range(n)]
+        if self.fixes_ones:
+            return self._matrices_that_fix_ones()
         if self.kind == "gl":
             return [((i, j, 1),) for i in range(n) for j in range(n)]
         return [((i, j, 1), (j, i, -1)) for i in range(n) for j in range(i)]
+
+    def _matrices_that_fix_ones(self) -> list[tuple[tuple[int, int, int], ...]]:
+        """List a basis of the matrices whose rows and columns add up to zero; of O(n), the antisymmetric ones."""
+        last = self.size - 1
+        if self.kind == "gl":
+            return [
+                ((i, j, 1), (i, last, -1), (last, j, -1), (last, last, 1))
+                for i in range(last)
+                for j in range(last)
+            ]
+        return [
+            ((i, j, 1), (j, i, -1), (j, last, 1), (last, j, -1), (last, i, 1), (i, last, -1))
+            for i in range(last)
+            for j in range(i)
+        ]
 
     def fields(self) -> Iterator[VectorField]:
         """List the vector fields of a basis of the Lie algebra, copy by copy."""
@@ -124,7 +142,9 @@ class AxisGroup:
         values = point[action.entries] % p
         if self.kind == "torus":
             return action.label % p != 0 and bool(values.any(axis=2).all())
-        needed = self.size - (self.kind == "o")
+        if self.fixes_ones:
+            values = (values[:, :-1] - values[:, -1:]) % p
+        needed = values.shape[1] - (self.kind == "o")
         return values.shape[2] >= needed and all(rank_mod(matrix, p) >= needed for matrix in values)
 
 

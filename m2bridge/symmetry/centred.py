@@ -18,7 +18,7 @@ from math import prod
 import numpy as np
 
 from m2bridge.symmetry.axis_groups import entries_of
-from m2bridge.symmetry.factored import FactoredProgram, Letters, Tensor
+from m2bridge.symmetry.factored import FactoredProgram, Letters, Tensor, Uses
 from m2bridge.symmetry.fields import VectorField
 
 _MOST_GAINS = 128
@@ -103,31 +103,14 @@ def centred_shifts(program: FactoredProgram) -> list[CentredShift]:
     return [*centred.readers(), *centred.writers()]
 
 
-class _Centred:
+class _Centred(Uses):
     """Finds arrays that add up to zero along axes, the weights behind them, and those before them."""
-
-    def __init__(self, program: FactoredProgram) -> None:
-        self.tensors, self.outputs = program.tensors, program.outputs
-        self.users: dict[int, list[int]] = {}
-        for place, item in enumerate(self.tensors):
-            for k in dict.fromkeys(item.operands):
-                self.users.setdefault(k, []).append(place)
-
-    def _is_own_weight(self, k: int) -> bool:
-        """Return whether a tensor is a weight that one instruction uses, once."""
-        users = self.users.get(k, [])
-        once = len(users) == 1 and self.tensors[users[0]].operands.count(k) == 1
-        return self.tensors[k].operation == "weight" and once and k not in self.outputs
-
-    def _sides(self, place: int) -> list[tuple[int, Letters]]:
-        item = self.tensors[place]
-        return list(zip(item.operands, item.letters, strict=True))
 
     # -- arrays that add up to zero -----------------------------------------------------------------------
 
     def centring(self, place: int) -> tuple[int, Letters] | None:
         """Return x and the letters of the axes if a tensor is x - mean(x) along them."""
-        sides = self._sides(place)
+        sides = self.sides(place)
         if self.tensors[place].operation != "add" or len(sides) != 2:
             return None
         for (x, letters), (mean, kept) in (sides, sides[::-1]):
@@ -152,7 +135,7 @@ class _Centred:
         found = self.centring(place)
         if found is not None and set(found[1]) == wanted:
             return True
-        having = [(k, own) for k, own in self._sides(place) if wanted & set(own)]
+        having = [(k, own) for k, own in self.sides(place) if wanted & set(own)]
         whole = all(wanted <= set(own) for _, own in having)
         single = item.operation in ("scale", "einsum") and len(having) == 1
         every = item.operation == "add" and len(having) == len(item.operands)
@@ -165,18 +148,18 @@ class _Centred:
     def readers(self) -> Iterator[CentredShift]:
         """List the weights that multiply an array that adds up to zero, or one with gains and a bias."""
         for place, item in enumerate(self.tensors):
-            sides = self._sides(place)
+            sides = self.sides(place)
             if item.operation == "einsum" and len(sides) == 2:
                 for (k, own), (y, letters) in (sides, sides[::-1]):
                     axes = tuple(a for a in own if a in letters and a not in item.result)
                     kept = all(a in item.result for a in own if a not in axes)
-                    if axes and kept and self._is_own_weight(k):
+                    if axes and kept and self.is_own_weight(k):
                         found = self._reader(place, k, y, axes)
                         if found is not None:
                             yield found
 
     def _reader(self, place: int, k: int, y: int, axes: Letters) -> CentredShift | None:
-        own, letters = (dict(self._sides(place))[j] for j in (k, y))
+        own, letters = (dict(self.sides(place))[j] for j in (k, y))
         weight, at = self.tensors[k], tuple(letters.index(a) for a in axes)
         shifted, y, at = self._peeled(y, at, "add")
         gains, y, at = self._peeled(y, at, "einsum")
@@ -191,11 +174,11 @@ class _Centred:
 
     def _peeled(self, y: int, axes: Letters, operation: str) -> tuple[Tensor | None, int, Letters]:
         """Take a weight along the axes at these positions off a sum or a product, if there is one."""
-        item, sides = self.tensors[y], self._sides(y)
+        item, sides = self.tensors[y], self.sides(y)
         if item.operation == operation and len(sides) == 2:
             wanted = tuple(item.result[a] for a in axes)
             for (k, own), (other, letters) in (sides, sides[::-1]):
-                if own == wanted and self._is_own_weight(k) and set(letters) == set(item.result):
+                if own == wanted and self.is_own_weight(k) and set(letters) == set(item.result):
                     return self.tensors[k], other, tuple(letters.index(a) for a in wanted)
         return None, y, axes
 
@@ -204,10 +187,10 @@ class _Centred:
         users, result = self.users.get(place, []), self.tensors[place].result
         if len(users) != 1 or place in self.outputs or self.tensors[users[0]].operation != "add":
             return None
-        sides = self._sides(users[0])
+        sides = self.sides(users[0])
         named = next(dict(zip(own, result, strict=True)) for k, own in sides if k == place)
         for k, own in sides:
-            if k != place and self._is_own_weight(k) and {named.get(a) for a in own} == set(outer):
+            if k != place and self.is_own_weight(k) and {named.get(a) for a in own} == set(outer):
                 return self.tensors[k], tuple(outer[named[a]] for a in own)
         return None
 
@@ -218,9 +201,9 @@ class _Centred:
         for place, item in enumerate(self.tensors):
             if item.operation not in ("einsum", "add"):
                 continue
-            for number, (k, own) in enumerate(self._sides(place)):
+            for number, (k, own) in enumerate(self.sides(place)):
                 others = {a for j, letters in enumerate(item.letters) if j != number for a in letters}
-                for axes, opposite in self._unseen_axes(place) if self._is_own_weight(k) else ():
+                for axes, opposite in self._unseen_axes(place) if self.is_own_weight(k) else ():
                     alone = item.operation == "add" or not others & set(axes)
                     bias = item.operation == "add" and own == axes
                     if set(axes) <= set(own) and alone and (bias or not opposite):
@@ -248,7 +231,7 @@ class _Centred:
         found: list[int] = []
         for user in self.users[place]:
             item = self.tensors[user]
-            own = dict(self._sides(user))[place]
+            own = dict(self.sides(user))[place]
             wanted = {own[k] for k in axes}
             centring = self.centring(user)
             if centring is not None and centring[0] == place and set(centring[1]) == wanted:
@@ -258,7 +241,7 @@ class _Centred:
             if item.operation != "add" or item.operands.count(place) != 1:
                 return None
             letters = tuple(own[k] for k in axes)
-            biases = [k for k, named in self._sides(user) if named == letters and self._is_own_weight(k)]
+            biases = [k for k, named in self.sides(user) if named == letters and self.is_own_weight(k)]
             later = self._opposite(user, tuple(item.result.index(letter) for letter in letters))
             if later is None and not biases:
                 return None

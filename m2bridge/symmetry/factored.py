@@ -79,6 +79,28 @@ class FactoredProgram:
         return ((k, item) for k, item in enumerate(self.tensors) if item.operation == "weight")
 
 
+class Uses:
+    """The steps of a factored program, with those that use each of them."""
+
+    def __init__(self, program: FactoredProgram) -> None:
+        self.tensors, self.outputs = program.tensors, program.outputs
+        self.users: dict[int, list[int]] = {}
+        for place, item in enumerate(self.tensors):
+            for k in dict.fromkeys(item.operands):
+                self.users.setdefault(k, []).append(place)
+
+    def is_own_weight(self, k: int) -> bool:
+        """Return whether a tensor is a weight that one instruction uses, once."""
+        users = self.users.get(k, [])
+        once = len(users) == 1 and self.tensors[users[0]].operands.count(k) == 1
+        return self.tensors[k].operation == "weight" and once and k not in self.outputs
+
+    def sides(self, place: int) -> list[tuple[int, Letters]]:
+        """Return the operands of a step with their letters."""
+        item = self.tensors[place]
+        return list(zip(item.operands, item.letters, strict=True))
+
+
 def factored(program: Program) -> FactoredProgram:
     """Factor all axes of a program and move slices to its weights.
 

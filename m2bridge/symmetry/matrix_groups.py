@@ -16,7 +16,8 @@ from m2bridge.symmetry.factored import FactoredProgram, Letters, Tensor
 
 def matrix_groups(program: FactoredProgram) -> list[tuple[AxisGroup, Labels]]:
     """Return the groups of matrices, each with the labels of its diagonal matrices."""
-    groups = map(_Matrices(program).group, _components(program))
+    matrices = _Matrices(program)
+    groups = [matrices.group(ties, fixes_ones) for ties, fixes_ones in _components(program)]
     return [item for item in groups if item is not None]
 
 
@@ -30,9 +31,10 @@ class _Tie:
     beside: tuple[tuple[int, int], ...]
 
 
-def _ties(program: FactoredProgram) -> tuple[list[_Tie], list[Node]]:
-    """List the axes that matrices move together, and those along which no matrix can act."""
+def _ties(program: FactoredProgram) -> tuple[list[_Tie], list[Node], list[Node]]:
+    """List the axes that matrices move together, those along which no matrix can act, and those where it has to fix ones."""
     ties: list[_Tie] = []
+    ones: list[Node] = []
     still: list[Node] = [(k, (a,)) for k in program.outputs for a in range(len(program.tensors[k].shape))]
     for index, item in enumerate(program.tensors):
         sides = [*zip(item.operands, item.letters, strict=True)]
@@ -44,12 +46,16 @@ def _ties(program: FactoredProgram) -> tuple[list[_Tie], list[Node]]:
             axes = [(k, letters) for k, letters in sides if letter in letters]
             if letter in item.result:
                 axes.append((index, item.result))
-            if len(axes) != 2 if item.operation == "einsum" else not _keeps(item, letter):
+            summed = item.operation == "einsum" and len(axes) == 1 and axes[0][1].count(letter) == 1
+            spread = item.operation == "add" and len(axes) <= len(sides)
+            if summed or spread:  # a product of the array with ones, or a sum with one
+                ones.append((axes[-1][0], (axes[-1][1].index(letter),)))
+            elif len(axes) != 2 if item.operation == "einsum" else not _keeps(item, letter):
                 still += [(k, (letters.index(letter),)) for k, letters in axes]
                 continue
             sign = 1 if letter in item.result else -1
             ties += [_tie(axes[0], other, letter, sign) for other in axes[1:]]
-    return ties, still
+    return ties, still, ones
 
 
 def _keeps(item: Tensor, letter: int) -> bool:
@@ -64,9 +70,9 @@ def _tie(first: tuple[int, Letters], second: tuple[int, Letters], letter: int, s
     return _Tie((k, (a.index(letter),)), (j, (b.index(letter),)), sign, beside)
 
 
-def _components(program: FactoredProgram) -> list[list[_Tie]]:
-    """List the ties of each set of axes along which matrices act."""
-    ties, still = _ties(program)
+def _components(program: FactoredProgram) -> list[tuple[list[_Tie], bool]]:
+    """List the ties of each set of axes along which matrices act, and whether these have to fix the vector of ones."""
+    ties, still, ones = _ties(program)
     sets = DisjointSets()
     for tie in ties:
         sets.join(tie.first, tie.second)
@@ -75,7 +81,8 @@ def _components(program: FactoredProgram) -> list[list[_Tie]]:
     for tie in ties:
         if sets.root(tie.first) not in fixed:
             components.setdefault(sets.root(tie.first), []).append(tie)
-    return list(components.values())
+    fixing = {sets.root(node) for node in ones}
+    return [(component, root in fixing) for root, component in components.items()]
 
 
 class _Matrices:
@@ -84,7 +91,7 @@ class _Matrices:
     def __init__(self, program: FactoredProgram) -> None:
         self.program = program
 
-    def group(self, ties: Sequence[_Tie]) -> tuple[AxisGroup, Labels] | None:
+    def group(self, ties: Sequence[_Tie], fixes_ones: bool) -> tuple[AxisGroup, Labels] | None:
         """Return GL or O on these axes, and the labels of its diagonal matrices; None if no weight moves."""
         signs = _signs(ties)
         nodes = list(dict.fromkeys(node for tie in ties for node in (tie.first, tie.second)))
@@ -96,14 +103,14 @@ class _Matrices:
         copies = self._copy_axes(ties, nodes)
         actions = ordered_actions([self._action(node, signs[node], copies) for node in moved])
         count, size, _ = actions[0].entries.shape
-        if orthogonal and size == 1:
+        if size - fixes_ones <= orthogonal:
             return None
         labels = (
             {}
-            if orthogonal
+            if orthogonal or fixes_ones
             else {(k, (*self._beside(k, axes, copies), *axes)): Fraction(signs[k, axes]) for k, axes in moved}
         )
-        return AxisGroup("o" if orthogonal else "gl", size, count, actions), labels
+        return AxisGroup("o" if orthogonal else "gl", size, count, actions, fixes_ones), labels
 
     def _beside(self, k: int, axes: Letters, copies: Sequence[Mapping[Node, int]]) -> Letters:
         return tuple(family[k, axes] for family in copies)

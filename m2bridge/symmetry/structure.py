@@ -23,12 +23,13 @@ from m2bridge.symmetry.axis_groups import Action, AxisGroup
 from m2bridge.symmetry.centred import CentredShift, centred_shifts
 from m2bridge.symmetry.factored import factored
 from m2bridge.symmetry.fields import VectorField
+from m2bridge.symmetry.gains import GainedGroup, gained_groups
 from m2bridge.symmetry.matrix_groups import matrix_groups
 from m2bridge.symmetry.shifts import Shift, shifts
 from m2bridge.symmetry.simplified import simplified
 from m2bridge.symmetry.tori import tori
 
-Family = AxisGroup | Shift | CentredShift
+Family = AxisGroup | GainedGroup | Shift | CentredShift
 _PROBE_PRIME = 8388593  # the largest prime below 2^23
 _MOST_PROBED_ENTRIES = 20_000_000
 """The fields of a family that are tried at a point have at most so many entries."""
@@ -38,16 +39,17 @@ _MOST_FIELD_ENTRIES = 50_000_000
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Structure:
-    """The symmetries that follow from the structure of a program: groups, shifts, and weights that are not used."""
+    """The symmetries that follow from the structure of a program: groups, also around gains, shifts, and unused weights."""
 
     parameters: int
     groups: tuple[AxisGroup, ...]
     shifts: tuple[Shift | CentredShift, ...]
     unused: tuple[int, ...]
+    gained: tuple[GainedGroup, ...] = ()
 
     @property
     def families(self) -> tuple[Family, ...]:
-        return (*self.groups, *self.shifts)
+        return (*self.groups, *self.gained, *self.shifts)
 
     def fields(self) -> Iterator[VectorField]:
         """List all vector fields."""
@@ -102,7 +104,11 @@ def structure(program: Program) -> Structure:
     matrices = matrix_groups(steps)
     groups = (*(group for group, _ in matrices), *tori(steps, [labels for _, labels in matrices]))
     symmetries = Structure(
-        program.parameter_count, groups, (*shifts(steps), *centred_shifts(steps)), steps.unused
+        program.parameter_count,
+        groups,
+        (*shifts(steps), *centred_shifts(steps)),
+        steps.unused,
+        tuple(gained_groups(steps, [group for group, _ in matrices])),
     )
     return _without_contradictions(program, symmetries)
 
@@ -122,7 +128,8 @@ def _without_contradictions(program: Program, symmetries: Structure) -> Structur
     groups = tuple(group for group in symmetries.groups if is_constant(_some_fields(group, program)))
     moved = tuple(shift for shift in symmetries.shifts if is_constant(_some_fields(shift, program)))
     unused = symmetries.unused if is_constant(symmetries.translations()) else ()
-    return Structure(symmetries.parameters, groups, moved, unused)
+    gained = tuple(group for group in symmetries.gained if is_constant(_some_fields(group, program)))
+    return Structure(symmetries.parameters, groups, moved, unused, gained)
 
 
 def _some_fields(family: Family, program: Program) -> Iterator[VectorField]:
@@ -158,12 +165,13 @@ def _alone(
     family: Family, users: np.ndarray, is_free: Callable[[AxisGroup, Action], bool]
 ) -> Iterator[tuple[Family, Action | None]]:
     """List the actions of a family on weights that nothing else moves and on which it is free."""
-    if not isinstance(family, AxisGroup):
+    if not isinstance(family, (AxisGroup, GainedGroup)):
         if (users[family.entries()[0]] == 1).all():
             yield family, None
         return
-    for action in family.actions:
-        if (users[action.entries] == 1).all() and is_free(family, action):
+    group = family.group if isinstance(family, GainedGroup) else family
+    for action in group.actions:
+        if (users[action.entries] == 1).all() and is_free(group, action):
             yield family, action
 
 

@@ -134,6 +134,40 @@ class CausalBlock(nn.Module):
         return x + self.mlp(self.second(x))
 
 
+class Stream(nn.Module):
+    """A residual stream between two linear layers, with norms before what reads it."""
+
+    def __init__(self, norm: Callable[[int], nn.Module]) -> None:
+        super().__init__()
+        self.embed, self.head = nn.Linear(5, 4, bias=False), nn.Linear(4, 3)
+        self.first, self.last = norm(4), norm(4)
+        self.mlp = nn.Sequential(nn.Linear(4, 5), nn.SiLU(), nn.Linear(5, 4))
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = self.embed(x)
+        return self.head(self.last(x + self.mlp(self.first(x))))
+
+
+@pytest.mark.parametrize(
+    "norm", [nn.LayerNorm, lambda d: nn.RMSNorm(d, eps=0.1)], ids=["LayerNorm", "RMSNorm"]
+)
+def test_rotations_of_a_residual_stream_have_a_certificate(
+    norm: Callable[[int], nn.Module], tmp_path: Path
+) -> None:
+    module = Stream(norm)
+    answer = dimension(from_torch(module, (5,)), engine=False)
+    assert (answer.image_dim, answer.certainty) == (float_rank(module, (5,), 40), "proved")
+    assert checked(answer.certificate, tmp_path)
+
+
+def checked(certificate: object, directory: Path) -> bool:
+    """Return whether the checker accepts a certificate within its default limit."""
+    path = directory / "certificate.json"
+    path.write_text(json.dumps(certificate))
+    command = [sys.executable, "-I", checker.__file__, str(path)]
+    return subprocess.run(command, check=False, capture_output=True).returncode == 0
+
+
 def test_a_causal_block_with_layer_norm_is_verified_within_the_default_limit(tmp_path: Path) -> None:
     """145 weights, and 58 symmetries.
 
@@ -142,7 +176,4 @@ def test_a_causal_block_with_layer_norm_is_verified_within_the_default_limit(tmp
     """
     answer = dimension(from_torch(CausalBlock(), (1, 2, 4)), engine=False)
     assert (answer.image_dim, answer.certainty) == (145 - 58, "proved")
-    path = tmp_path / "certificate.json"
-    path.write_text(json.dumps(answer.certificate))
-    command = [sys.executable, "-I", checker.__file__, str(path)]
-    assert subprocess.run(command, check=False, capture_output=True).returncode == 0
+    assert checked(answer.certificate, tmp_path)

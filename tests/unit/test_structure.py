@@ -15,6 +15,7 @@ from m2bridge.linear.modular import rank_mod
 from m2bridge.linear.primes import LARGE_PRIME
 from m2bridge.programs.points import integers
 from m2bridge.programs.program import Program
+from m2bridge.programs.ranks import generic_rank
 from m2bridge.symmetry.fields import each_in_span, jacobian_at, product_mod
 from m2bridge.symmetry.finite import permutations
 from m2bridge.symmetry.search import Search
@@ -237,7 +238,7 @@ def test_structure_misses_no_affine_symmetry_of_the_search(item) -> None:
 
 
 def test_shifts_that_centred_arrays_do_not_see() -> None:
-    """LayerNorm with gains g and a bias b: W behind it (2), the bias b (3), gains (3); weights before it, U (2) and a (1)."""
+    """LayerNorm with gains g and a bias b: W behind it (2), b (3), gains (3), and a rotation; weights before it, U (2) and a (1)."""
 
     def layer(x, U, a, g, b, W, c):
         z = U @ x + a
@@ -250,8 +251,62 @@ def test_shifts_that_centred_arrays_do_not_see() -> None:
     found = structure(program)
     texts = [family.text for family in found.families]
     assert sum("the array there is centred" in text for text in texts) == 3
-    assert sum(family.dim for family in found.families) == 2 + 3 + 3 + 2 + 1
-    assert structural_rank(program, p=8388593, seed=0) == 2 + 3 + 3 + 2 + 1
+    assert sum(family.dim for family in found.families) == 2 + 3 + 3 + 1 + 2 + 1
+    assert structural_rank(program, p=8388593, seed=0) == 23 - generic_rank(program).rank == 12
+
+
+def norm(x, centred: bool):
+    z = x - x.mean(0, keepdims=True) if centred else x
+    return z / np.sqrt((z * z).mean(0, keepdims=True) + 1)
+
+
+@pytest.mark.parametrize("centred", [False, True])
+def test_rotations_behind_a_norm_with_gains(centred: bool) -> None:
+    """Four features: O(4), of dimension 6, or its subgroup O(3) that fixes the vector of ones; the skip connection is rotated too."""
+
+    def network(x, U, A, B, g, h, V):
+        z = U @ x
+        z = z + B @ (A @ (g * norm(z, centred))) ** 3
+        return V @ (h * norm(z, centred))
+
+    shapes = {"U": (4, 4), "A": (4, 4), "B": (4, 4), "g": (4,), "h": (4,), "V": (3, 4)}
+    program = from_callable(network, shapes, inputs={"x": (4,)}).program
+    (group,) = structure(program).gained
+    assert (group.dim, set(group.moved)) == (3 if centred else 6, {"U", "A", "B", "V"})
+    rank = structural_rank(program, p=P, seed=0)
+    assert rank == program.parameter_count - generic_rank(program).rank
+
+
+def test_rotations_move_the_bias_of_a_norm() -> None:
+    def network(x, U, g, b, V):
+        return V @ (g * norm(U @ x, False) + b)
+
+    program = from_callable(
+        network, {"U": (4, 4), "g": (4,), "b": (4,), "V": (4, 4)}, inputs={"x": (4,)}
+    ).program
+    (group,) = structure(program).gained
+    assert (group.dim, set(group.moved)) == (6, {"U", "b", "V"})
+    assert structural_rank(program, p=P, seed=0) == program.parameter_count - generic_rank(program).rank
+
+
+def test_matrices_that_fix_ones() -> None:
+    """A sum over hidden units is kept by the matrices of GL(3) that fix ones; a product with a constant vector is not."""
+
+    def network(x, U, V):
+        h = U @ x
+        return V @ h * h.sum()
+
+    def still(x, U, V):
+        h = U @ x
+        return V @ h * (h @ np.array([1, 2, 4]))
+
+    def matrices(f):
+        groups = structure(from_callable(f, shapes, inputs={"x": (4,)}).program).groups
+        return [(group.kind, group.dim, group.fixes_ones) for group in groups if group.kind != "torus"]
+
+    shapes = {"U": (3, 4), "V": (2, 3)}
+    assert matrices(network) == [("gl", 4, True)]
+    assert matrices(still) == []
 
 
 def test_a_centred_array_that_is_also_used_otherwise_is_seen() -> None:
