@@ -32,7 +32,12 @@ from m2bridge.questions.singular_locus.equations import (
 )
 from m2bridge.questions.singular_locus.result import Singularity
 from m2bridge.questions.singular_locus.strata import point_certificate
-from m2bridge.questions.singular_locus.tangents import Line, first_order_images, spanning_lines
+from m2bridge.questions.singular_locus.tangents import (
+    Line,
+    first_order_images,
+    flat_neighbours,
+    spanning_lines,
+)
 from m2bridge.results import Result, register_result
 from m2bridge.views import View, value_text
 
@@ -148,7 +153,7 @@ def singular_point(
     context.report_progress("dimension")
     size = context.ask_question(dimension, model, engine=False)
     context.report_progress("curves")
-    rank, lines = _rank_and_curves(_free_point(point), context.seed)
+    rank, lines = _rank_and_curves(_free_point(point), size, context.seed)
     lower = over_q.rank([vector for _, _, vector in lines]) if lines else rank
     share = _SHARE_FOR_SECOND_PROOF if lower > size.upper_bound else None
     image_closure: Closure | None = None
@@ -246,10 +251,18 @@ def _free_point(point: Point) -> Point:
     return replace(point, model=model.free, weights={"Q": Q, "K": K, "V": point.weights["V"]})
 
 
-def _rank_and_curves(point: Point, seed: int) -> tuple[int, list[Line]]:
-    """Return the rank over QQ of the differential, and curves through the point with independent tangent vectors."""
+def _rank_and_curves(point: Point, size: Dimension, seed: int) -> tuple[int, list[Line]]:
+    """Return the rank over QQ of the differential, and curves through the point with independent tangent vectors.
+
+    If curves through critical weights do not decide, curves through other weights with the same function are added.
+    """
     model = point.model
     if not model.polynomial:  # curves are those of a polynomial map
         return over_q.rank(model.coordinate_jacobian(dict(point.weights))), []
-    rank = over_q.rank(first_order_images(model, point.weights))
-    return rank, spanning_lines(model, [point.weights], np.random.default_rng([seed, 6]))
+    images = first_order_images(model, point.weights)
+    rank, rng = over_q.rank(images), np.random.default_rng([seed, 6])
+    lines = spanning_lines(model, [point.weights], rng)
+    if rank < size.image_dim and len(lines) <= size.upper_bound:
+        neighbours = flat_neighbours(model, point.weights, np.array(images, dtype=object))
+        lines = spanning_lines(model, [point.weights, *neighbours], rng, enough=size.upper_bound)
+    return rank, lines

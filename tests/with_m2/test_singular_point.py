@@ -120,13 +120,26 @@ def test_known_points_of_maps(
     assert answer.tangent_lower <= answer.tangent_upper
 
 
-def test_a_limit_in_the_closure_leaves_what_curves_show(
-    engine: Engine, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def no_closure(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let every closure reach its limit."""
+
     def stopped(*_: Any, **__: Any) -> Any:
         raise LimitError("closure: the time limit of 1 s was reached")
 
     monkeypatch.setattr(singular_points, "closure", stopped)
+
+
+@pytest.mark.usefixtures("no_closure")
+def test_curves_through_other_weights_of_the_fiber_are_counted(engine: Engine) -> None:
+    """The zero function is the vertex of a cone that spans 18 dimensions; V = 0 is one of many weights of it."""
+    weights = {"Q": [[-1, 2, 2], [4, 3, 0]], "K": [[-1, -2, -2], [2, 4, -2]], "V": [[0, 0, 0]]}
+    result = singular_point("lightning(d=3,dp=1,a=2)", at=weights, engine=engine)
+    assert (result.verdict, result.certainty.value, result.tangent_lower) == ("singular", "proved", 11)
+
+
+@pytest.mark.usefixtures("no_closure")
+def test_a_limit_in_the_closure_leaves_what_curves_show(engine: Engine) -> None:
     weights = {"W1": [[0, 0]], "W2": [[0], [0]]}
     result = singular_point("linear(widths=[2,1,2])", at=weights, engine=engine)
     assert (result.verdict, result.tangent_lower, result.tangent_upper) == ("singular", 4, None)
