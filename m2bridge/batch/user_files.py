@@ -18,6 +18,7 @@ from m2bridge.batch.jobfile import FILE_ANALYSES
 from m2bridge.engine import Engine
 from m2bridge.errors import InputError
 from m2bridge.families import Model, parse_spec
+from m2bridge.frontends.ideals import read_ideal
 from m2bridge.limits import Clock, Limits
 from m2bridge.literals import literal
 from m2bridge.questions import find
@@ -44,7 +45,7 @@ class FileSectionReader(SectionReader):
         for name in self._constants(self._analysis):
             try:
                 path = self.models.path_inside(str(name), self._analysis)
-                self.files[name] = read_file(self._analysis, path)
+                self.files[name] = read_file(self._analysis, path, runs="run" in self.entries)
             except InputError as error:
                 self.report(self._analysis, error.message)
 
@@ -106,17 +107,22 @@ def _script_sha256(analysis: str, model: Model | None) -> str:
     return registry.templates_sha256(templates, model)
 
 
-def read_file(analysis: str, path: Path) -> UserFile:
-    """Read a template, with the files beside it that it includes, or an ideal. Raises InputError if it is not valid."""
+def read_file(analysis: str, path: Path, *, runs: bool = False) -> UserFile:
+    """Read a template, with the files beside it that it includes, or an ideal, which may be a script if the job `runs` it.
+
+    Raises InputError if it is not valid.
+    """
     try:
         if path.stat().st_size > LARGEST_FILE:
             raise InputError(f"{path.name}: a file in a batch has at most {LARGEST_FILE:,} bytes")
     except OSError as error:
         raise InputError(f"{path.name}: {error.strerror}") from None
     text = with_includes(path)
-    check = declared_parameters if analysis == "template" else find("ideal").subject.of
     try:
-        check(text)
+        if analysis == "template":
+            declared_parameters(text)
+        elif not runs:
+            read_ideal(text)
     except InputError as error:
         raise InputError(f"{path.name}: {error.message}") from None
     return UserFile(path.name, text)

@@ -27,8 +27,11 @@ from m2bridge.frontends.polynomials import (
 )
 
 _ENDLESS_NAME = re.compile(r"[A-Za-z]\w{64}")
+_BLOCK_COMMENT = re.compile(r"-\*.*?\*-|\{\*.*?\*\}", re.DOTALL)
 _COMMENT = re.compile(r"--|//|#")
 _TWO_SIGNS = re.compile(r"[\w)]--[\w(]")
+_PRIME_FIELD = re.compile(r"\bGF\s*(?:\(\s*(\d+)\s*\)|(\d+))|\((ZZ/\s*\d+)\)")
+_FIELD_NAME = re.compile(r"^[^\S\n]*([A-Za-z]\w*)\s*=\s*(QQ|ZZ/\s*\d+)[^\S\n]*(?:;|$)", re.MULTILINE)
 _RING = re.compile(r"(?:[A-Za-z]\w*\s*=\s*)?(?P<field>QQ|ZZ/\s*\d+)\s*\[(?P<names>[^\]]*)\]")
 _VARIABLES = re.compile(r"^[^\S\n]*variables:(?P<names>.*)$", re.MULTILINE)
 _RANGE = re.compile(r"([A-Za-z][A-Za-z']*_?)(\d+)\s*\.\.\s*([A-Za-z][A-Za-z']*_?)(\d+)")
@@ -38,6 +41,8 @@ _SINGULAR_RING = re.compile(
 _SINGULAR_IDEAL = re.compile(r"\bideal\s+[A-Za-z]\w*\s*=([^;]*)(?:;|$)")
 _LETTERS = re.compile(r"(?<![\w'])([A-Za-z])\s*\.\.\s*([A-Za-z])(?![\w'])")
 _RING_OPTION = re.compile(r"\b([A-Z]\w*)\s*=>")
+_STANDARD_DEGREES = re.compile(r",\s*Degrees\s*=>\s*\{\s*(?:\d+\s*:)?\s*1(?:\s*,\s*1)*\s*\}")
+_IN_BRACES = re.compile(r"\{[^{}]*\}")
 _IGNORED_RING_OPTIONS = ("MonomialOrder", "MonomialSize")
 """Options of a ring in Macaulay2 on which no invariant of an ideal depends."""
 _MINORS = re.compile(r"\bminors\s*\(\s*(?P<size>\d{1,3})\s*,\s*matrix\s*\{")
@@ -78,7 +83,9 @@ def read_ideal(text: str, *, source: str = "the ideal") -> GivenIdeal:
         return _read_mrdi(text, source)
     if match := _ENDLESS_NAME.search(text):
         _fail(source, f"the name {match[0][:20]}... has more than 64 characters")
+    text = _BLOCK_COMMENT.sub(_blanked, text)
     plain = "\n".join(_uncommented(line, source, i) for i, line in enumerate(text.splitlines(), 1))
+    plain = _with_plain_fields(plain)
     variables: list[str] | None = None
     characteristic: int | None = None
     ring = _RING.search(plain) or _SINGULAR_RING.search(plain)
@@ -86,7 +93,7 @@ def read_ideal(text: str, *, source: str = "the ideal") -> GivenIdeal:
         if match is not None:
             line = plain.count("\n", 0, match.start("names")) + 1
             variables = _names(match["names"], source, line)
-            plain = plain[: match.start()] + re.sub(r"[^\n]", " ", match[0]) + plain[match.end() :]
+            plain = plain[: match.start()] + _blanked(match) + plain[match.end() :]
     if ring is not None:
         characteristic = 0 if ring["field"] == "QQ" else int(ring["field"].removeprefix("ZZ/"))
     bodies = [(offset, body) for offset, body in _bodies(plain, source) if body]
@@ -112,6 +119,25 @@ def _fail(source: str, message: str, line: int | None = None) -> NoReturn:
     raise ParseError(f"{where}: {message}", source=source, line=line, column=None)
 
 
+def _blanked(match: re.Match[str]) -> str:
+    """Return blanks for all characters but line breaks, so that positions in the text stay."""
+    return re.sub(r"[^\n]", " ", match[0])
+
+
+def _with_plain_fields(text: str) -> str:
+    """Write prime fields as ZZ/p, and replace names of fields, such as ``kk = QQ``, where they have variables.
+
+    >>> _with_plain_fields("kk = GF 7; R = kk[x]").split()
+    ['R', '=', 'ZZ/7[x]']
+    """
+    text = _PRIME_FIELD.sub(lambda match: match[3] or f"ZZ/{match[1] or match[2]}", text)
+    fields = dict(_FIELD_NAME.findall(text))
+    text = _FIELD_NAME.sub(_blanked, text)
+    for name, field in fields.items():
+        text = re.sub(rf"\b{name}(?=\s*\[)", field, text)
+    return text
+
+
 def _uncommented(line: str, source: str, number: int) -> str:
     """Return a line without its comment; ``x--3*y`` is ambiguous and is an error."""
     match = _COMMENT.search(line)
@@ -134,15 +160,7 @@ def _names(text: str, source: str, line: int) -> list[str]:
             _fail(source, f"{match[0]!r} is not a range of variables", line)
         return ",".join(map(chr, range(first, last + 1)))
 
-    if option := _RING_OPTION.search(text):
-        unread = [name for name in _RING_OPTION.findall(text) if name not in _IGNORED_RING_OPTIONS]
-        if unread:
-            _fail(
-                source,
-                f"the option {unread[0]} of a ring is not supported: all variables must commute and have degree 1",
-                line,
-            )
-        text = text[: option.start()]
+    text = _without_options(text, source, line)
     names = [name for _, name in split_at_commas(_LETTERS.sub(letters, _RANGE.sub(spread, text))) if name]
     for name in names:
         if not NAME.fullmatch(name):
@@ -150,6 +168,25 @@ def _names(text: str, source: str, line: int) -> list[str]:
     if len(set(names)) != len(names):
         _fail(source, "a variable is declared twice", line)
     return names
+
+
+def _without_options(text: str, source: str, line: int) -> str:
+    """Remove the options of a ring from the list of its variables; those that change the ideal are rejected."""
+    text = _STANDARD_DEGREES.sub("", text)
+    option = _RING_OPTION.search(text)
+    if option is None:
+        return text
+    outermost = text
+    while _IN_BRACES.search(outermost):
+        outermost = _IN_BRACES.sub("", outermost)
+    unread = [name for name in _RING_OPTION.findall(outermost) if name not in _IGNORED_RING_OPTIONS]
+    if unread:
+        _fail(
+            source,
+            f"the option {unread[0]} of a ring is not supported: all variables must commute and have degree 1",
+            line,
+        )
+    return text[: option.start()]
 
 
 def _bodies(text: str, source: str) -> Iterator[tuple[int, str]]:

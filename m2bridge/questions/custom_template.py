@@ -145,7 +145,7 @@ def run_template(  # noqa: PLR0913 -- what every question takes, as users write 
     try:
         values, limit = context.run_template(path, settings, model)
     except (ScriptError, OutputError) as error:
-        raise _mistake(path.name, text, error) from error
+        raise mistake_in(f"template {path.name}", text, error) from error
     finally:
         context.close()
     return context.build_result(
@@ -172,14 +172,14 @@ def _declared_certainty(values: Mapping[str, Any]) -> Certainty | None:
     return Certainty(word) if word in DECLARABLE else None
 
 
-def _mistake(name: str, text: str, error: ScriptError | OutputError) -> InputError:
-    """Return an error in a user-written template, with the line in its file if known."""
-    line, told = None, f"template {name}: {error.message}"
+def mistake_in(name: str, text: str, error: ScriptError | OutputError) -> InputError:
+    """Return an error in a user-written template or script, with the line in its file if known."""
+    line, told = None, f"{name}: {error.message}"
     if isinstance(error, ScriptError) and error.line:
         line = line_in_template(text, error.run.script.text, error.line)
         if line:
             position = f"line {line} (line {error.line} of the rendered script, saved by --keep), column {error.column}"
-            told = f"template {name}, {position}: Macaulay2 stopped: {error.details}"
+            told = f"{name}, {position}: Macaulay2 stopped: {error.details}"
     return InputError(told, line=line, run=error.run)
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
 from m2bridge.certainty import Certainty
-from m2bridge.errors import InputError
+from m2bridge.errors import InputError, LimitError, OutputError, ParseError, ScriptError
 from m2bridge.evidence import Evidence
 from m2bridge.frontends.ideals import GivenIdeal, read_ideal
 from m2bridge.frontends.polynomials import for_macaulay2, polynomial_text
@@ -24,9 +24,11 @@ from m2bridge.linear.primes import LARGE_PRIME, MACAULAY2_PRIME, check_prime, nu
 from m2bridge.linear.residues import reduce_polynomial
 from m2bridge.protocol import Values
 from m2bridge.questions.closure import Closure, chosen_field, read_field
+from m2bridge.questions.custom_template import mistake_in
 from m2bridge.questions.hilbert import expanded, generated_rank
 from m2bridge.questions.kernel import Context, Option, Subject, question
 from m2bridge.results import Result, register_result
+from m2bridge.scripts import PARAMETERS_LINE, declare_text, template_directory, template_texts
 from m2bridge.views import View, shorten, value_text
 
 _LARGEST_IDEAL_FILE = 16 * 2**20
@@ -106,9 +108,25 @@ class IdealSummary(Result):
         )
 
 
-def _as_ideal(value: Any) -> GivenIdeal:
+@dataclass(frozen=True, slots=True)
+class UnreadIdeal:
+    """A text that :func:`read_ideal` rejects with `error`; the option `run` runs it with Macaulay2."""
+
+    source: str
+    text: str
+    error: ParseError
+
+
+def _read(text: str, source: str = "the ideal") -> GivenIdeal | UnreadIdeal:
+    try:
+        return read_ideal(text, source=source)
+    except ParseError as error:
+        return UnreadIdeal(source, text, error)
+
+
+def _as_ideal(value: Any) -> GivenIdeal | UnreadIdeal:
     """Read an ideal from an ideal, a string, a list of strings, or the result of `closure`."""
-    if isinstance(value, GivenIdeal):
+    if isinstance(value, GivenIdeal | UnreadIdeal):
         return value
     if isinstance(value, Closure):
         count = value.coordinate_count
@@ -121,17 +139,17 @@ def _as_ideal(value: Any) -> GivenIdeal:
         raise InputError(
             f"an ideal is a string or a list of strings, not the {type(value).__name__} {str(value)[:40]!r}"
         )
-    return read_ideal("\n".join(lines))
+    return _read("\n".join(lines))
 
 
-def _from_file(file: str) -> GivenIdeal:
+def _from_file(file: str) -> GivenIdeal | UnreadIdeal:
     try:
         if file != "-" and Path(file).stat().st_size > _LARGEST_IDEAL_FILE:
             raise InputError(f"{file} is larger than {_LARGEST_IDEAL_FILE // 2**20} MB")
         text = sys.stdin.read(_LARGEST_IDEAL_FILE) if file == "-" else Path(file).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{file} cannot be read: {getattr(error, 'strerror', error)}") from None
-    return read_ideal(text, source="standard input" if file == "-" else Path(file).name)
+    return _read(text, "standard input" if file == "-" else Path(file).name)
 
 
 IDEAL = Subject(
@@ -145,7 +163,7 @@ IDEAL = Subject(
 
 @question(
     asks="Dimension, degree, Hilbert series, radical, components and singular locus of a given ideal.",
-    templates=("ideal",),
+    templates=("ideal", "named_ideal"),
     quantities={
         "dim": "the dimension of the zero set, affine",
         "codim": "its codimension",
@@ -158,7 +176,7 @@ IDEAL = Subject(
 )
 def ideal(
     context: Context,
-    user_ideal: GivenIdeal,
+    read: GivenIdeal | UnreadIdeal,
     *,
     field: Annotated[
         int | Literal["QQ"] | None,
@@ -168,12 +186,20 @@ def ideal(
         bool, Option("Compute the minimal primes, and whether the ideal is radical.")
     ] = True,
     singular: Annotated[bool, Option("Compute the singular locus if it is small.")] = True,
+    run: Annotated[
+        str | None,
+        Option(
+            "If FILE is more than a list of polynomials, run it with Macaulay2 and take its ideal of this name."
+        ),
+    ] = None,
 ) -> IdealSummary:
     """Compute invariants of an ideal: dimension, degree, Hilbert series, radical, components, singular locus.
 
     :func:`~m2bridge.frontends.ideals.read_ideal` describes the format of the text. The default field is the one that the file
-    states, otherwise F_32003, or that of the next smaller prime that divides no coefficient.
+    states, otherwise F_32003, or that of the next smaller prime that divides no coefficient. With `run`, a text that it rejects
+    is run as a script in the sandbox, and must define an ideal of this name in commuting variables of degree 1.
     """
+    user_ideal = _run(context, read, run) if isinstance(read, UnreadIdeal) else read
     p = _characteristic(chosen_field(field, context.prime), user_ideal)
     request = {
         "p": p, "variableCount": len(user_ideal.variables),
@@ -209,6 +235,29 @@ def ideal(
         singular_dim=singular_locus.get("singular_dim"), singular_scheme_degree=singular_locus.get("singular_scheme_degree"),
         not_shown=_not_shown(user_ideal, values, p, of_one_dimension=of_one_dimension),
     )  # fmt: skip
+
+
+def _run(context: Context, unread: UnreadIdeal, name: str | None) -> GivenIdeal:
+    """Return the ideal that the script of a user defines."""
+    if name is None:
+        hint = "--run NAME runs it with Macaulay2 and takes its ideal NAME"
+        raise ParseError(f"{unread.error.message}; {hint}", **unread.error.fields)
+    template = template_texts(template_directory())["named_ideal.m2.j2"]
+    start = PARAMETERS_LINE.search(template)
+    text = f'{unread.text}\nidealName = "I";\n{template[start.start() if start else 0 :]}'
+    try:
+        values, limit = context.run_template(declare_text("named_ideal.m2.j2", text), {"idealName": name})
+    except (ScriptError, OutputError) as error:
+        raise mistake_in(unread.source, text, error) from error
+    if limit is not None:
+        raise LimitError(f"ideal: {limit}")
+    if "problem" in values:
+        raise InputError(f"{unread.source}, ideal {name}: {values['problem']}")
+    variables = values.strings("variables")
+    polynomials = values.polynomials(values["polynomials"], len(variables))
+    return GivenIdeal(
+        variables=variables, polynomials=tuple(polynomials), characteristic=values.integer("characteristic")
+    )
 
 
 def _not_shown(user_ideal: GivenIdeal, values: Values, p: int, *, of_one_dimension: bool) -> tuple[str, ...]:

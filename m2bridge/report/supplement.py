@@ -28,6 +28,7 @@ from m2bridge.questions.critical_points.losses import metric_loss
 from m2bridge.questions.dimension import Dimension
 from m2bridge.questions.fiber import Fiber
 from m2bridge.questions.membership import ImageMembership
+from m2bridge.questions.membership.points import AlgebraicPoint
 from m2bridge.questions.singular_locus import SingularLocus
 from m2bridge.results import Result
 
@@ -308,10 +309,14 @@ def _membership(script: _Script, result: ImageMembership) -> None:
     if weights is not None and all(isinstance(x, str | int | Fraction) for x in weights):
         script.comment("The point is in the real image: these weights are mapped to it.")
         script.add(f"assert((map(QQ, R, {{{_list(weights)}}})) f == point);")
+    elif result.algebraic is not None:
+        _algebraic_weights(script, result.algebraic, real=bool(result.real_image))
+        if result.real_image is not True:
+            script.comment(f"Not checked here: the real image. {'; '.join(result.reasons)}.")
     elif result.complex_image:
         script.comment("The point is in the complex image: the equations of the weights have a solution.")
         script.add("assert(ideal(f - promote(point, R)) != 1);")
-        script.comment(f"Not checked here, real image: {result.real_image}. {'; '.join(result.reasons)}.")
+        script.comment(f"Not checked here: the real image. {'; '.join(result.reasons)}.")
     elif result.complex_image is False:
         script.comment(
             "The point is not in the complex image: the equations of the weights have no solution."
@@ -323,6 +328,22 @@ def _membership(script: _Script, result: ImageMembership) -> None:
         script.add(f"S = QQ[z_0..z_{phi.count - 1}];", f"equation = {_spaced(_indexed(equation))};")
         script.add("assert((map(R, S, f)) equation == 0);")
         script.add(f"assert((map(QQ, S, point)) equation == {value});")
+
+
+def _algebraic_weights(script: _Script, weights: AlgebraicPoint, *, real: bool) -> None:
+    """Substitute weights over the number field QQ[u]/(m); for real ones show that m has a real root."""
+    modulus, *elements = (
+        _spaced(polynomial_text({(k,): Fraction(c) for k, c in reversed(list(enumerate(coefficients))) if Fraction(c)}, ["u"]))
+        for coefficients in (weights.modulus, *weights.variables)
+    )  # fmt: skip
+    image = "real" if real else "complex"
+    script.comment(f"The point is in the {image} image: these weights in QQ[u]/(m) are mapped to it.")
+    script.add("A = QQ[u];", f"m = {modulus};", "K = A/m;")
+    script.add(f"assert((map(K, R, {{{', '.join(elements)}}})) f - promote(point, K) == 0);")
+    if real:
+        low, high = weights.sign_change()
+        script.comment("The polynomial m has a real root: it changes its sign.")
+        script.add("valueAt = x -> (map(QQ, A, {x})) m;", f"assert(valueAt({low}) * valueAt({high}) < 0);")
 
 
 def _critical_points(script: _Script, result: CriticalPoints, limits: Limits | None = None) -> None:

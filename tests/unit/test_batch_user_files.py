@@ -28,6 +28,7 @@ def directory(tmp_path: Path) -> Path:
     (tmp_path / "own.m2.j2").write_text(TEMPLATE)
     (tmp_path / "helper.m2.j2").write_text("f = n -> n + 1;\n")
     (tmp_path / "curve.m2").write_text("ideal(x*y - z^2)\n")
+    (tmp_path / "script.m2").write_text("R = QQ[x,y]\nJ = (ideal vars R)^2\n")
     return tmp_path
 
 
@@ -86,6 +87,13 @@ def test_a_grid_over_ideals(directory: Path) -> None:
     assert jobs[0].title == "ideal curve.m2 field=QQ singular=False"
 
 
+def test_an_ideal_that_a_script_defines(directory: Path) -> None:
+    (job,) = jobs_of(directory, '[[job]]\nanalysis = "ideal"\nideal = "script.m2"\nrun = "J"\n')
+    assert job.parameters["run"] == "J"
+    assert job.file is not None
+    assert "vars R" in job.file.text
+
+
 @pytest.mark.parametrize(
     ("entries", "message"),
     [
@@ -98,6 +106,7 @@ def test_a_grid_over_ideals(directory: Path) -> None:
         ('analysis = "ideal"\nideal = "curve.m2"\nspec = "lightning(d=2,dp=1)"', "ideal"),
         ('analysis = "ideal"\nideal = "own.m2.j2"', "own.m2.j2"),
         ('analysis = "ideal"\nideal = "curve.m2"\nfield = "RR"', "field"),
+        ('analysis = "ideal"\nideal = "script.m2"', "script.m2"),
         ('analysis = ["template", "dimension"]\ntemplate = "own.m2.j2"', "requires"),
     ],
 )

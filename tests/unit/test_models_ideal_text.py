@@ -81,6 +81,24 @@ def test_ideals_as_macaulay2_users_write_them() -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "characteristic"),
+    [
+        ("kk = ZZ/101\nR = kk[x,y];\nI = ideal(x^2-y)", 101),
+        ("kk = QQ;\nR = kk[x, y]\nI = ideal(x^2-y)", 0),
+        ("R = GF(101)[x,y]; ideal(x^2-y)", 101),
+        ("R = (ZZ/101)[x,y]; ideal(x^2-y)", 101),
+        ("R = QQ[x,y, Degrees => {1,1}, MonomialOrder => {Lex => 1, GRevLex => {1}}]; ideal(x^2-y)", 0),
+        ("R = QQ[x,y, Degrees => {2:1}]; ideal(x^2-y)", 0),
+        ("-* a\nparabola *-\nR = QQ[x,y];\nI = ideal(x**2 {* the square *} -\n y);", 0),
+    ],
+)
+def test_fields_options_and_comments_of_macaulay2(text: str, characteristic: int) -> None:
+    parsed = read_ideal(text)
+    assert (parsed.variables, parsed.texts()) == (("x", "y"), ("x^2-y",))
+    assert parsed.characteristic == characteristic
+
+
+@pytest.mark.parametrize(
     ("text", "message"),
     [
         ("R = QQ[x,y, Degrees => {1,2}]; I = ideal(x)", "Degrees"),

@@ -12,7 +12,7 @@ import pytest
 from m2bridge.certainty import Certainty
 from m2bridge.cli import main
 from m2bridge.engine import Engine
-from m2bridge.errors import InputError
+from m2bridge.errors import InputError, ParseError
 from m2bridge.families import parse_spec
 from m2bridge.questions.custom_template import run_template
 from m2bridge.questions.ideal import ideal
@@ -50,6 +50,44 @@ def test_a_lost_generator_is_caught(engine: Engine, damage: Callable[[str, str],
     answer = ideal("QQ[x_0..x_3] ideal(x_0*x_3-x_1*x_2, x_0*x_2 - x_1^2)", engine=engine)
     assert damaged
     assert answer.agreement is False
+
+
+SCRIPT = """\
+needsPackage "PrimaryDecomposition"
+kk = QQ
+S = kk[x_(1,1)..x_(2,3)]
+J = minors(2, matrix table(2, 3, (i, j) -> x_(i+1,j+1)))
+R = S[t]/(t^2 - x_(1,1))
+K = sub(J, R)
+dim K
+"""
+
+
+def test_an_ideal_that_a_script_defines(engine: Engine, tmp_path: Path) -> None:
+    """The matrices of rank at most one have dimension 4 and degree 3; the equation of t doubles the degree."""
+    answer = ideal(SCRIPT, run="K", engine=engine)
+    assert (answer.dim, answer.codim, answer.degree, answer.field) == (4, 3, 6, "QQ")
+    assert answer.variables == ("t", "x_(1,1)", "x_(1,2)", "x_(1,3)", "x_(2,1)", "x_(2,2)", "x_(2,3)")
+    assert answer.options["run"] == "K"
+    with pytest.raises(ParseError, match="--run NAME"):
+        ideal(SCRIPT, engine=engine)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("R = QQ[x,y, Degrees => {1,2}]\nI = ideal(x)", "degrees"),
+        ("R = QQ[x,y, SkewCommutative => true]\nI = ideal(x)", "commute"),
+        ("R = (GF 9)[x]\nI = ideal(x)\nI", "coefficients"),
+        ("R = ZZ[x]\nI = ideal(x)", "coefficients"),
+        ("R = QQ[x]\nI = x\nprint I", "of class R"),
+        ("R = QQ[x]\nprint R\nI = ideal(x, y z)", "line 3"),
+    ],
+)
+def test_a_script_without_a_supported_ideal(engine: Engine, text: str, message: str) -> None:
+    with pytest.raises(InputError) as caught:
+        ideal(text, run="I", engine=engine)
+    assert message in str(caught.value)
 
 
 def test_the_command_reads_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -27,6 +27,8 @@ COMMANDS = {
     "fiber": ("fiber", *LAYER),
     "critical-points": ("critical-points", *LAYER),
     "membership": ("membership", *LAYER, "--point", "1,0,0,0,0,0"),
+    "real-member": ("membership", "map:s,t->s^3+t;s*t", "--point", "3/7,-5"),
+    "complex-member": ("membership", "map:s,t->s^2;s*t;t^2", "--point=-1,0,0"),
     "not-a-member": ("membership", *LAYER, "--point", "1,0,0,0,0,1"),
 }
 

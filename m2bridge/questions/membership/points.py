@@ -224,6 +224,16 @@ class AlgebraicPoint:
         with _precise():
             return over_q.real_roots(self.polynomial)
 
+    def sign_change(self) -> tuple[Fraction, Fraction]:
+        """Return two dyadic numbers close to a real root, with as few bits as possible, where the modulus has different signs."""
+        root, bits = self.real_roots()[0], 0
+        while True:
+            low = int((root * 2**bits).floor().unique_fmpz() or 0)
+            ends = Fraction(low, 2**bits), Fraction(low + 1, 2**bits)
+            if self.polynomial(fmpq(ends[0])) * self.polynomial(fmpq(ends[1])) < 0:
+                return ends
+            bits += 1
+
     def intervals(self, root: flint.arb) -> list[list[str]]:
         """Return for each weight an interval of fractions that contains its value at the root, as texts."""
         with _precise():
