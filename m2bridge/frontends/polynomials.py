@@ -26,6 +26,9 @@ Coefficient = int | Fraction
 Polynomial = Mapping[Exponents, Coefficient]
 """A sparse polynomial: exponents -> non-zero coefficient, an int unless it is not a whole number."""
 
+Fractional = tuple[Polynomial, Polynomial | None]
+"""Numerator and denominator; None for 1."""
+
 Terms = tuple[tuple[Exponents, Coefficient], ...]
 """A sparse polynomial as sorted pairs, so that models can be compared and hashed."""
 
@@ -63,25 +66,38 @@ def parse_polynomial(
     A ParseError has the fields `source`, `line` and `column`: the source of the text, and the position of the error.
     """
     parser = PolynomialParser(text, variables, (source, line, column), limits or ParseLimits())
-    result = parser.expression()
-    if parser.kind != "end":
-        parser.unexpected("an operator")
-    return result
+    return dict(parser.parsed()[0])
 
 
 class PolynomialParser:
-    """Sums of products of factors, read from left to right, with one token ahead: its `kind`, `token` and `start`."""
+    """Sums of products of factors, read from left to right, with one token ahead: its `kind`, `token` and `start`.
+
+    If `fractions`, everything can be divided by; otherwise only integers.
+    """
 
     def __init__(
-        self, text: str, variables: Sequence[str], origin: tuple[str, int, int], limits: ParseLimits
+        self,
+        text: str,
+        variables: Sequence[str],
+        origin: tuple[str, int, int],
+        limits: ParseLimits,
+        *,
+        fractions: bool = False,
     ) -> None:
-        self.text, self.origin, self.limits = text, origin, limits
+        self.text, self.origin, self.limits, self.fractions = text, origin, limits, fractions
         self.variables = [_canonical(name) for name in variables]
         self.index = {name: i for i, name in enumerate(self.variables)}
         self.depth = self.products = self.start = self.at = 0
         if len(text) > limits.characters:
             self.fail(f"the text has {len(text)} characters, more than {limits.characters}", 0)
         self.advance()
+
+    def parsed(self) -> Fractional:
+        """Read the whole text."""
+        result = self.quotient()
+        if self.kind != "end":
+            self.unexpected("an operator")
+        return result
 
     def fail(self, message: str, position: int | None = None) -> NoReturn:
         source, line, column = self.origin
@@ -117,11 +133,19 @@ class PolynomialParser:
         """Return the token as it is shown in errors."""
         return repr(self.token) if self.token else "the end of the text"
 
-    def expression(self) -> dict[Exponents, Coefficient]:
+    def quotient(self) -> Fractional:
+        """Read a sum of terms; return its numerator, and its denominator unless that is 1."""
         total: dict[Exponents, Coefficient] = {}
+        below: Polynomial | None = None
         sign = self.sign()
         while True:
-            for exponents, coefficient in self.term(sign).items():
+            start = self.start
+            over, under = self.term(sign)
+            if under != below:  # both over the product of the denominators
+                total = dict(self.times(total, under, start) or {})
+                over = self.times(over, below, start) or {}
+                below = self.times(below, under, start)
+            for exponents, coefficient in over.items():
                 value = total.get(exponents, 0) + coefficient
                 if value:
                     total[exponents] = value
@@ -130,7 +154,7 @@ class PolynomialParser:
             if len(total) > self.limits.terms:
                 self.fail(f"the polynomial has more than {self.limits.terms} terms")
             if self.token not in ("+", "-"):
-                return {exponents: whole(value) for exponents, value in total.items()}
+                return {exponents: whole(value) for exponents, value in total.items()}, below
             sign = self.sign()
 
     def sign(self) -> int:
@@ -140,57 +164,73 @@ class PolynomialParser:
             self.advance()
         return value
 
-    def term(self, sign: int) -> dict[Exponents, Coefficient]:  # noqa: C901 -- one case for each token of the grammar
-        """Return a product; plain factors are collected in one monomial, parentheses are multiplied out."""
+    def term(self, sign: int) -> Fractional:  # noqa: C901 -- one case for each token of the grammar
+        """Read a product of factors; plain ones are collected in one monomial, parentheses are multiplied out."""
         coefficient: Coefficient = sign
         exponents = [0] * len(self.variables)
-        rest: dict[Exponents, Coefficient] | None = None
+        over: Polynomial | None = None
+        under: Polynomial | None = None
+        divides = False
         while True:
             coefficient *= self.sign()
             start = self.start
             if self.kind == "number":
-                value, exponent = self.integer(), self.exponent()
-                if value.bit_length() * exponent > 4 * self.limits.digits:
-                    self.fail(f"a number has more than {self.limits.digits} digits", start)
-                coefficient *= value**exponent
-            elif self.kind == "name":
+                value = self.number()
+                if divides and value == 0:
+                    self.fail("a division by zero", start)
+                coefficient = Fraction(coefficient) / value if divides else coefficient * value
+            elif self.kind == "name" and not divides:
                 variable = self.variable()
                 exponents[variable] += self.exponent()
                 if exponents[variable] > self.limits.exponent:
                     self.fail(f"the exponent {exponents[variable]} is above {self.limits.exponent}", start)
-            elif self.token == "(":
-                factor = self.parenthesis()
-                for _ in range(self.exponent(start)):
-                    rest = factor if rest is None else self.product(rest, factor, start)
             else:
-                self.unexpected(FACTOR)
-            while self.token == "/":
-                coefficient = Fraction(coefficient) / self.divisor()
+                top, bottom = self.variable_power() if self.kind == "name" else self.power()
+                if divides and not top:
+                    self.fail("a division by zero: this denominator is 0", start)
+                top, bottom = (bottom, top) if divides else (top, bottom)
+                over, under = self.times(over, top, start), self.times(under, bottom, start)
             if Fraction(coefficient).numerator.bit_length() > 16 * self.limits.digits:
                 self.fail("a coefficient is too large", start)
-            if self.token != "*":
+            if self.token not in ("*", "/"):
                 break
+            divides = self.token == "/"
             self.advance()
+            if divides and not self.fractions and self.kind != "number":
+                self.fail(f"only division by an integer is allowed, found {self.found} after '/'")
         if not coefficient:
-            return {}
-        monomial = {tuple(exponents): coefficient}
-        return monomial if rest is None else self.product(rest, monomial, self.start)
+            return {}, None
+        return self.times({tuple(exponents): coefficient}, over, self.start) or {}, under
+
+    def number(self) -> int:
+        """Read an integer with an optional exponent."""
+        start, value = self.start, self.integer()
+        exponent = self.exponent()
+        if value.bit_length() * exponent > 4 * self.limits.digits:
+            self.fail(f"a number has more than {self.limits.digits} digits", start)
+        return int(value**exponent)
+
+    def variable_power(self) -> tuple[Polynomial | None, Polynomial | None]:
+        variable = self.variable()
+        return {exponents_of([variable] * self.exponent(), len(self.variables)): 1}, None
+
+    def power(self) -> tuple[Polynomial | None, Polynomial | None]:
+        """Read parentheses with an optional exponent: numerator and denominator, None for 1."""
+        if self.token != "(":
+            self.unexpected(FACTOR)
+        start = self.start
+        inner, below = self.nested(self.quotient)
+        over: Polynomial | None = None
+        under: Polynomial | None = None
+        for _ in range(self.exponent(start)):
+            over, under = self.times(over, inner, start), self.times(under, below, start)
+        return over, under
 
     def integer(self) -> int:
         if len(self.token) > self.limits.digits:
             self.fail(f"a number has more than {self.limits.digits} digits")
         value = int(self.token)
         self.advance()
-        return value
-
-    def divisor(self) -> int:
-        self.advance()
-        start = self.start
-        if self.kind != "number":
-            self.fail(f"only division by an integer is allowed, found {self.found} after '/'")
-        value = self.integer()
-        if value == 0:
-            self.fail("a division by zero", start)
         return value
 
     def variable(self) -> int:
@@ -216,9 +256,6 @@ class PolynomialParser:
             self.fail("(...)^0 is not supported; write 1", place)
         return value
 
-    def parenthesis(self) -> dict[Exponents, Coefficient]:
-        return self.nested(self.expression)
-
     def nested(self, read: Callable[[], T]) -> T:
         """Read what stands in parentheses by one of the parser's own methods."""
         opening = self.start
@@ -234,6 +271,12 @@ class PolynomialParser:
         self.depth -= 1
         self.advance()
         return inner
+
+    def times(self, left: Polynomial | None, right: Polynomial | None, start: int) -> Polynomial | None:
+        """Multiply polynomials, of which None is 1."""
+        if left is None or right is None:
+            return right if left is None else left
+        return self.product(left, right, start)
 
     def product(self, left: Polynomial, right: Polynomial, start: int) -> dict[Exponents, Coefficient]:
         self.products += len(left) * len(right)

@@ -20,12 +20,10 @@ from flint import fmpq, fmpq_mpoly_ctx
 
 from m2bridge.errors import OutOfReachError
 from m2bridge.frontends.polynomials import (
-    FACTOR,
     ParseLimits,
     Polynomial,
     PolynomialParser,
     Terms,
-    parse_polynomial,
     polynomial_text,
     terms_of,
     whole,
@@ -34,27 +32,17 @@ from m2bridge.frontends.polynomials import (
 Quotient = tuple[Terms, Terms]
 """Numerator and denominator in lowest terms."""
 
-_DIVISION = re.compile(r"/\s*(?!\d)")
 _MOST_FRACTION_TERMS = 100_000  # terms of a numerator or denominator
 
 
 def parse_fraction(
-    text: str,
-    variables: Sequence[str],
-    *,
-    source: str = "",
-    line: int = 1,
-    column: int = 1,
-    limits: ParseLimits | None = None,
+    text: str, variables: Sequence[str], *, source: str = "", line: int = 1, column: int = 1
 ) -> Quotient:
     """Parse a rational function; errors are those of :func:`~m2bridge.frontends.polynomials.parse_polynomial`."""
-    if not _DIVISION.search(text):
-        polynomial = parse_polynomial(text, variables, source=source, line=line, column=column, limits=limits)
-        return terms_of(polynomial), constant_terms(1, len(variables))
-    parser = _FractionParser(text, variables, (source, line, column), limits or ParseLimits())
-    numerator, denominator = parser.quotient()
-    if parser.kind != "end":
-        parser.unexpected("an operator")
+    parser = PolynomialParser(text, variables, (source, line, column), ParseLimits(), fractions=True)
+    numerator, denominator = parser.parsed()
+    if denominator is None:
+        return terms_of(numerator), constant_terms(1, len(variables))
     return lowest_terms(numerator, denominator)
 
 
@@ -138,67 +126,3 @@ def cleared(fractions: Sequence[Quotient]) -> tuple[Terms, ...]:
             )
         numerators.append(_terms(product))
     return (*numerators, _terms(common))
-
-
-class _FractionParser(PolynomialParser):
-    """Sums of products and quotients of factors, as pairs of numerator and denominator."""
-
-    def quotient(self) -> tuple[Polynomial, Polynomial]:
-        sign = self.sign()
-        over, under = self.factors(sign)
-        while self.token in ("+", "-"):
-            start = self.start
-            more, other = self.factors(self.sign())
-            if dict(other) == dict(under):
-                over = _sum(over, more)
-            else:
-                over = _sum(self.product(over, other, start), self.product(more, under, start))
-                under = self.product(under, other, start)
-            if len(over) > self.limits.terms:
-                self.fail(f"the polynomial has more than {self.limits.terms} terms")
-        return over, under
-
-    def factors(self, sign: int) -> tuple[Polynomial, Polynomial]:
-        one: Polynomial = {(0,) * len(self.variables): 1}
-        over: Polynomial = {(0,) * len(self.variables): sign}
-        under = one
-        divides = False
-        while True:
-            start = self.start
-            top, bottom = self.factor()
-            if divides and not top:
-                self.fail("a division by zero: this denominator is 0", start)
-            top, bottom = (bottom, top) if divides else (top, bottom)
-            over, under = self.product(over, top, start), self.product(under, bottom, start)
-            if self.token not in ("*", "/"):
-                return over, under
-            divides = self.token == "/"
-            self.advance()
-
-    def factor(self) -> tuple[Polynomial, Polynomial]:
-        one: Polynomial = {(0,) * len(self.variables): 1}
-        sign, start = self.sign(), self.start
-        if self.kind == "number":
-            value = self.integer()
-            number = sign * value ** self.exponent()
-            return ({(0,) * len(self.variables): number} if number else {}), one
-        if self.kind == "name":
-            exponents = [0] * len(self.variables)
-            variable = self.variable()
-            exponents[variable] = self.exponent()
-            return {tuple(exponents): sign}, one
-        if self.token != "(":
-            self.unexpected(FACTOR)
-        inner, below = self.nested(self.quotient)
-        over: Polynomial = {(0,) * len(self.variables): sign}
-        under = one
-        for _ in range(self.exponent(start)):
-            over, under = self.product(over, inner, start), self.product(under, below, start)
-        return over, under
-
-
-def _sum(first: Polynomial, second: Polynomial) -> Polynomial:
-    total = dict(first)
-    for exponents, c in second.items():
-        total[exponents] = total.get(exponents, 0) + c
-    return {exponents: c for exponents, c in total.items() if c}
