@@ -238,7 +238,7 @@ def test_structure_misses_no_affine_symmetry_of_the_search(item) -> None:
 
 
 def test_shifts_that_centred_arrays_do_not_see() -> None:
-    """LayerNorm with gains g and a bias b: W behind it (2), b (3), gains (3), and a rotation; weights before it, U (2) and a (1)."""
+    """LayerNorm with gains g and a bias b: W behind it (2), b (3), g (3), and a rotation; weights before it, U (2) and a (1)."""
 
     def layer(x, U, a, g, b, W, c):
         z = U @ x + a
@@ -262,7 +262,7 @@ def norm(x, centred: bool):
 
 @pytest.mark.parametrize("centred", [False, True])
 def test_rotations_behind_a_norm_with_gains(centred: bool) -> None:
-    """Four features: O(4), of dimension 6, or its subgroup O(3) that fixes the vector of ones; the skip connection is rotated too."""
+    """Four features: O(4), of dimension 6, or its subgroup O(3) that fixes ones; the skip connection is rotated too."""
 
     def network(x, U, A, B, g, h, V):
         z = U @ x
