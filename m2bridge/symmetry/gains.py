@@ -1,8 +1,8 @@
 """Matrices around the gains of norms: they act on weights multiplied by the gains.
 
 If linear maps W_k alone use g n + b, with gains g and a bias b, then W_k (g n + b) = V_k (n + c) with V_k = W_k diag(g) and
-c = b / g. In these weights the program has no gains, and matrices act along the axis. On the weights themselves their vector fields are
-rational; they are multiplied by gains.
+c = b / g. In these weights the program has no gains, and matrices act along the axis. On the weights themselves their vector
+fields are rational; they are multiplied by gains.
 """
 
 from __future__ import annotations
