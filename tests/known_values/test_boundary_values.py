@@ -8,7 +8,7 @@ import pytest
 
 from m2bridge.families import Lightning
 from m2bridge.questions.boundary.criterion import decide
-from m2bridge.questions.boundary.regions import e2_text, orbit_rank, sample_points
+from m2bridge.questions.boundary.regions import dimensions, e2_text
 
 
 @pytest.mark.parametrize(("d", "dp"), [(2, 1), (2, 2), (3, 1), (3, 2), (4, 1), (4, 3), (5, 2)])
@@ -18,10 +18,9 @@ def test_dimensions(d: int, dp: int) -> None:
     Closure-only points are h (x) q (x) S with S of rank 2, a set of dimension 2d - 1 (rank-2 symmetric d x d matrices:
     d*2 - 1), and two scalings: d' + d + (2d - 1) - 2 = 3d + d' - 3.
     """
-    model = Lightning(d=d, dp=dp, parametrization="attention")
-    points = sample_points(model)
-    assert orbit_rank(model, points["boundary_dim"]) == 2 * d + dp - 2
-    assert orbit_rank(model, points["closure_only_dim"]) == 3 * d + dp - 3
+    dims, evidence = dimensions(Lightning(d=d, dp=dp, parametrization="attention"), {}, seed=0)
+    assert dims == {"boundary_dim": 2 * d + dp - 2, "closure_only_dim": 3 * d + dp - 3}
+    assert all(item.value == dims[item.quantity] for item in evidence)
 
 
 def test_inequality_of_the_closure_only_part() -> None:

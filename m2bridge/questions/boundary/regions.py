@@ -1,30 +1,25 @@
 """The three regions of the closure as sets: equations, inequalities, and dimensions from several sides.
 
 The real group GL_d x GL_d x GL_d' acts linearly on the Segre coordinates. The points that lie only in the closure are one orbit
-(h, q and a definite S of rank 2 can be moved anywhere), and so are the boundary points that are not zero, so their dimensions are
-ranks over QQ of the Lie algebra's action at one rational point.
+(h, q and a definite S of rank 2 can be moved anywhere), and so are the boundary points that are not zero. Over CC these are the
+orbits of weights of rank one with meet 0 and 1, so their dimensions are ranks over QQ of the Lie algebra's action there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from fractions import Fraction
+from collections.abc import Mapping
 from functools import partial
 from itertools import combinations, combinations_with_replacement
 from typing import Any
 
-import numpy as np
-
 from m2bridge.certainty import Certainty
 from m2bridge.evidence import Evidence
 from m2bridge.families import Attention
-from m2bridge.families.attention_strata import Orbit, all_orbits, differential, orbit_closure
+from m2bridge.families.attention_strata import Orbit, all_orbits, differential, orbit_closure, orbit_dim
 from m2bridge.linear.modular import rank_over_q
 from m2bridge.linear.primes import LARGE_PRIME
 from m2bridge.programs.ranks import generic_rank
-from m2bridge.questions import over_q
-from m2bridge.questions.boundary.criterion import decide, quadric_matrix, table_of
-from m2bridge.questions.boundary.points import separated
+from m2bridge.questions.boundary.criterion import decide
 from m2bridge.questions.boundary.result import OrbitLocation, Region
 
 _MOST_LISTED = 60  # terms of an equation that is written out
@@ -57,46 +52,19 @@ def orbit_locations(model: Attention) -> tuple[OrbitLocation, ...]:
     return tuple(locations)
 
 
-def orbit_rank(model: Attention, coordinates: Sequence[Fraction]) -> int:
-    """Return the dimension of the orbit of a rational point under the real group: rank over QQ of the Lie algebra's action."""
-    d, dp = model.d, model.dp
-    z = table_of(model, coordinates)
-    S = over_q.integral([[quadric_matrix(z[n, m], d) for m in range(d)] for n in range(dp)])
-    moves = []
-    for e in np.eye(d * d, dtype=int).reshape(-1, d, d):
-        moves += [e @ S + S @ e.T, np.einsum("ml,nmij->nlij", e, S)]
-    moves += [np.einsum("kn,nmij->kmij", e, S) for e in np.eye(dp * dp, dtype=int).reshape(-1, dp, dp)]
-    return over_q.rank([move.ravel() for move in moves])
-
-
-def sample_points(model: Attention) -> dict[str, tuple[Fraction, ...]]:
-    """Return a rational point of each of the two orbits: S = x_1^2, and S = x_1^2 + x_2^2; none when d = 1."""
-    if model.d < 2:
-        return {}
-    h, q = np.eye(model.dp, dtype=int)[0], np.eye(model.d, dtype=int)[0]
-    rank_one, rank_two = np.zeros((2, model.d, model.d), dtype=int)
-    rank_one[0, 0] = rank_two[0, 0] = rank_two[1, 1] = 2
-    return {
-        "boundary_dim": separated(model, h, q, rank_one),
-        "closure_only_dim": separated(model, h, q, rank_two),
-    }
-
-
 def dimensions(
     model: Attention, values: Mapping[str, Any], seed: int
 ) -> tuple[dict[str, int], list[Evidence]]:
     """Return boundary_dim and closure_only_dim, -1 for the empty set, with their evidence."""
     dims = {"boundary_dim": -1, "closure_only_dim": -1}
     evidence: list[Evidence] = []
-    orbits = {"boundary_dim": Orbit(1, 1, 1), "closure_only_dim": Orbit(1, 1, 0)}
-    for quantity, point in sample_points(model).items():
-        dims[quantity] = orbit_rank(model, point)
+    orbits = {"boundary_dim": Orbit(1, 1, 1), "closure_only_dim": Orbit(1, 1, 0)} if model.d >= 2 else {}
+    for quantity, orbit in orbits.items():
+        dims[quantity] = orbit_dim(model, *orbit.representative(model.d, model.dp))
         proved = partial(Evidence, quantity, certainty=Certainty.PROVED)
-        method = "rank over QQ of the real group's infinitesimal action at a rational point"
+        method = "rank over QQ of the group's infinitesimal action at a rational point"
         evidence.append(proved(dims[quantity], "orbits", method))
-        differential_rank = generic_rank(
-            orbit_closure(model, orbits[quantity]).program, p=LARGE_PRIME, seed=seed
-        ).rank
+        differential_rank = generic_rank(orbit_closure(model, orbit).program, p=LARGE_PRIME, seed=seed).rank
         method = "rank of the differential of (k, v, q, h) -> point at a random point"
         evidence.append(proved(differential_rank, "modular", method, relation=">=", prime=LARGE_PRIME))
         tag = "boundary_dim" if quantity == "boundary_dim" else "rank_one_dim"

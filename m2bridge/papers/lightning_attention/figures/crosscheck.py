@@ -38,7 +38,6 @@ class Check:
     drawn: int
     equation_residual: float
     roots: int
-    weights_residual: float
     closure_only_roots: int
     gap: float
     failures: tuple[str, ...]
@@ -86,7 +85,6 @@ def compare(
         drawn=len(drawn),
         equation_residual=float(residual.max()),
         roots=len(roots),
-        weights_residual=float(distances.max(initial=0.0)),
         closure_only_roots=int(only.sum()),
         gap=gap,
         failures=tuple(failures),
