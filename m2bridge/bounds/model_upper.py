@@ -18,8 +18,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from fractions import Fraction
-from math import comb, inf, lcm
+from math import comb, inf
 from typing import Any
 
 import numpy as np
@@ -37,8 +36,8 @@ from m2bridge.families import Mod, Model
 from m2bridge.families.attention import AttentionNetwork
 from m2bridge.families.attention_knowledge import attention_dim
 from m2bridge.families.perceptron import Perceptron
-from m2bridge.families.symbolic import symbolic_map
-from m2bridge.linear.modular import rank_mod, rank_over_q
+from m2bridge.families.symbolic import coefficient_rank, symbolic_map
+from m2bridge.linear.modular import rank_mod
 from m2bridge.programs.points import WEIGHTS, Held
 from m2bridge.programs.program import Program, degrees
 from m2bridge.symmetry.fields import VectorField
@@ -124,15 +123,8 @@ def span_bound(model: Model) -> ModelBound | None:
     if comb(n + degree, degree) > _MOST_MONOMIALS:
         return None
     start = time.perf_counter()
-    expanded = symbolic_map(model)
-    columns = {e: i for i, e in enumerate({e for f in expanded for e in f})}
-    table = np.zeros((len(expanded), len(columns)), dtype=object)
-    for row, f in zip(table, expanded, strict=True):
-        common = lcm(*(Fraction(c).denominator for c in f.values()))  # a multiple of a row keeps the rank
-        for e, c in f.items():
-            row[columns[e]] = int(c * common)
     method = "linearly independent coordinates, expanded over QQ"
-    evidence = proved_bound("span", method, rank_over_q(table) if columns else 0)
+    evidence = proved_bound("span", method, coefficient_rank(symbolic_map(model)))
     return ModelBound(replace(evidence, seconds=time.perf_counter() - start, ancestry="program"))
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from math import comb, prod
+from math import comb, lcm, prod
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from flint import Ordering, fmpq_mpoly_ctx
 
 from m2bridge.families.base import Model
 from m2bridge.families.polynomial_map import PolynomialMap
+from m2bridge.linear.modular import rank_over_q
 from m2bridge.programs.arithmetics import object_array
 
 MOST_EXPANDED_TERMS = 40_000_000
@@ -38,6 +40,21 @@ def symbolic_map(model: Model) -> tuple[dict[tuple[int, ...], Any], ...]:
         return tuple(map(dict, model.polynomials))
     weights, _ = symbolic_weights(model)
     return tuple(sparse(entry) for entry in model.coordinates(weights).reshape(-1))
+
+
+def coefficient_rank(polynomials: Sequence[Mapping[tuple[int, ...], Any]]) -> int:
+    """Return the number of linearly independent polynomials over QQ.
+
+    >>> coefficient_rank([{(1, 0): 1, (0, 1): Fraction(1, 2)}, {(1, 0): 2, (0, 1): 1}])
+    1
+    """
+    columns = {e: i for i, e in enumerate({e for f in polynomials for e in f})}
+    table = np.zeros((len(polynomials), len(columns)), dtype=object)
+    for row, f in zip(table, polynomials, strict=True):
+        common = lcm(*(Fraction(c).denominator for c in f.values()))  # a multiple of a row keeps the rank
+        for e, c in f.items():
+            row[columns[e]] = int(c * common)
+    return rank_over_q(table)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ import numpy as np
 
 from m2bridge.certainty import Certainty
 from m2bridge.families import Attention, DeepLightning, Lightning, Softmax
-from m2bridge.families.symbolic import symbolic_map
+from m2bridge.families.symbolic import coefficient_rank, symbolic_map
 from m2bridge.families.virtual import virtual_weights
 from m2bridge.linear.modular import rank_over_q
 from m2bridge.papers.base import (
@@ -54,26 +54,15 @@ def equation_16(model: Attention) -> int:
 
 # -- one layer -----------------------------------------------------------------------------------------------------------------
 
-Polynomials = list[dict[tuple[int, ...], int]]
-
-
-def _coefficients(model: Attention) -> Polynomials:
-    return [dict(polynomial) for polynomial in symbolic_map(model)]
-
-
-def _rank(polynomials: Polynomials) -> int:
-    columns = {e: i for i, e in enumerate(sorted({e for f in polynomials for e in f}))}
-    table = np.zeros((len(polynomials), len(columns)), dtype=object)
-    for row, polynomial in enumerate(polynomials):
-        for exponents, coefficient in polynomial.items():
-            table[row, columns[exponents]] = coefficient
-    return rank_over_q(table)
-
 
 def check_isomorphism(size: Size, _: CheckContext) -> Verdict:
     """Check that all coefficients of the network and the Segre coordinates span the same space of polynomials."""
-    segre, full = (_coefficients(Lightning(**size, coordinate_system=name)) for name in ("segre", "full"))
-    ranks = {"segre": _rank(segre), "full": _rank(full), "together": _rank(segre + full)}
+    segre, full = (symbolic_map(Lightning(**size, coordinate_system=name)) for name in ("segre", "full"))
+    ranks = {
+        "segre": coefficient_rank(segre),
+        "full": coefficient_rank(full),
+        "together": coefficient_rank(segre + full),
+    }
     if len(set(ranks.values())) > 1:
         return fails(Certainty.PROVED, ranks, "the two sets of coordinates span different spaces", **ranks)
     counts = {"coordinates": len(segre), "ambient": len(full)}
@@ -86,8 +75,12 @@ def check_figure_1(size: Size, context: CheckContext) -> Verdict:
     result = context.once(dimension, model)
     cubics = {tuple(sorted(c)) for c in product(range(model.d * model.t), repeat=3)}
     ambient = len(cubics) * model.dp * model.t
-    coefficients = _coefficients(model)
-    computed = {"image_dim": result.image_dim, "ambient_dim": ambient, "span_dim": _rank(coefficients)}
+    coefficients = symbolic_map(model)
+    computed = {
+        "image_dim": result.image_dim,
+        "ambient_dim": ambient,
+        "span_dim": coefficient_rank(coefficients),
+    }
     if len(coefficients) != ambient:
         return disagreement([f"{len(coefficients)} coefficients of the network, {ambient} monomials"])
     numbers = f"dimension {result.image_dim} in {ambient}, spanning {computed['span_dim']}"
