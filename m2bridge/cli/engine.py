@@ -187,7 +187,7 @@ def _show_diagnosis(
     out.print()
     out.print(candidate_table(macaulay2, "Macaulay2") if macaulay2 else "no Macaulay2 found")
     for program, packages in document["missing_programs"].items():
-        line = f"program {program} not found; install it to use these packages of Macaulay2: {packages}"
+        line = f"Macaulay2 does not find the program {program}, which these packages use: {packages}"
         out.print(line, markup=False, soft_wrap=True)
     out.print()
     without = "no msolve found (optional): `m2bridge engine install` downloads one"
