@@ -169,6 +169,8 @@ class SectionReader:
                     and not (entry == "model" and is_code(name))
                 ):
                     nearest = suggestion(name[:64], names_of[entry])
+                    if entry == "model" and "(" in name:
+                        nearest = f"write a whole specification as spec = {name[:64]!r}"
                     self.report(entry, f"there is no {titles[entry]} {name[:64]!r}; {nearest}")
 
     def _unknown_entries(self) -> frozenset[str]:

@@ -131,7 +131,7 @@ def _located_errors(path: Path) -> Iterator[None]:
         raise
     except SyntaxError as error:
         raise InputError(f"{path}, line {error.lineno}: {error.msg}") from error
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # exit codes are those of m2bridge
         frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename == str(path.resolve())]
         line = f", line {frames[-1].lineno}" if frames else ""
         raise InputError(f"{path}{line}: {type(error).__name__}: {error}") from error

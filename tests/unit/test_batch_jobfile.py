@@ -157,6 +157,9 @@ analysis = "dimension"
 spec = "lightning(d=0,dp=1)"
 [[job]]
 model = "lightning"
+[[job]]
+analysis = "dimension"
+model = "linear(widths=[2,1,2])"
 """
     mistakes = mistakes_of(text)
     for path, words in (
@@ -171,6 +174,7 @@ model = "lightning"
         ("job[0].spec", "d should be between 1 and"),
         ("job[1]", "this job has no analysis"),
         ("job[1]", "a job requires analysis and spec"),
+        ("job[2].model", "write a whole specification as spec = 'linear(widths=[2,1,2])'"),
     ):
         assert any(path == where and words in message for where, message in mistakes), (path, words, mistakes)
 

@@ -104,6 +104,9 @@ def test_an_error_of_the_file_has_its_line(tmp_path):
     path.write_text("import math\n\nmath.nothing\n", encoding="utf-8")
     with pytest.raises(InputError, match="line 3: AttributeError"):
         model_from_code(f"python:{path}:f")
+    path.write_text("import sys\n\nsys.exit(5)\n", encoding="utf-8")
+    with pytest.raises(InputError, match="line 3: SystemExit: 5"):
+        model_from_code(f"python:{path}:f")
 
 
 @pytest.mark.parametrize("read", [parse_spec, model_of])
