@@ -357,9 +357,10 @@ _ACTIVATION = "use a polynomial, for instance x**2, or SiLU, GELU(approximate='t
 _VALUES = "its result depends on a comparison of values; use a constant mask"
 REFUSED: dict[str, str] = {
     **dict.fromkeys(
-        ("relu", "leaky_relu", "hardtanh", "clamp", "clamp_min", "elu", "abs", "prelu", "hardsigmoid",
+        ("relu", "leaky_relu", "hardtanh", "clamp", "elu", "abs", "prelu", "hardsigmoid",
          "hardswish", "softplus", "erf", "_prelu_kernel", "mish", "log_sigmoid"), _ACTIVATION
     ),
+    "clamp_min": "it is piecewise; for functional.normalize or cosine_similarity, divide by x.norm(dim=-1, keepdim=True)",
     "instance_norm": "write it as nn.GroupNorm with one channel in each group",
     **dict.fromkeys(("max_pool2d_with_indices", "max_pool2d", "max_pool3d_with_indices", "adaptive_max_pool2d"),
                     "use average pooling, which is linear"),

@@ -32,6 +32,12 @@ CHANGES = {
     "dropout": (block(nn.Dropout(0.1)), (3,), "1.0 (Dropout)", "module.eval()"),
     "max-pool": (block(nn.MaxPool1d(2)), (1, 3), "1.0 (MaxPool1d)", "average pooling"),
     "batch-norm": (block(nn.BatchNorm1d(3)), (2, 3), "(BatchNorm1d)", "module.eval()"),
+    "normalize": (
+        Written(lambda f, x: functional.normalize(f(x), dim=-1)),
+        (3,),
+        "clamp_min",
+        "x.norm(dim=-1",
+    ),
     "root": (Written(lambda f, x: f(x) ** 0.25), (3,), "power 0.25", "integer"),
     "comparison": (Written(lambda f, x: torch.where(f(x) > 0, f(x), x)), (3,), "gt", "constant mask"),
     "log-softmax": (
