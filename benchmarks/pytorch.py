@@ -8,7 +8,8 @@ Run in an environment with the extras ``torch`` and ``plot``:
 
 Each measurement has a process of its own: processor seconds without imports, wall seconds, and the peak of memory. Certificates
 are checked in another process. The table replaces the one of the same name in RESULTS-pytorch.md; the sweep also draws
-pytorch_sweep.svg. The environment variables OPENBLAS_NUM_THREADS, OMP_NUM_THREADS and MKL_NUM_THREADS set the number of threads.
+docs/_static/pytorch_sweep.svg. The environment variables OPENBLAS_NUM_THREADS, OMP_NUM_THREADS and MKL_NUM_THREADS set the
+number of threads.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ MOST_FLOAT64_WEIGHTS = 11_000
 EXTRA_ROWS = 40
 SWEEP = (1000, 2000, 3000, 5000, 7000, 10_000, 14_000, 20_000)
 RESULTS = Path(__file__).with_name("RESULTS-pytorch.md")
-PICTURE = Path(__file__).with_name("pytorch_sweep.svg")
+PICTURE = Path(__file__).parents[1] / "docs/_static/pytorch_sweep.svg"
 Found = dict[str, Any]
 
 
@@ -168,6 +169,10 @@ def draw(results: list[Found]) -> None:
     for key, label in (("ours", "m2bridge, with certificate"), ("theirs", "torch.func and SVD")):
         points = [(f["ours"]["weights"], f[key]["cpu"]) for f in results if "rank" in f[key]]
         axes.loglog(*zip(*points, strict=True), "o-", label=label)
+    axes.set_xticks(
+        [1000, 2000, 5000, 10_000, 20_000], labels=["1,000", "2,000", "5,000", "10,000", "20,000"]
+    )
+    axes.minorticks_off()
     axes.set(xlabel="weights", ylabel="processor seconds")
     axes.grid(alpha=0.3)
     axes.legend()
@@ -210,7 +215,7 @@ def main() -> None:
     print(lines[-1])
     if mode == "sweep":
         draw(results)
-        lines += ["", f"![Processor seconds over weights]({PICTURE.name})"]
+        lines += ["", f"![Processor seconds over weights](../docs/_static/{PICTURE.name})"]
     write_table(mode, lines)
 
 
