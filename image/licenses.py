@@ -39,7 +39,7 @@ def declared_license(found: metadata.Distribution) -> str:
     """Return the licence as declared: an SPDX expression, a short name, or the classifiers."""
     about = found.metadata
     for key in ("License-Expression", "License"):
-        text = (about[key] or "").strip()
+        text = (about.get(key) or "").strip()
         if text and "\n" not in text and len(text) <= 60:
             return text
     classified = [text for text in about.get_all("Classifier") or () if text.startswith("License :: ")]
