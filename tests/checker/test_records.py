@@ -231,6 +231,23 @@ def with_function(record: dict[str, Any], text: Any) -> dict[str, Any]:
     return {name: value for name, value in record.items() if name != "digest"} | {"functions": rows}
 
 
+def test_powers_and_indices_in_the_function_of_a_record() -> None:
+    record = document_of(m2bridge.identifiable("linear(widths=[2,1,2])", function="W2 @ W1"))
+    for text in ("W1[-1, -2]", "W1[0, 1]", "W1[0][1]**0", "W1[0:1:1][0, 0]", "W1[::-1, -1][0]**2"):
+        assert outcome(with_function(record, f"W2 @ W1 + 0*{text}"))[0] == 0
+    for text in (
+        "W1[1, 0]",
+        "W1[-2, 0]",
+        "W1[0, 2]",
+        "W1[::0]",
+        "W1[0:1:0][0, 0]",
+        "W1[1:][0]",
+        "W1[0, 0].T",
+        "W1[0].T",
+    ):
+        assert outcome(with_function(record, f"W2 @ W1 + 0*{text}"))[0] == 9
+
+
 def test_functions_of_variables_and_of_scalars() -> None:
     record = document_of(m2bridge.identifiable("map:s,t->s*t", function="t*s"))
     assert outcome(record)[0] == 0
