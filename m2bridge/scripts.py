@@ -9,6 +9,7 @@ Macaulay2. Other files are named as in Macaulay2, by lines ``needs "./NAME";``, 
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -31,6 +32,7 @@ _DEEPEST_INCLUDE = 8  # templates that include each other
 _NEEDED = re.compile(rf'^(?:needs|load) "\./(?:{LIBRARY}/)?([a-z_-]+\.m2(?:\.j2)?)";$\n?', re.MULTILINE)
 _LOADED = re.compile(r'\b(?:needs|load)\s*"\./(_\w+)\.m2\.j2"')
 _DEFAULT = re.compile(r"^([a-zA-Z][a-zA-Z0-9]*)\s*=", re.MULTILINE)
+_DELIMITER = re.compile(r"--%|@\{|<%%|<##")  # of Jinja, in the environment below
 _PACKAGE = re.compile(r'^needsPackage "([A-Za-z0-9]+)";', re.MULTILINE)
 _FORWARD_PASS = '"./_coefficients.m2.j2"'
 _NO_INPUT = re.compile(r"^inputSize\s*=\s*null\s*;", re.MULTILINE)
@@ -144,6 +146,17 @@ def declare_text(name: str, text: str) -> Path:
     directory = Path("/no-file") / hashlib.sha256(text.encode()).hexdigest()
     _DECLARED.setdefault(directory, {})[name] = text
     return directory / name
+
+
+def verbatim(text: str) -> str:
+    """Return a template that is rendered as `text`: lines in which Jinja would read something become string literals.
+
+    >>> print(verbatim("I = ideal x\\n--% of cases"))
+    I = ideal x
+    @{ "--% of cases" }@
+    """
+    lines = text.split("\n")
+    return "\n".join(f"@{{ {json.dumps(line)} }}@" if _DELIMITER.search(line) else line for line in lines)
 
 
 def with_includes(path: Path, depth: int = 0) -> str:

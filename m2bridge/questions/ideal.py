@@ -28,7 +28,7 @@ from m2bridge.questions.custom_template import mistake_in
 from m2bridge.questions.hilbert import expanded, generated_rank
 from m2bridge.questions.kernel import Context, Option, Subject, question
 from m2bridge.results import Result, register_result
-from m2bridge.scripts import PARAMETERS_LINE, declare_text, template_directory, template_texts
+from m2bridge.scripts import PARAMETERS_LINE, declare_text, template_directory, template_texts, verbatim
 from m2bridge.views import View, shorten, value_text
 
 _LARGEST_IDEAL_FILE = 16 * 2**20
@@ -109,24 +109,24 @@ class IdealSummary(Result):
 
 
 @dataclass(frozen=True, slots=True)
-class UnreadIdeal:
-    """A text that :func:`read_ideal` rejects with `error`; the option `run` runs it with Macaulay2."""
+class IdealText:
+    """A text, and the ideal that :func:`read_ideal` reads in it, or why it reads none."""
 
     source: str
     text: str
-    error: ParseError
+    ideal: GivenIdeal | ParseError
 
 
-def _read(text: str, source: str = "the ideal") -> GivenIdeal | UnreadIdeal:
+def _read(text: str, source: str = "the ideal") -> IdealText:
     try:
-        return read_ideal(text, source=source)
+        return IdealText(source, text, read_ideal(text, source=source))
     except ParseError as error:
-        return UnreadIdeal(source, text, error)
+        return IdealText(source, text, error)
 
 
-def _as_ideal(value: Any) -> GivenIdeal | UnreadIdeal:
+def _as_ideal(value: Any) -> GivenIdeal | IdealText:
     """Read an ideal from an ideal, a string, a list of strings, or the result of `closure`."""
-    if isinstance(value, GivenIdeal | UnreadIdeal):
+    if isinstance(value, GivenIdeal | IdealText):
         return value
     if isinstance(value, Closure):
         count = value.coordinate_count
@@ -142,7 +142,7 @@ def _as_ideal(value: Any) -> GivenIdeal | UnreadIdeal:
     return _read("\n".join(lines))
 
 
-def _from_file(file: str) -> GivenIdeal | UnreadIdeal:
+def _from_file(file: str) -> IdealText:
     try:
         if file != "-" and Path(file).stat().st_size > _LARGEST_IDEAL_FILE:
             raise InputError(f"{file} is larger than {_LARGEST_IDEAL_FILE // 2**20} MB")
@@ -176,7 +176,7 @@ IDEAL = Subject(
 )
 def ideal(
     context: Context,
-    read: GivenIdeal | UnreadIdeal,
+    read: GivenIdeal | IdealText,
     *,
     field: Annotated[
         int | Literal["QQ"] | None,
@@ -189,17 +189,17 @@ def ideal(
     run: Annotated[
         str | None,
         Option(
-            "If FILE is more than a list of polynomials, run it with Macaulay2 and take its ideal of this name."
+            "Run FILE as a script with Macaulay2, and take its ideal of this name (default: FILE is only parsed)."
         ),
     ] = None,
 ) -> IdealSummary:
     """Compute invariants of an ideal: dimension, degree, Hilbert series, radical, components, singular locus.
 
     :func:`~m2bridge.frontends.ideals.read_ideal` describes the format of the text. The default field is the one that the file
-    states, otherwise F_32003, or that of the next smaller prime that divides no coefficient. With `run`, a text that it rejects
+    states, otherwise F_32003, or that of the next smaller prime that divides no coefficient. With `run`, the text
     is run as a script in the sandbox, and must define an ideal of this name in commuting variables of degree 1.
     """
-    user_ideal = _run(context, read, run) if isinstance(read, UnreadIdeal) else read
+    user_ideal = read if isinstance(read, GivenIdeal) else _ideal_of(context, read, run)
     p = _characteristic(chosen_field(field, context.prime), user_ideal)
     request = {
         "p": p, "variableCount": len(user_ideal.variables),
@@ -237,22 +237,29 @@ def ideal(
     )  # fmt: skip
 
 
-def _run(context: Context, unread: UnreadIdeal, name: str | None) -> GivenIdeal:
-    """Return the ideal that the script of a user defines."""
-    if name is None:
+def _ideal_of(context: Context, read: IdealText, run: str | None) -> GivenIdeal:
+    """Return the ideal that was read or, if `run` is a name, the one that the script defines."""
+    if run is not None:
+        return _run(context, read, run)
+    if isinstance(read.ideal, ParseError):
         hint = "--run NAME runs it with Macaulay2 and takes its ideal NAME"
-        raise ParseError(f"{unread.error.message}; {hint}", **unread.error.fields)
+        raise ParseError(f"{read.ideal.message}; {hint}", **read.ideal.fields)
+    return read.ideal
+
+
+def _run(context: Context, script: IdealText, name: str) -> GivenIdeal:
+    """Return the ideal that the script of a user defines."""
     template = template_texts(template_directory())["named_ideal.m2.j2"]
     start = PARAMETERS_LINE.search(template)
-    text = f'{unread.text}\nidealName = "I";\n{template[start.start() if start else 0 :]}'
+    text = f'{verbatim(script.text)}\nidealName = "I";\n{template[start.start() if start else 0 :]}'
     try:
         values, limit = context.run_template(declare_text("named_ideal.m2.j2", text), {"idealName": name})
     except (ScriptError, OutputError) as error:
-        raise mistake_in(unread.source, text, error) from error
+        raise mistake_in(script.source, text, error) from error
     if limit is not None:
         raise LimitError(f"ideal: {limit}")
     if "problem" in values:
-        raise InputError(f"{unread.source}, ideal {name}: {values['problem']}")
+        raise InputError(f"{script.source}, ideal {name}: {values['problem']}")
     variables = values.strings("variables")
     polynomials = values.polynomials(values["polynomials"], len(variables))
     return GivenIdeal(

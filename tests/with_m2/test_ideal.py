@@ -73,9 +73,16 @@ def test_an_ideal_that_a_script_defines(engine: Engine, tmp_path: Path) -> None:
         ideal(SCRIPT, engine=engine)
 
 
+def test_a_script_is_run_even_if_it_can_be_parsed(engine: Engine) -> None:
+    """The parser sees one ideal here; the script changes it, and has signs of Jinja in a comment."""
+    script = "R = QQ[x,y]\n--% one @{ of }@ two, <## <%% ü\nI = ideal(x^2)\nI = I + ideal(y)\n"
+    assert ideal(script, run="I", engine=engine).generators == ("x^2", "y")
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
+        ("R = QQ[x]\nK = ideal(x)", "of class Symbol"),
         ("R = QQ[x,y, Degrees => {1,2}]\nI = ideal(x)", "degrees"),
         ("R = QQ[x,y, SkewCommutative => true]\nI = ideal(x)", "commute"),
         ("R = (GF 9)[x]\nI = ideal(x)\nI", "coefficients"),
