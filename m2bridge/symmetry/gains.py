@@ -167,8 +167,7 @@ class _Gains(Uses):
         """Pair each entry of a weight with the gain that has its index at these positions."""
         entries = np.moveaxis(entries_of(self.tensors[weight]), positions, range(len(positions)))
         gains = entries_of(self.tensors[gain])
-        factors = np.broadcast_to(
-            gains.reshape(*gains.shape, *(1,) * (entries.ndim - gains.ndim)), entries.shape
-        )
+        ones = (1,) * (entries.ndim - gains.ndim)
+        factors = np.broadcast_to(gains.reshape((*gains.shape, *ones)), entries.shape)
         pairs = zip(entries.reshape(-1).tolist(), factors.reshape(-1).tolist(), strict=True)
         return {flat: (factor, sign) for flat, factor in pairs}

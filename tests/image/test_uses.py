@@ -112,17 +112,17 @@ def test_every_figure_can_be_piped(image: Any, arguments: tuple[str, ...], openi
     done = image.raw(*arguments)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith(opening)
-    assert len(done.stdout) > 10_000
+    assert len(done.stdout) > 5_000
     assert b"arning" not in done.stderr
 
 
 def results(text: str) -> list[dict[str, str]]:
-    """The rows of a table of results, without times, in a fixed order."""
+    """The rows of a table of results, without times and what depends on them, in a fixed order."""
     rows = [
         {
             key: value
             for key, value in row.items()
-            if not re.search("second|time|memory|engine|record|finished|started|when|host", key)
+            if not re.search("second|time|memory|engine|record|finished|started|when|host|digest|key", key)
         }
         for row in csv.DictReader(io.StringIO(text))
     ]
