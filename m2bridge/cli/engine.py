@@ -186,8 +186,11 @@ def _show_diagnosis(
         out.print(line, markup=False, soft_wrap=True)
     out.print()
     out.print(candidate_table(macaulay2, "Macaulay2") if macaulay2 else "no Macaulay2 found")
-    for program, packages in document["missing_programs"].items():
-        line = f"Macaulay2 does not find the program {program}, which these packages use: {packages}"
+    if document["missing_programs"]:
+        missing = "; ".join(f"{program} ({uses})" for program, uses in document["missing_programs"].items())
+        line = (
+            f"helper programs that this Macaulay2 does not find, and the packages that need them: {missing}"
+        )
         out.print(line, markup=False, soft_wrap=True)
     out.print()
     without = "no msolve found (optional): `m2bridge engine install` downloads one"
