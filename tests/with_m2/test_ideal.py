@@ -87,6 +87,7 @@ def test_a_script_is_run_even_if_it_can_be_parsed(engine: Engine) -> None:
         ("R = QQ[x,y, SkewCommutative => true]\nI = ideal(x)", "commute"),
         ("R = (GF 9)[x]\nI = ideal(x)\nI", "coefficients"),
         ("R = ZZ[x]\nI = ideal(x)", "coefficients"),
+        ("R = (frac((ZZ/5)[t]))[x]\nI = ideal(x)", "coefficients"),
         ("R = QQ[x]\nI = x\nprint I", "of class R"),
         ("R = QQ[x]\nprint R\nI = ideal(x, y z)", "line 3"),
     ],
