@@ -282,13 +282,15 @@ fiberPoints(Ideal, Function) := o -> (F, draw) -> (
     );
 
 -- hasClosedImage(f, J, blocks): whether the image of V(J) under the row f of polynomials is known to be closed: the
---   coordinates are homogeneous of positive degree in each block of variables, a list of indices, and vanish only
---   where a block is zero.
+--   blocks are lists of indices and contain each variable once, so that V(J) is a cone over a closed set in a product
+--   of projective spaces; the coordinates are homogeneous of positive degree in each block, and vanish only where a
+--   block is zero.
 hasClosedImage = method();
 hasClosedImage(Matrix, Ideal, List) := (f, J, blocks) -> (
     nonzero := select(flatten entries f, g -> g != 0);
-    if not isMultihomogeneous(nonzero, J, blocks) then return false;
     S := ring f;
+    isPartition := sort flatten blocks == toList(0 ..< numgens S);
+    if not isPartition or not isMultihomogeneous(nonzero, J, blocks) then return false;
     basePoints := ideal nonzero + J;
     for B in blocks do basePoints = saturate(basePoints, ideal apply(B, i -> S_i));
     basePoints == 1

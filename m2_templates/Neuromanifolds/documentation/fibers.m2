@@ -369,7 +369,7 @@ doc ///
     J:Ideal
       of the source
     blocks:List
-      of lists of indices of variables
+      of lists of indices of variables, which contain each variable once
   Outputs
     :Boolean
       true if the coordinates are homogeneous of positive degree in each block and vanish only where a block is
@@ -446,6 +446,8 @@ assert(not last fiberPoints(circle, draw) and last fiberPoints(circle, draw, Com
 -- (s, t) |-> (s, s*t) misses points of the line s = 0; products of two numbers are all numbers
 assert(not hasClosedImage(matrix {{s, s*t}}, ideal 0_S, {{0}, {1}}));
 assert(hasClosedImage(matrix {{s*t}}, ideal 0_S, {{0}, {1}}));
+-- t is in no block: the same map, homogeneous in s and without base points where s is not 0
+assert(not hasClosedImage(matrix {{s, s*t}}, ideal 0_S, {{0}}));
 point = pointWithValues(quadric, {{3, 4, 9}}, Candidates => {{1, 1, 2}, {2, 1, 4}});
 assert(point == {2, 1, 4} and ring first point === ZZ/101);
 ///
