@@ -28,7 +28,7 @@ export {
     "residuePoint", "torusWeights", "torusSection", "sectionPrimes", "distancePrimes",
     "fiberEquations", "fiberPoints", "hasClosedImage",
     -- critical points
-    "dimensionBy", "degreeBy", "chartMap", "criticalIdeal", "kernelPairs", "dependencyLocus",
+    "dimensionBy", "degreeBy", "criticalIdeal", "kernelPairs", "dependencyLocus",
     "saturateByCombination", "leastRelation", "conormalIdeal", "algebraBasis", "coordinateVectors",
     "mapInChart", "regularPart", "singularPairs", "componentImages",
     -- jets and programs
@@ -130,7 +130,6 @@ doc ///
     :Critical points
     dimensionBy
     degreeBy
-    chartMap
     criticalIdeal
     kernelPairs
     dependencyLocus

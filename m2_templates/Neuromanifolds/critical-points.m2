@@ -17,23 +17,18 @@ degreeBy Matrix := G -> (
     if L == 1 then 0 else degree L
     );
 
--- chartMap(S, R, base, A): the ring map R -> S to the chart base + s*A of affine space: s are the first variables of
---   S, one for each row of the matrix A of numbers, and base is a list of numbers.
-chartMap = method();
-chartMap(Ring, Ring, List, Matrix) := (S, R, base, A) -> (
-    s := (vars S)_{0 ..< numRows A};
-    map(S, R, numberMatrix(S, {base}) + s * promote(A, S))
-    );
-
--- mapInChart(f, base, A): the map f, a row of polynomials, in the chart base + s*A: the sequence (y, J, T) of matrices
---   over a new ring, which has the variables s first: the row y of the values, J the Jacobian of f by all weights, one
---   row for each of them, and T that of y by the unknowns. Options: Scaled => true: the last unknown is a factor c of
---   the values, y = c*f, and the last row of T is f. MoreVariables => how many further variables the ring has.
+-- mapInChart(f, base, A): the map f, a row of polynomials, in the chart base + s*A of its source: base is a list of
+--   numbers, and s are unknowns, one for each row of the matrix A of numbers. The result is the sequence (y, J, T) of
+--   matrices over a new ring, which has the variables s first: the row y of the values, J the Jacobian of f by all
+--   weights, one row for each of them, and T that of y by the unknowns. Options: Scaled => true: the last unknown is a
+--   factor c of the values, y = c*f, and the last row of T is f. MoreVariables => how many further variables the ring
+--   has.
 mapInChart = method(Options => {Scaled => false, MoreVariables => 0});
 mapInChart(Matrix, List, Matrix) := o -> (f, base, A) -> (
     n := numRows A;
     S := variableRing(ring A, n + o.MoreVariables + (if o.Scaled then 1 else 0));
-    chart := chartMap(S, ring f, base, A);
+    s := (vars S)_{0 ..< n};
+    chart := map(S, ring f, numberMatrix(S, {base}) + s * promote(A, S));
     (phi, J) := (chart f, chart jacobian f);
     T := promote(A, S) * J;
     if o.Scaled then (S_n * phi, J, T || phi) else (phi, J, T)

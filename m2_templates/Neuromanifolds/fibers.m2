@@ -37,8 +37,7 @@ stableIdeal(Ideal, Function, ZZ, ZZ) := (I, more, used, n) -> (
 -- independentVariables P: the indices of a largest set of variables that are independent modulo the prime ideal P.
 independentVariables = method();
 independentVariables Ideal := P -> (
-    m := first independentSets(P, Limit => 1);
-    positions(gens ring P, x -> m % x == 0)
+    apply(support first independentSets(P, Limit => 1), index)
     );
 
 -- pointWithValues(P, L): a point of V(P), P prime, with coordinates in the field, or null: independent variables get
@@ -56,8 +55,8 @@ pointWithValues(Ideal, List) := o -> (P, L) -> (
     for w in L do (
         J := P + ideal apply(free, i -> R_i - (w#i)_R);
         if J == 1 or dim J > 0 or degree J > o.Limit then continue;
-        rational := if degree J == 1 then {J} else select(primesOver J, m -> degree m == 1);
-        if #rational > 0 then return apply(gens R, x -> lift(x % first rational, coefficientRing R));
+        c := rationalZero J;
+        if c =!= null then return c;
         );
     null
     );
@@ -135,7 +134,7 @@ dependentFields(Ideal, List) := (I, M) -> (
     moved := apply(n, k -> sum(#M, m -> z#m * component(M#m, k)));
     dependency := (map(T, R, take(gens T, n))) I + ideal moved;
     hasNoZeros := J -> ideal leadTerm groebnerMatrix J == 1;
-    any(#M, i -> not hasNoZeros(dependency + ideal take(z, i) + ideal(z#i - 1)))
+    any(#M, i -> not hasNoZeros(dependency + ideal append(take(z, i), z#i - 1)))
     );
 
 -- residuePoint(m, draw): a maximal ideal as a point over a number field: {coefficients of the minimal polynomial of

@@ -23,7 +23,7 @@ coneOver Matrix := o -> f -> (
 --   preferred.
 spanBasis = method();
 spanBasis Matrix := f -> (
-    KK := coefficientRing ultimate(ambient, ring f);
+    KK := coefficientRing ring f;
     C := last coefficients f;
     M := map(KK^(numRows C), KK^(numColumns C), (i, j) -> lift(C_(i, j), KK));
     termCount := i -> number(flatten entries M_{i}, c -> c != 0);
@@ -39,7 +39,7 @@ spanBasis Matrix := f -> (
 --   `ker` fast; the variables of the ring of the result have degree 1.
 imageIdeal = method();
 imageIdeal Matrix := f -> (
-    KK := coefficientRing ultimate(ambient, ring f);
+    KK := coefficientRing ring f;
     nonzero := select(flatten entries f, g -> g != 0);
     e := if #nonzero == 0 then 1 else max(1, first degree first nonzero);
     n := numColumns f;
@@ -87,8 +87,7 @@ distinctValues(Ideal, RingElement) := (I, y) -> (
     Q := (ring I)/I;
     KK := coefficientRing ring I;
     b := basis Q;
-    image := promote(y, Q);
-    powers := accumulate(times, 1_Q, toList(numColumns b : image));
+    powers := accumulate(times, 1_Q, toList(numColumns b : promote(y, Q)));
     M := lift(last coefficients(matrix {{1_Q} | powers}, Monomials => b), KK);
     r := rank M;
     c := solve(M_{0..r-1}, M_{r});

@@ -32,8 +32,8 @@ Jet + Jet := (x, y) -> (
 - Jet := x -> linearly(A -> -A, x);
 Jet - Jet := (x, y) -> x + (-y);
 transpose Jet := x -> linearly(transpose, x);
-Jet ^ List := (x, rows) -> linearly(A -> submatrix(A, rows, toList(0..<numColumns A)), x);
-Jet _ List := (x, columns) -> linearly(A -> submatrix(A, toList(0..<numRows A), columns), x);
+Jet ^ List := (x, rows) -> linearly(A -> A^rows, x);
+Jet _ List := (x, columns) -> linearly(A -> A_columns, x);
 
 -- matrixOf(KK, L, {m, n}): the mutable m x n matrix whose entries, row by row, are the list L.
 matrixOf = method();
@@ -78,15 +78,15 @@ polynomialsAt(Matrix, Jet) := (f, x) -> (
 
 -- networkJet(F, W, D, X): the network F at the weights W and the input X, mutable matrices over a field, with
 --   derivatives in directions: for each of the weights D lists the derivatives of that weight, one for each
---   direction; null stands for 0. X is null for a map without inputs. The result is {outputs, {derivatives, ...}},
---   lists of numbers.
+--   direction; null stands for 0. X is null for a map without inputs. The result is the sequence (outputs, list of
+--   derivatives) of lists of numbers.
 networkJet = method();
 networkJet(Function, List, List, Thing) := (F, W, D, X) -> (
     moving := apply(W, D, jet);
     y := F(moving, if X =!= null then constantLike(X, first moving));
     outputs := entriesOf(y#0);
     zeros := apply(outputs, c -> 0 * c);
-    {outputs, apply(y#1, B -> if B === null then zeros else entriesOf B)}
+    (outputs, apply(y#1, B -> if B === null then zeros else entriesOf B))
     );
 
 -- weightDirections(KK, sizes): the directions in which exactly one entry of one weight moves, for networkJet: for each

@@ -29,17 +29,26 @@ hypersurfaceSection(Ideal, RingElement) := (Q, f) -> (
     largestComponents flatten apply(factors, g -> primesOver(Q + ideal g))
     );
 
+-- rationalZero J: a point of V(J) with coordinates in the field, as a list, from the minimal primes of J of dimension 0
+--   and degree 1, or null.
+rationalZero = method();
+rationalZero Ideal := J -> (
+    S := ring J;
+    linear := if dim J == 0 and degree J == 1 then {J} else select(primesOver J, m -> dim m == 0 and degree m == 1);
+    if #linear > 0 then apply(gens S, x -> lift(x % first linear, coefficientRing S))
+    );
+
 -- rationalPoint(Q, draw): a point with coordinates in the field on a random linear section of V(Q), Q prime, as a
 --   list, or null. `draw` is a function without arguments that returns integers, such as numberStream. Options:
---   Limit => the number of sections that are tried.
+--   Limit => the number of sections that are tried; there is only one if V(Q) is finite.
 rationalPoint = method(Options => {Limit => 12});
 rationalPoint(Ideal, Function) := o -> (Q, draw) -> (
     S := ring Q;
     KK := coefficientRing S;
-    for attempt from 1 to o.Limit do (
+    for attempt from 1 to (if dim Q == 0 then 1 else o.Limit) do (
         section := ideal apply(dim Q, i -> sum(gens S, x -> (draw())_KK * x) + (draw())_S);
-        points := select(primesOver(Q + section), M -> dim M == 0 and degree M == 1);
-        if #points > 0 then return apply(gens S, x -> lift(x % first points, KK));
+        c := rationalZero(Q + section);
+        if c =!= null then return c;
         );
     null
     );

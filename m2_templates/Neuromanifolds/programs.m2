@@ -54,9 +54,8 @@ contracted(Jet, List, List, List) := (x, shape, letters, wanted) -> (
 --   copies, a matrix with `inner` columns by a matrix with `outer` columns.
 matrixProducts = method();
 matrixProducts(ZZ, ZZ, ZZ) := (copies, inner, outer) -> (v, w) -> (
-    left := pack(#v // copies, v);
-    right := pack(#w // copies, w);
-    multiplied := k -> mutableMatrix pack(inner, left#k) * mutableMatrix pack(outer, right#k);
+    (A, B) := (pack(#v // copies, v), pack(#w // copies, w));
+    multiplied := k -> mutableMatrix pack(inner, A#k) * mutableMatrix pack(outer, B#k);
     flatten apply(copies, k -> flatten entries multiplied k)
     );
 
@@ -66,15 +65,15 @@ einsum = method();
 einsum(Jet, Jet, List, List) := (x, y, shapes, L) -> (
     (lettersX, lettersY, lettersZ) := toSequence L;
     lengths := hashTable(apply(lettersX, shapes#0, identity) | apply(lettersY, shapes#1, identity));
-    size := letters -> product(letters, c -> lengths#c);
+    entryCount := letters -> product(letters, c -> lengths#c);
     both := select(lettersX, c -> member(c, lettersY));
     copies := select(both, c -> member(c, lettersZ));
     inner := select(both, c -> not member(c, lettersZ));
     leftOnly := select(lettersX, c -> member(c, lettersZ) and not member(c, both));
     rightOnly := select(lettersY, c -> member(c, lettersZ) and not member(c, both));
-    left := contracted(x, shapes#0, lettersX, copies | leftOnly | inner);
-    right := contracted(y, shapes#1, lettersY, copies | inner | rightOnly);
-    multiplied := bilinearly(matrixProducts(size copies, size inner, size rightOnly), left, right);
+    A := contracted(x, shapes#0, lettersX, copies | leftOnly | inner);
+    B := contracted(y, shapes#1, lettersY, copies | inner | rightOnly);
+    multiplied := bilinearly(matrixProducts(entryCount copies, entryCount inner, entryCount rightOnly), A, B);
     order := copies | leftOnly | rightOnly;
     contracted(multiplied, apply(order, c -> lengths#c), order, lettersZ)
     );
@@ -97,15 +96,18 @@ concatenated(List, List, ZZ) := (L, shapes, axis) -> (
     selected(flatten apply(rowCount, row -> flatten apply(#chunks, k -> indicesOf(row, k))), fold(appended, L))
     );
 
+-- numberFrom(KK, q): the element of the field KK that is the rational number q = {numerator, denominator}.
+numberFrom = method();
+numberFrom(Ring, List) := (KK, q) -> (q#0)_KK / (q#1)_KK;
+
 -- executed(KK, c, x, shapes): the result of the instruction c for the arrays x of these shapes.
 executed = method();
 executed(Ring, List, List, List) := (KK, c, x, shapes) -> (
     (word, shape, operands, constants) := toSequence c;
-    rational := q -> (q#0)_KK / (q#1)_KK;
     spread := k -> broadcast(x#k, shapes#k, shape);
     if word == "add" then spread 0 + spread 1
     else if word == "multiply" then bilinearly((v, w) -> apply(v, w, times), spread 0, spread 1)
-    else if word == "scale" then linearly(v -> rational first constants * v, x#0)
+    else if word == "scale" then linearly(v -> numberFrom(KK, first constants) * v, x#0)
     else if word == "power" then entrywisePower(x#0, first constants)
     else if word == "reshape" then x#0
     else if word == "gather" then selected(constants, x#0)
@@ -130,7 +132,6 @@ sizesOf(List, String) := (instructions, word) -> apply(select(instructions, c ->
 evaluateProgram = method();
 evaluateProgram(List, List, List, Thing) := (instructions, outputs, W, X) -> (
     KK := ring (first W)#0;
-    rational := q -> (q#0)_KK / (q#1)_KK;
     results := new MutableList from apply(W, w -> linearly(v -> flatten entries v, w));
     start := 0;
     for n in sizesOf(instructions, "input") do (
@@ -140,7 +141,7 @@ evaluateProgram(List, List, List, Thing) := (instructions, outputs, W, X) -> (
         );
     for c in drop(instructions, #results) do (
         results#(#results) = (
-            if c#0 == "constant" then constantLike(apply(c#3, rational), first W)
+            if c#0 == "constant" then constantLike(apply(c#3, q -> numberFrom(KK, q)), first W)
             else executed(KK, c, apply(c#2, k -> results#k), apply(c#2, k -> instructions#k#1))
             );
         );

@@ -25,7 +25,7 @@ numberMatrix(Ring, List) := o -> (KK, rows) -> (
 --   field.
 valuesAt = method();
 valuesAt(Thing, List) := (f, L) -> (
-    KK := coefficientRing ultimate(ambient, ring f);
+    KK := coefficientRing ring f;
     (map(KK, ring f, apply(L, c -> c_KK))) f
     );
 

@@ -87,7 +87,8 @@ singularScheme Ideal := P -> P + minors(codim P, jacobian P);
 schemePrimes = method();
 schemePrimes(Ideal, List) := (J, L) -> (
     S := ring J;
-    associated := unique select(L, Q -> isSubset(ann Ext^(codim Q)(comodule J, S), Q));
+    annihilators := hashTable apply(unique apply(L, codim), c -> c => ann Ext^c(comodule J, S));
+    associated := unique select(L, Q -> isSubset(annihilators#(codim Q), Q));
     minimal := select(associated, Q -> all(associated, M -> M == Q or not isSubset(M, Q)));
     radicalOf := if #minimal == 0 then ideal 1_S else intersect minimal;
     isRadical := isSubset(J, radicalOf) and (
@@ -150,10 +151,10 @@ deltaInvariants(Ideal, List) := (I, L) -> (
     S := ring I;
     inclusion := try icMapOf(S/I) else null;
     if inclusion === null then return null;
-    cokernel := (
+    delta := (
         if target inclusion === source inclusion then comodule ideal 1_S
         else coker (last pushForwardOf inclusion)(1_(target inclusion))
         );
     lengthAt := (N, Q) -> if N == 0 then 0 else degree(N / (Q^(degree N) * N));
-    apply(L, Q -> lengthAt(cokernel, promote(Q, ring cokernel)) // degree Q)
+    apply(L, Q -> lengthAt(delta, promote(Q, ring delta)) // degree Q)
     );

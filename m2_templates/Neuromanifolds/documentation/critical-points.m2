@@ -46,30 +46,6 @@ doc ///
 
 doc ///
   Key
-    chartMap
-    (chartMap, Ring, Ring, List, Matrix)
-  Headline
-    the ring map to a chart of affine space
-  Usage
-    chartMap(S, R, base, A)
-  Inputs
-    S:Ring
-      whose first variables are the coordinates $s$ of the chart
-    R:Ring
-    base:List
-      of numbers
-    A:Matrix
-      of numbers, one row for each coordinate of the chart
-  Outputs
-    :RingMap
-      from @TT "R"@ to @TT "S"@, to the points $base + s A$
-  Description
-    Example
-      chartMap(QQ[s], QQ[x,y], {1, 2}, matrix {{3_QQ, 4}})
-///
-
-doc ///
-  Key
     criticalIdeal
     (criticalIdeal, Matrix, Matrix, Matrix, Matrix)
   Headline
@@ -310,8 +286,6 @@ doc ///
     Example
       R = QQ[a,b];
       mapInChart(matrix {{a^2, a*b}}, {0, 1}, matrix {{1_QQ, 0}}, Scaled => true)
-  SeeAlso
-    chartMap
 ///
 
 doc ///
@@ -404,8 +378,6 @@ R = KK[a,b];
 S = KK[s,t];
 G = groebnerMatrix ideal(s^2 - t, t^2 - 1);
 assert(dimensionBy G == 0 and degreeBy G == 4 and dimensionBy matrix {{1_S}} == -1 and degreeBy matrix {{1_S}} == 0);
-assert((chartMap(S, R, {1, 2}, numberMatrix(KK, {{3, 4}}))) (a + b) == 7*s + 3);
-assert((chartMap(S, R, {1, 2}, numberMatrix(KK, {}, Columns => 2))) a == 1);
 
 -- the distance from a general point to the parabola has three critical points, that to a circle two
 y = matrix {{s, s^2}};
@@ -449,6 +421,11 @@ assert(numgens U == 3 and entries y == {{U_0^2*U_1, U_0*U_1}} and entries J == {
 assert(entries tangent == {{2*U_0, 1}, {U_0^2, U_0}});
 (y, J, tangent) = mapInChart(matrix {{a^2, a*b}}, {0, 1}, line);
 assert(numRows tangent == 1 and numgens ring y == 1);
+(y, J, tangent) = mapInChart(matrix {{a + b}}, {1, 2}, numberMatrix(KK, {{3, 4}}));
+assert(entries y == {{7*(ring y)_0 + 3}} and entries J == {{1}, {1}} and entries tangent == {{7}});
+-- a chart that is one point
+(y, J, tangent) = mapInChart(matrix {{a, b}}, {1, 2}, numberMatrix(KK, {}, Columns => 2));
+assert(entries y == {{1, 2}} and numRows tangent == 0);
 (regular, dropped) = regularPart(groebnerMatrix ideal(s*t), matrix {{s, 0}, {0, 1_S}}, {5, 7}, 11);
 assert(ideal regular == ideal t and dropped == 1);
 assert(regularPart(matrix {{s}}, id_(S^2), {5, 7}, 11) == (matrix {{s}}, -1));

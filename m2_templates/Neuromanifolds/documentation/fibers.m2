@@ -175,7 +175,7 @@ doc ///
     draw:Function
       without arguments that returns integers, such as @TO numberStream@
     Limit => ZZ
-      the number of linear forms that are tried
+      the number of linear combinations of the variables that are tried, after the variables
   Outputs
     :List
       the coefficients of the minimal polynomial of a linear form, from the constant term up, and every variable as

@@ -281,7 +281,6 @@ assert(spanBasis matrix {{0_R, 0_R}} == {});
 -- a constant map: one point, as a cone one line
 K = imageIdeal coneOver(matrix {{1_R, 2_R}}, IsCone => false);
 assert(dim K == 1 and codim K == 2);
-assert(numgens variableRing(QQ, 0) == 0);
 -- coordinates of different degrees: the cuspidal cubic
 U = QQ[u,v];
 assert(parametrizedIdeal(U, matrix {{s^2, s^3}}) == ideal(u^3 - v^2));

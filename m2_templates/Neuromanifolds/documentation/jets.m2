@@ -107,7 +107,7 @@ doc ///
   Headline
     a network and its derivatives, by numbers
   Usage
-    networkJet(F, W, D, X)
+    (values, derivatives) = networkJet(F, W, D, X)
   Inputs
     F:Function
       the network, a function of a list of weights and an input
@@ -118,8 +118,10 @@ doc ///
     X:Thing
       the input, a mutable matrix; @TO null@ for a map without inputs
   Outputs
-    :List
-      the outputs, and the list of their derivatives
+    values:List
+      of the entries of the output, row by row
+    derivatives:List
+      of such lists, one for each direction
   Description
     Example
       W = {matrixOf(QQ, {1, 2}, {1, 2})};

@@ -77,7 +77,7 @@ doc ///
     draw:Function
       without arguments that returns integers, such as @TO numberStream@
     Limit => ZZ
-      the number of sections that are tried
+      the number of sections that are tried; there is only one if the variety is finite
   Outputs
     :List
       the coordinates, in the field; @TO null@ if none was found
@@ -98,4 +98,8 @@ assert(#hypersurfaceSection(ideal(x^2 - y*z), x*y) == 2);
 
 point = rationalPoint(ideal(x^2 - y*z), numberStream {3, 1, 4, 1, 5, 9, 2, 6});
 assert(vanishesAt(ideal(x^2 - y*z), point));
+-- 2 is not a square modulo 101
+assert(rationalZero ideal(x^2 - 2, y, z) === null and rationalZero ideal 1_S === null and rationalZero ideal x === null);
+assert(rationalZero ideal(x - 3, y, z) == {3, 0, 0} and rationalZero ideal((x^2 - 2)*(x - 5), y, z) == {5, 0, 0});
+assert(rationalPoint(ideal(x - 3, y, z), numberStream {1, 2}) == {3, 0, 0});
 ///

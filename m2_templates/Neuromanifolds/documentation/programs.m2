@@ -43,6 +43,7 @@ debug needsPackage "Neuromanifolds"
 KK = ZZ/101;
 x = jet(apply({1, 2, 3, 4, 5, 6}, c -> c_KK), {apply({1, 0, 0, 0, 0, 0}, c -> c_KK), null});
 residues = y -> apply(y#0, c -> lift(c, ZZ));
+assert(numberFrom(KK, {1, 2}) == 51_KK);
 assert(strides {2, 3} == {3, 1} and boxIndices(1, {2, 2}, {3, 1}) == {1, 2, 4, 5});
 assert(residues selected({5, 0}, x) == {6, 1});
 -- x as a 2 x 3 array: repeated, transposed, summed
