@@ -45,7 +45,7 @@ Jacobian of the outputs by the n weights.
      degree d, multiplying by all v^d for the reciprocals of the highest level adds d times the degrees and heights of the v.
      This is used for relations between arguments of exponentials and for the comparison of a program with its spec. The
      probability is printed. The number of minimal generators of a closure is counted modulo such a prime, which is printed
-     too. Nothing else but [18] rests on chance.
+     too. But for [18] no other verdict can be wrong by chance: other drawn primes can only make one weaker.
  [8] Last layer. Let the outputs be V Z, with V used once. Rows of V occur in their own outputs only. So the matrix of
      derivatives by some rows of V and by other weights is block triangular with the columns of Z in its diagonal blocks, and
      ranks add up.

@@ -73,6 +73,7 @@ from math import comb, factorial, lcm, prod
 from typing import Any
 
 from m2bridge.checker import (
+    BESIDE,
     EQUAL,
     EXPONENTIAL,
     LARGE,
@@ -405,6 +406,7 @@ def with_units(
 def relations_error(exponentials: Exponentials) -> int:
     """Return k if `check_relations` accepts a false relation with probability at most 2^-k [7].
 
+    Either a relation is false at a random point, or two radicands are equal there, so that their roots are one variable.
     Exponentials are quotients of monomials in the units; their degree, and that of a common denominator, multiply the others.
     """
     ring, circuit, relations = Sizes(), exponentials.circuit, exponentials.relations
@@ -417,7 +419,10 @@ def relations_error(exponentials: Exponentials) -> int:
     ]
     coefficients = [c for terms in relations.values() for c in terms.values()]
     degree = exponentials.power * (1 + 2 * sum(map(abs, coefficients)))
-    return error_exponent(len(sizes) * int(degree) * ring.of_identity(sizes))
+    size = len(sizes) * ring.of_identity(sizes)
+    if radicands := ring.arguments:
+        size += comb(len(radicands), 2) * ring.of_identity(radicands)
+    return error_exponent(int(degree) * size)
 
 
 def relations_sentence(circuit: Circuit, relations: Any) -> str:
@@ -773,7 +778,8 @@ def check_singular(circuit: Circuit, network: Any, values: Any, argument: Any) -
         tangent > high,
         f"the arcs span {tangent} dimensions only, which is not more than the dimension may be",
     )
-    both = f"{tangent} independent tangent vectors, and a dimension of at most {high}"
+    rests = " (this rests on the spec)" if BESIDE.get(upper["kind"]) == "families" else ""
+    both = f"{tangent} independent tangent vectors, and a dimension of at most {high}{rests}"
     return Shown(
         "the point is singular", [f"The closure of its image is singular at the given point: {both}."]
     )
@@ -881,10 +887,9 @@ def up_to(g: Circuit, count: int) -> str | None:
     multiplied = last.operation == "einsum" and len(last.operands) == 2 and last.operands[0] == count
     if not once or not multiplied or g.outputs != [len(g.gates) - 1]:
         return None
-    factor, function = (g.gates[k] for k in last.operands)
-    if prod(factor.shape) >= prod(
-        function.shape
-    ):  # such factors can take the function to every value near it
+    factor, function = (g.gates[k].shape for k in last.operands)
+    too_many = prod(factor) >= prod(function)  # such factors can take the function to every value near it
+    if too_many or (len(factor) == 2 and factor[0] != factor[1]):
         return None
     first, second, result = last.words
     letters = f"{first},{second}->{result}" if len({*second}) == len(second) else ""

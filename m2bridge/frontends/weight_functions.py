@@ -10,12 +10,12 @@ from m2bridge.errors import InputError, M2BridgeError
 from m2bridge.frontends.recording import record_call
 from m2bridge.programs.program import Program, Shape
 
-_MOST_BITS = 10_000  # larger powers of numbers are refused
+_MOST_BITS_OF_POWERS = 10_000  # larger powers of numbers are refused
 
 
 def _power(base: Any, exponent: Any) -> Any:
     numbers = isinstance(base, int) and isinstance(exponent, int)
-    if numbers and not 0 <= exponent * base.bit_length() <= _MOST_BITS:
+    if numbers and not 0 <= exponent * base.bit_length() <= _MOST_BITS_OF_POWERS:
         raise ValueError("a power of numbers with a negative or very large exponent")
     return base**exponent
 

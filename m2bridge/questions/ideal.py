@@ -242,8 +242,8 @@ def _ideal_of(context: Context, read: IdealText, run: str | None) -> GivenIdeal:
     if run is not None:
         return _run(context, read, run)
     if isinstance(read.ideal, ParseError):
-        hint = "--run NAME runs it with Macaulay2 and takes its ideal NAME"
-        raise ParseError(f"{read.ideal.message}; {hint}", **read.ideal.fields)
+        hint = "; --run NAME runs it with Macaulay2 and takes its ideal NAME" if read.text.strip() else ""
+        raise ParseError(f"{read.ideal.message}{hint}", **read.ideal.fields)
     return read.ideal
 
 

@@ -120,6 +120,22 @@ def test_a_relation_that_is_too_large_for_random_points() -> None:
         checker_further.check_relations(exponentials)
 
 
+def test_radicands_that_are_equal_at_a_point_count() -> None:
+    """x (sqrt v - sqrt(v + t^n)) and its negative pass as equal where t^n = 0: the probability grows with n."""
+    errors = []
+    for n in (2, 10**6):
+        text = program(
+            "weight w []", "input x []", "input t []", "input v []", f"power {n} %2", "add %3 %4", "sqrt %3", "sqrt %5",
+            "scale -1 %7", "add %6 %8", "multiply %1 %9", "scale -1 %10", "exp %10", "exp %11", "multiply %12 %13",
+            "multiply %0 %14",
+        )  # fmt: skip
+        functions = checker_further.number_functions(checker.read_program(text))
+        errors.append(
+            checker_further.relations_error(checker_further.read_relations(functions, [[6, [[5, 1]]]]))
+        )
+    assert errors[1] <= errors[0] - 4 * 14
+
+
 @pytest.mark.parametrize("name", [name for name, (_, _, relations) in CASES.items() if relations])
 def test_dependent_arguments_are_not_taken_for_independent(name: str) -> None:
     """Without the relation, or with another one, the same document is rejected."""

@@ -174,6 +174,7 @@ def test_a_number_is_not_determined_up_to_scale() -> None:
         # one factor alone, as many factors as entries, and products that show less
         (("weight c []", "einsum -> %2"), None),
         (("weight c [3,3]", "einsum ab,ca->cb %2 %0"), None),
+        (("weight c [1,2]", "einsum ab,bc->ac %2 %0"), None),
         (("weight c [2,3]", "einsum ab,ab->ab %2 %0"), None),
         (("weight c [3]", "einsum a,ba->b %2 %0"), None),
         (("weight c [2,2]", "einsum ab,bc->ca %2 %0"), None),
