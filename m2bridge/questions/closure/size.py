@@ -123,7 +123,7 @@ def count_degree(setting: Setting, size: ImageSize, equation_degree: int | None 
 
     A linear space and a point have nothing to count; a hypersurface has the degree of its equation, if that is known.
     """
-    if not size.codim or size.cone_dim == 0:
+    if size.codim <= 0 or size.cone_dim == 0:  # negative if the kernel contradicts the program
         return DegreeCount()
     formula = setting.model.knowledge.closure_degree
     compared: tuple[Evidence, ...] = ()
