@@ -280,19 +280,24 @@ def by_network(circuit: Circuit, network: Network) -> Definition:
     return "gives the Segre coordinates" if segre else "is that", values
 
 
+SYMBOL = r"[A-Za-z][A-Za-z0-9']*(?:_(?:[0-9]+|[A-Za-z][A-Za-z0-9]*|\([0-9]+(?:,[0-9]+)*\)))?"
+
+
+def variables_of(spec: str) -> list[str]:
+    """List the variables of a spec ``map:x,y->x^2;x*y``; none for other specs."""
+    match = re.fullmatch(rf"map:({SYMBOL}(?:,{SYMBOL})*)->[^|]+", spec)
+    return re.findall(rf"{SYMBOL}(?=,|$)", match[1]) if match else []
+
+
 def by_map(circuit: Circuit, spec: str) -> Definition | None:
     """Define the polynomials in a spec ``map:x,y->x^2;x*y``; None for other specs."""
     bound_size(len(spec), 10**6)
-    match = re.fullmatch(r"map:([^>|]+)->([^|]+)", spec)
-    symbol = r"[A-Za-z][A-Za-z0-9']*(?:_(?:[0-9]+|[A-Za-z][A-Za-z0-9]*|\([0-9]+(?:,[0-9]+)*\)))?"
-    power = rf"{symbol}(?:\^[1-9][0-9]{{0,5}})?"
+    names = variables_of(spec)
+    power = rf"{SYMBOL}(?:\^[1-9][0-9]{{0,5}})?"
     term = rf"(?:{RATIONAL.replace('-?', '')}|{power})(?:\*{power})*"
-    if not match or not re.fullmatch(rf"{symbol}(?:,{symbol})*", match[1]):
+    polynomials = spec.partition("->")[2].split(";")
+    if not names or not all(re.fullmatch(rf"-?{term}(?:[+-]{term})*", text) for text in polynomials):
         return None
-    polynomials = match[2].split(";")
-    if not all(re.fullmatch(rf"-?{term}(?:[+-]{term})*", text) for text in polynomials):
-        return None
-    names = [found[0] for found in re.finditer(rf"{symbol}(?=,|$)", match[1])]
     need(len(set(names)) == len(names) == circuit.parameters, "the program has other variables than its spec")
     need(not circuit.inputs, "the program has inputs, and its spec has none")
     need(
@@ -648,12 +653,13 @@ def identical(value: Any, other: Any) -> bool:
     return json.dumps(value, sort_keys=True) == json.dumps(other, sort_keys=True)
 
 
+BOUNDS = ("image_dim", "lower_bound", "upper_bound")
 HEADLINE = {
     "dimension": ("image_dim",),
     "closure": ("image_dim", "codim", "degree", "completeness"),
     "singular-point": ("verdict",),
     "singular-locus": ("singular_dim", "singular_degree"),
-    "symmetries": ("symmetry_dim", "symmetry_lower_bound", "generic_fiber_dim"),
+    "symmetries": ("symmetry_dim", "symmetry_lower_bound", "generic_fiber_dim", *BOUNDS),
     "membership": ("closure", "complex_image", "real_image"),
     "same": ("verdict",),
     "identifiable": ("verdict",),
@@ -666,16 +672,18 @@ PARTLY = ("singular-point", "singular-locus", "symmetries")
 """Questions whose records name dimensions that their certificates need not show; they are listed as not covered then."""
 
 
-def not_shown(record: dict[str, Any], covered: set[str]) -> list[str]:
+def not_shown(record: dict[str, Any], covered: set[str], partly: dict[str, list[str]]) -> list[str]:
     """List what the answer of a record says and no certificate shows."""
-    analysis = str(record.get("analysis"))
-    if analysis not in HEADLINE:
-        return ["the answer"]
-    stated = [name for name in HEADLINE[analysis] if record.get(name) not in (None, "undecided")]
-    if not stated and HEADLINE[analysis] == ("verdict",):
-        return ["the answer"]
+    analysis, known = str(record.get("analysis")), {*covered, *partly}
+    stated = [n for n in HEADLINE.get(analysis, ()) if record.get(n) not in (None, "undecided")]
     missing = [name for name in stated if name not in covered]
-    missing += ["functions"] if analysis == "identifiable" and "functions" not in covered else []
+    if analysis == "singular-locus" and not stated and "strata" in partly:  # its answer lists singular strata
+        rows = [s if type(s) is dict else {} for s in record["strata"]]
+        decided = {verdict_of(k) for k, s in enumerate(rows) if s.get("verdict") != "undecided"}
+        missing += [] if decided.issubset(partly["strata"]) else ["strata"]
+    elif not stated:
+        return ["the answer"]
+    missing += ["functions"] if analysis == "identifiable" and "functions" not in known else []
     return missing if "model" in record and "model" in covered else [*missing, "model"]
 
 
@@ -734,7 +742,7 @@ def check_record(
             nothing = "Nothing was checked; it says itself that its witnesses contradict each other."
         return 8, [f"Not proved: there is no certificate in this record. {nothing}"]
     covered, partly = compare_fields(record, certificates)
-    missing = not_shown(record, covered)
+    missing = not_shown(record, covered, partly)
     unproved = record.get("certainty") == "proved" and not {"model", "functions"}.issuperset(missing)
     need(not unproved, f"the record calls itself proved, and no certificate shows {', '.join(missing)}")
     first, *sentences = report(certificates)
@@ -774,6 +782,8 @@ def compare_fields(
     analysis = record.get("analysis")
     shown, partly = dict[str, Any](), dict[str, list[str]]()
     need_one_network(analysis, certificates)
+    rational = analysis in ("closure", "membership") or record.get("field", "QQ") == "QQ"
+    need(rational, "the record is about another field than its certificate")
     for own in certificates:
         follows, in_part = fields_that_follow(record, own)
         if record.get("field", "QQ") != "QQ":
@@ -787,7 +797,7 @@ def compare_fields(
     covered = {"certificate", *shown}
     if analysis == "symmetries" and symmetry_dim_follows(record, shown):
         covered.add("symmetry_dim")
-    bounds = {"image_dim", "lower_bound", "upper_bound"} & set(record)
+    bounds = set(BOUNDS) & set(record)
     bounds -= {"image_dim"} if analysis == "closure" else set(bounds if analysis in PARTLY else ())
     claims = analysis == "dimension" or bool(bounds)
     need("image_dim" in covered or not claims, "the record is about a dimension, and its certificate is not")
@@ -811,13 +821,15 @@ def facts(own: Certified) -> dict[str, Any]:
     program = "program:" + ";".join(own.text.splitlines()[1:])
     follows: dict[str, Any] = {"model": program if own.spec is None else own.spec}
     numbers = own.shown.numbers
+    network = own.network.network if own.network else None
+    parameters = network.parameter_dim if network else own.circuit.parameters
+    if own.kind in ("dimension", "symmetry") and parameters is not None:
+        follows["parameters"] = parameters
     if own.kind == "dimension":
         n = numbers["dimension"]
-        network = own.network.network if own.network else None
-        parameters = network.parameter_dim if network else own.circuit.parameters
-        follows |= {"image_dim": n, "lower_bound": n, "upper_bound": n}
+        follows |= dict.fromkeys(BOUNDS, n)
         if parameters is not None:
-            follows |= {"parameters": parameters, "generic_fiber_dim": parameters - n}
+            follows["generic_fiber_dim"] = parameters - n
     if own.kind == "symmetry" and not narrow(own):
         follows["symmetry_lower_bound"] = numbers["orbit"]
     if "span" in numbers:
@@ -839,14 +851,15 @@ def fields_that_follow(record: dict[str, Any], own: Certified) -> tuple[dict[str
     if kind in VERDICTS and analysis in ("same", "singular-point"):
         more, partly = about_points(record, own)
         return follows | more, partly
-    if kind in VERDICTS and analysis == "singular-locus":
+    if kind in ("singular", "smooth") and analysis == "singular-locus":
         return follows, {"strata": about_strata(record, own)}
     if kind == "dimension" and analysis == "symmetries" and not narrow(own):
         return follows | ({} if follows.get("generic_fiber_dim", 1) else {"symmetry_lower_bound": 0}), {}
     if kind == "symmetry" and analysis == "symmetries":
         return follows, {"fields": about_fields(record, own)}
     if kind == "identifiable" and analysis == "identifiable" and not narrow(own):
-        return follows | about_function(record, own), {}
+        more, partly = about_function(record, own)
+        return follows | more, partly
     if kind == "closure" and analysis == "closure":
         more, partly = about_closure(record, own)
         return follows | more, partly
@@ -897,16 +910,19 @@ def about_points(record: dict[str, Any], own: Certified) -> tuple[dict[str, Any]
     return {"verdict": shows, **{name: record[name] for name in places if name not in partly}}, partly
 
 
-def about_function(record: dict[str, Any], own: Certified) -> dict[str, Any]:
+def about_function(record: dict[str, Any], own: Certified) -> tuple[dict[str, Any], dict[str, list[str]]]:
     """Check that a record is about the function of its certificate, with the same verdict, and return what follows."""
     verdict, fiber = own.shown.numbers["verdict"], own.shown.numbers.get("fiber")
     (row,) = read_list(record.get("functions"), "functions", 1)
     need(type(row) is dict and row.get("verdict") == verdict, f"the certificate shows: {verdict}")
-    need(record.get("field", "QQ") == "QQ", "the record is about another field than its certificate")
     follows = {"verdict": verdict, "parameters": own.circuit.parameters}
     if fiber is not None:
         follows |= {"generic_fiber_dim": fiber, "symmetry_dim": fiber, "explains_fiber": True}
-    return follows | ({"functions": record["functions"]} if is_function(row.get("function"), own) else {})
+    if not is_function(row.get("function"), own):
+        return follows, {}
+    if any(row[key] is not None for key in set(row) - {"function", "verdict"}):
+        return follows, {"functions": ["the function and its verdict"]}
+    return follows | {"functions": record["functions"]}, {}
 
 
 def is_function(text: Any, own: Certified) -> bool:
@@ -918,23 +934,32 @@ def is_function(text: Any, own: Certified) -> bool:
         tree = ast.parse(text.strip() if plain else "", mode="eval").body
     except (SyntaxError, ValueError):
         return False
+    if (own.spec or "").startswith("map:") and own.network is None:
+        return False  # the text may name its variables
     g, count = read_program(own.claims[0]), own.circuit.parameters
     last = g.gates[g.outputs[0]]
     function = Circuit(g.gates, g.outputs if g.parameters == count else last.operands[1:])
-    variables = re.fullmatch(r"map:([^>]+)->.*", own.spec or "")
+    variables, other = (
+        variables_of(own.spec or ""),
+        "the function of the record is not that of its certificate",
+    )
 
     def values(ring: Any, weights: Numbers, _: Numbers) -> Numbers:
         """Compute the flat function as its text says."""
         named = arrays(own.circuit, weights[:count])
         if variables:
-            named = dict(zip(variables[1].split(","), weights[:count], strict=False))
-        return leaves(value_of(tree, ring, named))
+            named = dict(zip(variables, weights[:count], strict=True))
+        value = value_of(tree, ring, named)
+        need(
+            shape_of(value) == function.gates[function.outputs[0]].shape, other
+        )  # rows are those of one shape
+        return leaves(value)
 
     try:
         comparison_error(function, values)
     except NotWritten:
         return False
-    need_equal(function, values, "the function of the record is not that of its certificate")
+    need_equal(function, values, other)
     return True
 
 
@@ -964,8 +989,10 @@ def value_of(node: Any, ring: Any, named: dict[str, Any]) -> Any:  # noqa: PLR09
                 return matrix_product(ring, left, right)
             right = entrywise(ring.multiply, ring.number(-1), right) if type(op) is ast.Sub else right
             return entrywise(ring.multiply if type(op) is ast.Mult else ring.add, left, right)
-        case ast.Attribute(value=x, attr="T") if len(shape_of(value_of(x, ring, named)) or ()) == 2:
-            return transpose(value_of(x, ring, named))
+        case ast.Attribute(value=x, attr="T"):
+            matrix = value_of(x, ring, named)
+            if len(shape_of(matrix) or ()) == 2:
+                return transpose(matrix)
         case ast.Subscript(value=x, slice=index):
             return entries_at(value_of(x, ring, named), index.elts if type(index) is ast.Tuple else [index])
     raise NotWritten
@@ -974,7 +1001,7 @@ def value_of(node: Any, ring: Any, named: dict[str, Any]) -> Any:  # noqa: PLR09
 def entrywise(function: Callable[[Any, Any], Any], x: Any, y: Any) -> Any:
     """Apply a function to the entries of two arrays of one shape, or to a number and those of an array."""
     if type(x) is list and type(y) is list:
-        if len(x) != len(y):
+        if shape_of(x) is None or shape_of(x) != shape_of(y):
             raise NotWritten
         return [entrywise(function, a, b) for a, b in zip(x, y, strict=True)]
     if type(x) is list:
@@ -1037,7 +1064,12 @@ def about_strata(record: dict[str, Any], own: Certified) -> list[str]:
     need(bool(found), "no stratum of the record has the point of its certificate")
     agree = all(strata[k].get("verdict") == own.kind for k in found)
     need(agree, "a stratum has another verdict than its certificate")
-    return [f"the verdict of number {k} at its representative" for k in found]
+    return [verdict_of(k) for k in found]
+
+
+def verdict_of(number: int) -> str:
+    """Say what is known of a stratum."""
+    return f"the verdict of number {number} at its representative"
 
 
 def about_fields(record: dict[str, Any], own: Certified) -> list[str]:

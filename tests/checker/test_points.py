@@ -118,7 +118,8 @@ def test_equations_of_a_record_have_the_degrees_that_they_say() -> None:
     written = [{"degree": 1, "coefficients": [1], "monomials": [[k]]} for k in (0, 1)]
     model = "program:" + ";".join(text.splitlines()[1:])
     record = {"analysis": "closure", "model": model, "equations": written, "certificate": own}
-    assert outcome(record)[0] == 0
+    assert "Not covered: the answer." in outcome(record)[1]  # its dimension is not stated
+    assert outcome(record)[0] == 9
     written[1]["degree"] = 2
     assert "another degree" in outcome(record)[1]
 
@@ -264,7 +265,10 @@ def locus_record(**changes: Any) -> dict[str, Any]:
 
 def test_records_of_a_singular_locus_name_the_strata_that_are_covered() -> None:
     code, said = outcome(locus_record())
-    assert code == 0, said
+    assert (code, "Not covered: strata." in said) == (9, True), said
+    assert outcome(locus_record(certainty="proved"))[0] == 7
+    for rest in ([], [{"verdict": "undecided"}]):
+        assert outcome(locus_record(strata=[*locus_record()["strata"][:2], *rest]))[0] == 0
     numbers = [f"the verdict of number {k} at its representative" for k in (0, 1)]
     assert said.endswith(f"Not covered by the certificate: analysis, strata but for {', '.join(numbers)}.")
     turned = copy.deepcopy(locus_record()["strata"])

@@ -258,6 +258,58 @@ def test_functions_of_variables_and_of_scalars() -> None:
     rejected(with_function(record, "a*b"), "the function of the record")
 
 
+def test_functions_of_variables_with_commas_in_their_names() -> None:
+    record = document_of(m2bridge.identifiable("map:x_(1,2),y,z->x_(1,2)+y;z", function="z"))
+    assert outcome(record)[0] == 0
+    rejected(with_function(record, "y"), "the function of the record")
+
+
+def test_arrays_of_different_shapes_are_not_combined() -> None:
+    """NumPy aligns their last axes; b1**2 * W2 has columns times entries of b1, which its transpose does not have."""
+    spec = "mlp(widths=[2,2,2],r=[2],bias=true)"
+    record = document_of(m2bridge.identifiable(spec, function="W2 * b1**2"))
+    for text in ("W2 * b1**2", "W2.T * b1**2", "(W2.T * b1**2).T", "W2 + W2[0:0]", "W2[0:0] + W2[:, 0:0]"):
+        code, output = outcome(with_function(record, text))
+        assert (code, "Not covered: functions." in output) == (9, True), text
+
+
+def test_a_function_has_the_shape_that_its_verdict_is_about() -> None:
+    """Each row of W as a 3 x 2 matrix is determined up to scale; rows of the 2 x 3 matrix W are not."""
+    lines = ["weight U [3,1]", "weight W [2,3]", "reshape [3,2] %1", "multiply %0 %2"]
+    function = [
+        "weight U [3,1]",
+        "weight W [2,3]",
+        "weight c [3]",
+        "reshape [3,2] %1",
+        "einsum a,ab->ab %2 %3",
+    ]
+    statement = {"kind": "identifiable", "function": program(*function), "verdict": "each row up to scale"}
+    fields = [
+        [[i, -1, [[i, 1]]], *([k, 1, [[k, 1]]] for k in (3 + 2 * i, 4 + 2 * i)), [9 + i, -1, [[9 + i, 1]]]]
+        for i in range(3)
+    ]
+    at = {"prime": 101, "weights": {"entries": list(range(1, 10))}}
+    minor = {"rows": [[0, k] for k in range(6)], "columns": list(range(3, 9)), "inputs": {"entries": []}}
+    argument = {**at, "fields": fields, "lower": {"kind": "minor", **at, "samples": 1, **minor}}
+    own = certificate(program(*lines), statement, argument=argument)
+    assert outcome(own)[0] == 0
+    record = {"analysis": "identifiable", "model": "program:" + ";".join(program(*lines).splitlines()[1:])}
+    row = {"function": "W", "verdict": statement["verdict"]}
+    record |= {"verdict": statement["verdict"], "functions": [row], "certificate": own}
+    rejected(record, "the function of the record")
+
+
+def test_other_statements_about_a_function_are_not_covered(scaled: dict[str, Any]) -> None:
+    for more in ({"also": "Q is determined"}, {"moved_by": "nothing"}):
+        code, output = outcome({**scaled, "functions": [{**scaled["functions"][0], **more}]})
+        assert (code, "functions but for the function and its verdict" in output) == (0, True), output
+
+
+def test_transposing_many_times_takes_no_time() -> None:
+    record = document_of(m2bridge.identifiable("linear(widths=[2,1,2])", function="W2 @ W1"))
+    assert outcome(with_function(record, "(W2@W1)" + 100 * ".T"))[0] == 0
+
+
 def test_python_functions_are_not_covered() -> None:
     def W1(W1: Any, W2: Any) -> Any:
         return W2 @ W1
@@ -277,6 +329,47 @@ def test_a_record_without_an_answer_is_not_verified() -> None:
     rejected(
         {**record, "verdict": None, "certificate": [of_symmetry(PAIR)]}, "no certificate shows the answer"
     )
+
+
+@pytest.mark.parametrize(
+    "analysis", ["closure", "membership", "symmetries", "singular-locus", "singular-point"]
+)
+def test_an_answer_that_states_nothing_is_not_shown(analysis: str) -> None:
+    """A certificate about two weights, or of a dimension, verifies no record of another question without its answer."""
+    pair = certificate(PAIR, {"kind": "same function", "weights": [[1, 4], [2, 2]]})
+    assert outcome(pair)[0] == 0
+    record = {
+        "analysis": analysis,
+        "model": "program:" + ";".join(PAIR.splitlines()[1:]),
+        "certificate": pair,
+    }
+    if analysis != "singular-point":  # whose verdict is compared
+        code, output = outcome({**record, "is_prime": True, "generators": {"2": 99}})
+        assert (code, "Not covered: the answer." in output) == (9, True), output
+        rejected({**record, "certainty": "proved"}, "no certificate shows the answer")
+    if analysis in checker_families.PARTLY:
+        assert outcome({**record, "certificate": of_dimension(PAIR, 2)})[0] == 9
+
+
+def test_dimensions_in_a_record_of_symmetries_need_their_certificate() -> None:
+    record = {"analysis": "symmetries", "model": "program:" + ";".join(PAIR.splitlines()[1:])}
+    record |= {"symmetry_lower_bound": 1, "fields": [], "parameters": 2, "certificate": of_symmetry(PAIR)}
+    assert outcome(record)[0] == 0
+    rejected({**record, "parameters": 5}, "parameters = 5")
+    code, output = outcome({**record, "image_dim": 99})
+    assert (code, "Not covered: image_dim." in output) == (9, True), output
+    rejected({**record, "image_dim": 99, "certainty": "proved"}, "no certificate shows image_dim")
+
+
+def test_certificates_are_about_rational_numbers() -> None:
+    model = "program:" + ";".join(PAIR.splitlines()[1:])
+    own: dict[str, dict[str, Any]] = {
+        "dimension": {"image_dim": 1, "certificate": of_dimension(PAIR, 2)},
+        "symmetries": {"symmetry_lower_bound": 1, "fields": [], "certificate": of_symmetry(PAIR)},
+    }
+    for analysis, fields in own.items():
+        assert outcome({"analysis": analysis, "model": model, **fields, "field": "QQ"})[0] == 0
+        rejected({"analysis": analysis, "model": model, **fields, "field": "ZZ/2"}, "another field")
 
 
 def test_points_of_dependent_weights_and_of_user_networks() -> None:
