@@ -9,9 +9,9 @@ bounds by compositions and by equations, and statements about points and closure
 with the built-in network that the certificate names, and the record that contains the certificate with what that shows.
 
 Exit codes: 0 verified; 9 partly verified (the certificates hold, but do not show all of the record); 7 rejected (something in the
-document is false, an argument does not show what it is for, or the document is not written as the format demands); 8 not
-supported (no certificate, another format, too large, a file beside this one is missing); 5 stopped by the limit of processor time
-(a minute; ``--seconds N`` changes it); 1 an error of this program, which says nothing about the document.
+document is false, an argument does not show what it is for, or the document is not written as the format demands); 8 not known
+(no certificate, another format, too large, not enough memory, a file beside this one is missing, the document cannot be read, or
+other arguments); 5 stopped by the limit of processor time (a minute; ``--seconds N`` changes it); 1 an error of this program.
 
 Lemmas. Functions cite them by number; checker_further.py has more of them. Each has a test, ``test_lemma_N_...`` in
 ``tests/checker/test_lemmas.py``: a false document that would pass if the hypothesis were not checked. Notation: J is the
@@ -63,7 +63,6 @@ Contents: 1 Documents   2 Programs   3 Numbers   4 Evaluation   5 Linear algebra
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 import random
@@ -82,6 +81,7 @@ from itertools import accumulate, chain, groupby, pairwise
 from math import gcd, prod
 from operator import mul
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 Shape = tuple[int, ...]
@@ -1578,16 +1578,13 @@ def check_certificate(document: Any) -> Certified:
 
 
 def beside(name: str) -> Any:
-    """Load the file checker_NAME.py, if it stands beside this one; else return None."""
+    """Run the file checker_NAME.py, if it stands beside this one, from its source and no `.pyc`; else return None."""
     path = Path(__file__).with_name(f"checker_{name}.py")
     name = f"m2bridge.checker_{name}"
     if name not in sys.modules and path.is_file():
         sys.modules.setdefault("m2bridge.checker", sys.modules[__name__])  # which that file imports
-        spec = importlib.util.spec_from_file_location(name, path)
-        assert spec is not None
-        assert spec.loader is not None
-        sys.modules[name] = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(sys.modules[name])
+        sys.modules[name] = module = ModuleType(name)
+        exec(compile(path.read_bytes(), path, "exec"), vars(module))
     return sys.modules.get(name)
 
 
@@ -1692,7 +1689,10 @@ def main(arguments: list[str]) -> int:
     except OSError:
         code, lines = 8, [f"The file {printable(path)} cannot be read."]
     signal.signal(signal.SIGXCPU, signal.SIG_IGN)  # there is an outcome: the limit no longer replaces it
-    print("\n".join(re.sub(r"[^ -~]", "?", line) for line in lines))
+    try:
+        print("\n".join(re.sub(r"[^ -~]", "?", line) for line in lines), flush=True)
+    except OSError:  # nobody reads it; the exit code still says it
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     return code
 
 

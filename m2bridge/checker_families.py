@@ -1060,11 +1060,16 @@ def about_strata(record: dict[str, Any], own: Certified) -> list[str]:
     flat = {name: texts(matrix) for name, matrix in rows.items()}
     strata = [s if type(s) is dict else {} for s in read_list(record.get("strata"), "strata")]
     # up to version 3 records of singular loci have rows of integers, since then all entries as text
-    found = [k for k, s in enumerate(strata) if s.get("representative") in (rows, flat)]
+    found = [k for k, s in enumerate(strata) if s.get("representative") in (rows, flat) and exact(s)]
     need(bool(found), "no stratum of the record has the point of its certificate")
     agree = all(strata[k].get("verdict") == own.kind for k in found)
     need(agree, "a stratum has another verdict than its certificate")
     return [verdict_of(k) for k in found]
+
+
+def exact(stratum: dict[str, Any]) -> bool:
+    """Tell whether the representative of a stratum is written in integers and texts, not as 0.0 or false."""
+    return all(type(x) in (int, str) for matrix in stratum["representative"].values() for x in leaves(matrix))
 
 
 def verdict_of(number: int) -> str:
@@ -1078,7 +1083,7 @@ def about_fields(record: dict[str, Any], own: Certified) -> list[str]:
     given = [
         f.get("coefficients") if type(f) is dict else f for f in read_list(record.get("fields"), "fields")
     ]
-    found = [value for value in given if json.dumps(value) in verified]
+    found = {json.dumps(value) for value in given} & verified
     return [f"the identities of {len(found)} of {len(given)}"]
 
 
@@ -1107,11 +1112,14 @@ def about_closure(record: dict[str, Any], own: Certified) -> tuple[dict[str, Any
         homogeneous or len(values) == 1
     ):  # else equations may not be minimal generators
         need(type(record["generators"]) is dict, "generators is an object")
-        shows = {str(degree): n for degree, n in own.shown.numbers["generators"].items() if n and degree > 1}
+        bound = record.get("degree_bound")
+        complete = bound is not None and read_integer(bound, 0, 100, "a degree") <= k
+        numbers, most = own.shown.numbers["generators"], bound if complete else k
+        shows = {str(degree): n for degree, n in numbers.items() if n and 1 < degree <= most}
         need(all(re.fullmatch(NATURAL, d) for d in record["generators"]), "a degree is not written like this")
         higher = {d: n for d, n in record["generators"].items() if int(d) > k}
-        if read_integer(record.get("degree_bound"), 0, 100, "a degree") <= k:
-            follows = {"generators": shows, "degree_bound": record["degree_bound"]}
+        if complete:
+            follows = {"generators": shows, "degree_bound": bound}
         else:
             need(identical(record["generators"], shows | higher), "the closure has other generators")
             partly["generators"] = [f"those of degree at most {k}"]

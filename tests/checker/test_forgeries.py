@@ -523,7 +523,7 @@ def test_a_closure_cannot_say_more_than_its_certificate() -> None:
     for key, value in (
         ("generators", {"4": True}), ("generators", {"4": 1, "3": 1}), ("generators", {"4": 1, "5": 2}), ("generators", {}),
         ("generators", {"04": 1}), ("generators", {"4": 1.0}), ("generators", [4]), ("degree_bound", True),
-        ("degree_bound", None), ("span_dim", 5), ("span_dim", 6.0), ("equations", [doubled]), ("equations", [moved]),
+        ("span_dim", 5), ("span_dim", 6.0), ("equations", [doubled]), ("equations", [moved]),
         ("equations", [equation, equation]), ("equations", [{}]), ("equations", "z0"), ("upper_bound", 5),
         ("certificate", [certificate("closure"), certificate("outside matrix")]),
     ):  # fmt: skip
@@ -536,6 +536,8 @@ def test_of_a_closure_in_higher_degrees_nothing_is_covered() -> None:
     assert "generators but for those of degree at most 4" in said
     assert "degree_bound" in said
     rejected(closure_record(degree_bound=6, generators={"4": 2, "6": 3}))
+    said = outcome(closure_record(degree_bound=None))[1]
+    assert "generators but for those of degree at most 4" in said
 
 
 def test_a_redundant_equation_is_no_generator() -> None:

@@ -283,7 +283,9 @@ def test_records_of_a_singular_locus_name_the_strata_that_are_covered() -> None:
         }
     assert outcome(locus_record(strata=flat)) == (code, said)
     flat[1]["representative"]["A"] = ["1", "3", "2", "5"]
-    for strata in (turned, transposed, flat, [], None, [1, 2, 3]):
+    inexact = copy.deepcopy(locus_record()["strata"])
+    inexact[0]["representative"]["A"] = [[False, 0.0], [0, 0]]
+    for strata in (turned, transposed, flat, inexact, [], None, [1, 2, 3]):
         assert outcome(locus_record(strata=strata))[0] == 7, strata
     assert outcome(locus_record(certificate=[certificate("singular matrix")]))[0] == 7
     no_spec = {**certificate("singular"), "spec": None}

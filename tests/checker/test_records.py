@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import py_compile
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -393,3 +398,49 @@ def test_weights_modulo_a_prime_are_no_rational_ones() -> None:
     altered = {name: value for name, value in record.items() if name != "digest"}
     altered["first"] = {**altered["first"], "prime": 2}
     rejected(altered, "modulo a prime")
+
+
+# -- one spelling, and one file ---------------------------------------------------------------------------
+
+
+def test_generators_up_to_the_degree_of_the_record() -> None:
+    """The certificate shows one generator of degree 4 and no others up to degree 5."""
+    own = json.loads((PUBLISHED / "closure-lightning.json").read_text())
+    own = own.get("certificate", own)
+    record = {"analysis": "closure", "model": own["spec"], "field": "QQ", "certificate": own}
+    for bound, generators in ((3, {}), (4, {"4": 1}), (5, {"4": 1}), (None, {"4": 1}), (9, {"4": 1, "7": 2})):
+        code, output = outcome({**record, "degree_bound": bound, "generators": generators})
+        assert (code, "Not covered: the answer." in output) == (9, True), output
+    assert outcome({**record, "generators": {"4": 1}})[0] == 9
+    for bound, generators in ((3, {"4": 1}), (4, {}), (3, {"2": 1}), (None, {"2": 1})):
+        rejected({**record, "degree_bound": bound, "generators": generators}, "generators")
+
+
+def test_a_field_that_is_listed_twice_is_one() -> None:
+    document = document_of(m2bridge.symmetries("mlp(widths=[2,2,1],r=2)"))
+    rest = {name: value for name, value in document.items() if name != "digest"}
+    code, output = outcome({**rest, "fields": 3 * document["fields"][:1]})
+    assert (code, "fields but for the identities of 1 of 3" in output) == (0, True)
+
+
+def test_the_files_beside_the_checker_run_from_their_sources(tmp_path: Path) -> None:
+    """A `.pyc` with the date and size of the source would be imported in its place; none is read or written."""
+    for path in Path(checker.__file__).parent.glob("checker*.py"):
+        shutil.copy(path, tmp_path)
+    source = tmp_path / "checker_families.py"
+    text = source.read_text()
+    source.write_text("raise SystemExit(3)".ljust(len(text.encode())))
+    py_compile.compile(str(source))
+    status = source.stat()
+    source.write_text(text)
+    os.utime(source, ns=(status.st_atime_ns, status.st_mtime_ns))
+    command = [sys.executable, "-I", str(tmp_path / "checker.py"), str(PUBLISHED / "dimension-mlp.json")]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    assert len(list(tmp_path.rglob("*.pyc"))) == 1
+
+
+def test_the_exit_code_remains_when_nobody_reads() -> None:
+    with Path("/dev/full").open("w") as full:
+        command = [sys.executable, "-I", checker.__file__, str(PUBLISHED / "dimension-mlp.json")]
+        assert subprocess.run(command, stdout=full, check=False).returncode == 0
