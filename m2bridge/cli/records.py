@@ -102,7 +102,8 @@ def register(app: typer.Typer) -> None:  # noqa: C901, PLR0915 -- the commands o
             raise InputError(f"no record in {', '.join(map(str, sources))}")
         text = page(entries, title=title)
         write_atomically(output, text)
-        typer.echo(f"{output}: {len(entries)} records, {len(text.encode()) / 1e6:.1f} MB")
+        count = f"{len(entries)} record{'' if len(entries) == 1 else 's'}"
+        typer.echo(f"{output}: {count}, {len(text.encode()) / 1e6:.1f} MB")
         unread = [entry for entry in entries if entry.damaged or entry.unknown]
         for entry in unread:
             word = "damaged" if entry.damaged else "unknown"
