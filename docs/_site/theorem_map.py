@@ -21,8 +21,8 @@ _LEDGERS = {
 _INTRODUCTION = """# Theorem map
 
 Each row leads from a published statement to its check: `m2bridge verify CHECK` with the name in the second column, the verdicts with the
-number of sizes, the weakest certainty among them, and the seconds that they took. The seconds were taken on a busy machine with two cores; compare them
-with each other only. `m2bridge verify` runs all checks of a paper; the [ledger](ledger.md) lists every size. The digest of a record is the sha256
+number of sizes, the weakest certainty among them, and the seconds that they took. The seconds were taken on two cores of an Intel
+Xeon at 2.5 GHz, with one other program running. `m2bridge verify` runs all checks of a paper; the [ledger](ledger.md) lists every size. The digest of a record is the sha256
 of its file in `results/`. *Holds when repaired*: the corrected statement holds. *Probe*: a question whose answer the paper does not claim;
 true or false is its answer.
 """
