@@ -21,20 +21,19 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 from statistics import median
 from typing import Any
 
-from m2bridge.batch import jobfile, registry
+from measuring import ObservedEngine, print_heading, table_row, timed
+
+from m2bridge.batch import jobfile
 from m2bridge.batch.job import Job
 from m2bridge.batch.plan import expand
 from m2bridge.batch.rows import read_rows
 from m2bridge.batch.store import STORE_VERSION, Store, encode
-from m2bridge.engine import Engine, Listener, Run, find_engine, open_engine
-from m2bridge.families import parse_spec
-from m2bridge.limits import Limits
-from m2bridge.scripts import Script
+from m2bridge.engine import find_engine, open_engine
+from m2bridge.questions import find
 
 DIMENSIONS = (
     "lightning(d=2,dp=1,a=1)", "lightning(d=2,dp=1,a=2)", "lightning(d=2,dp=2,a=1)", "lightning(d=2,dp=2,a=2)",
@@ -68,49 +67,22 @@ def job_file(directory: Path, count: int) -> Path:
     return path
 
 
-class Catcher:
-    """An engine that keeps the scripts it runs."""
-
-    def __init__(self, engine: Engine) -> None:
-        self._engine, self.scripts = engine, list[Script]()
-
-    @property
-    def info(self) -> Any:
-        return self._engine.info
-
-    def run(self, script: Script, limits: Limits | None = None, listener: Listener | None = None) -> Run:
-        self.scripts.append(script)
-        return self._engine.run(script, limits, listener)
-
-    def close(self) -> None:
-        pass
-
-    def __enter__(self) -> Catcher:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        pass
-
-
 def catch_scripts(jobs: tuple[Job, ...], directory: Path) -> list[Path]:
     """The scripts of every job, as files; one job may send several."""
-    paths = []
+    paths: list[Path] = []
     with open_engine(warm=True) as engine:
         for job in jobs:
-            catcher = Catcher(engine)
-            registry.find(job.analysis).run(
-                parse_spec(job.spec), job.parameters, engine=catcher, limits=Limits()
-            )
-            for script in catcher.scripts:
+            observed = ObservedEngine(engine)
+            find(job.analysis)(job.spec, **job.parameters, engine=observed)
+            for script in observed.scripts:
                 paths.append(directory / f"{len(paths):05d}.m2")
                 paths[-1].write_text(script.text)
     return paths
 
 
-def shell_loops(m2: str, scripts: list[Path], loops: int) -> float:
-    """Seconds of `loops` concurrent shell loops, each over its share of the scripts."""
+def shell_loops(m2: str, scripts: list[Path], loops: int) -> None:
+    """Run `loops` concurrent shell loops, each over its share of the scripts."""
     program = 'for f in "$@"; do "$M2" --script "$f" > "$f.out" 2>/dev/null || exit 1; done'
-    start = time.perf_counter()
     environment = {"M2": m2, "PATH": "/usr/bin:/bin", "HOME": "/nonexistent"}
     running = [
         subprocess.Popen(["sh", "-c", program, "sh", *map(str, scripts[i::loops])], env=environment)
@@ -118,86 +90,53 @@ def shell_loops(m2: str, scripts: list[Path], loops: int) -> float:
     ]
     if any(process.wait() for process in running):
         raise SystemExit("a script failed in a shell loop")
-    return time.perf_counter() - start
 
 
-def batch(jobs: Path, store: Path, workers: int) -> tuple[float, dict[str, Any]]:
-    """Seconds of a whole ``m2bridge batch`` command, start of Python and engines included, and what it says."""
-    words = [
-        sys.executable,
-        "-m",
-        "m2bridge",
-        "batch",
-        str(jobs),
-        "--store",
-        str(store),
-        "--workers",
-        str(workers),
-        "--json",
-    ]
-    start = time.perf_counter()
+def batch(jobs: Path, store: Path, workers: int) -> dict[str, Any]:
+    """Run a whole ``m2bridge batch`` command, start of Python and engines included; return what it prints."""
+    options = ["--store", str(store), "--workers", str(workers), "--json"]
+    words = [sys.executable, "-m", "m2bridge", "batch", str(jobs), *options]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
-    seconds = time.perf_counter() - start
     if done.returncode != 0:
         raise SystemExit(f"the batch failed: {done.stderr}{done.stdout}")
-    return seconds, json.loads(done.stdout)
+    return dict(json.loads(done.stdout))
 
 
 def compare(count: int, rounds: int, scratch: Path) -> None:
+    """Print the table of loops and batches, with one and with two processes."""
     jobs = job_file(scratch, count)
     plan = expand(jobfile.read(jobs))
-    scripts_directory = scratch / "scripts"
-    scripts_directory.mkdir()
-    scripts = catch_scripts(plan.jobs, scripts_directory)
+    (scratch / "scripts").mkdir()
+    scripts = catch_scripts(plan.jobs, scratch / "scripts")
     m2 = str(find_engine().path)
-    one_loop = two_loops = 0.0
-    one_worker, two_workers = list[float](), list[float]()
+    loops: dict[int, list[float]] = {1: [], 2: []}
+    batches: dict[int, list[float]] = {1: [], 2: []}
     for number in range(rounds):
-        share = scripts[number::rounds]
-        two_loops += shell_loops(m2, share, 2)
-        two_workers.append(whole_batch(jobs, scratch / f"two{number}", 2, count))
-        one_loop += shell_loops(m2, share, 1)
-        one_worker.append(whole_batch(jobs, scratch / f"one{number}", 1, count))
-    again, second = batch(jobs, scratch / "two0", 2)
-    assert second["cached"] == {"complete": count}, second
-    report(count, scripts, (one_loop, two_loops), (median(one_worker), median(two_workers)))
-    print(f"workers, one: {seconds_of(one_worker)}; two: {seconds_of(two_workers)}")
-    print(f"{'second run, from the store, seconds':46}{'':9}{again:9.1f}")
-    hit = time_of_a_hit(jobs, scratch / "two0")
-    print(f"{'one hit (read, checksum, compare), ms':46}{'':9}{hit:9.3f}")
-
-
-def whole_batch(jobs: Path, store: Path, workers: int, count: int) -> float:
-    seconds, said = batch(jobs, store, workers)
-    assert said["done"] == {"complete": count}, said
-    return seconds
-
-
-def seconds_of(runs: list[float]) -> str:
-    return ", ".join(f"{seconds:.1f}" for seconds in runs)
-
-
-def report(count: int, scripts: list[Path], loops: tuple[float, float], workers: tuple[float, float]) -> None:
-    (one_loop, two_loops), (one_worker, two_workers) = loops, workers
+        for processes in (2, 1):
+            took, _ = timed(lambda n=number, p=processes: shell_loops(m2, scripts[n::rounds], p))
+            loops[processes].append(took.wall)
+            store = scratch / f"{processes}-{number}"
+            took, printed = timed(lambda s=store, p=processes: batch(jobs, s, p))
+            assert printed["done"] == {"complete": count}, printed
+            batches[processes].append(took.wall)
     print(f"{count} jobs, {len(scripts)} scripts, Macaulay2 {find_engine().version}\n")
-    print(f"{'':46}{'one':>9}{'two':>9}{'scaling':>9}")
-    print(
-        f"{'shell loops over M2 --script, seconds':46}{one_loop:9.1f}{two_loops:9.1f}{one_loop / two_loops:9.2f}"
-    )
-    print(
-        f"{'m2bridge batch, workers, seconds':46}{one_worker:9.1f}{two_workers:9.1f}{one_worker / two_workers:9.2f}"
-    )
-    print(f"{'times faster':46}{one_loop / one_worker:9.1f}{two_loops / two_workers:9.1f}")
-    ratio = (one_worker / two_workers) / (one_loop / two_loops)
-    print(f"{'scaling against that of the loops':46}{'':9}{'':9}{ratio:9.2f}")
-
-
-def time_of_a_hit(jobs: Path, directory: Path) -> float:
-    store, version = Store.open(directory), find_engine().version
-    keys = [job.key(version) for job in expand(jobfile.read(jobs)).jobs]
-    start = time.perf_counter()
-    assert all(store.read(key) for key in keys)
-    return 1000 * (time.perf_counter() - start) / len(keys)
+    whole = {p: sum(seconds) for p, seconds in loops.items()}
+    median_batch = {p: median(seconds) for p, seconds in batches.items()}
+    print_heading("", "one", "two", "scaling")
+    for name, seconds in (
+        ("shell loops over M2 --script, seconds", whole),
+        ("m2bridge batch, workers, seconds", median_batch),
+        ("times faster", {p: whole[p] / median_batch[p] for p in whole}),
+    ):
+        print(table_row(name, f"{seconds[1]:.1f}", f"{seconds[2]:.1f}", f"{seconds[1] / seconds[2]:.2f}"))
+    print(f"\nall batches, seconds: {batches}")
+    again, second = timed(lambda: batch(jobs, store, 2))
+    assert second["cached"] == {"complete": count}, second
+    keys = [job.key(find_engine().version) for job in plan.jobs]
+    opened = Store.open(store)
+    hits, _ = timed(lambda: [opened.read(key) for key in keys])
+    print(f"second run, from the store: {again.wall:.1f} s")
+    print(f"one hit (read, checksum, compare): {1000 * hits.wall / len(keys):.3f} ms")
 
 
 def synthetic(number: int) -> dict[str, Any]:
@@ -233,11 +172,9 @@ def large_store(count: int, scratch: Path) -> None:
     store = Store.open_for_writing(scratch / f"store{count}")
     durable = min(count, 1000)
 
-    def timed(name: str, work: Any, per: int) -> Any:
-        start = time.perf_counter()
-        value = work()
-        seconds = time.perf_counter() - start
-        print(f"{name:46}{seconds:9.2f} s{1e6 * seconds / per:12.1f} us each")
+    def measure(name: str, work: Any, per: int) -> Any:
+        took, value = timed(work)
+        print(f"{name:46}{took.wall:9.2f} s{1e6 * took.wall / per:12.1f} us each")
         return value
 
     def write_durably() -> None:
@@ -251,19 +188,19 @@ def large_store(count: int, scratch: Path) -> None:
             store.path_of(record["key"]).write_bytes(encode(record))
 
     print(f"\na store of {count:,} synthetic records")
-    timed(f"write {durable:,} records durably", write_durably, durable)
+    measure(f"write {durable:,} records durably", write_durably, durable)
     if count > durable:
-        timed(f"write {count - durable:,} more without fsync", write_plainly, count - durable)
-    timed("read all records", lambda: read_rows(store), count)
+        measure(f"write {count - durable:,} more without fsync", write_plainly, count - durable)
+    measure("read all records", lambda: read_rows(store), count)
     words = [sys.executable, "-m", "m2bridge", "results", str(store.directory), "--format", "csv"]
-    listing = timed(
+    listing = measure(
         "m2bridge results --format csv, whole command",
         lambda: subprocess.run(words, capture_output=True, check=True),
         count,
     )
     assert listing.stdout.count(b"\n") == count + 1
     words += ["--where", "outcome == 'timed-out' and image_dim == null and d > 3"]
-    timed(
+    measure(
         "the same with --where, whole command",
         lambda: subprocess.run(words, capture_output=True, check=True),
         count,

@@ -13,13 +13,13 @@ example that of an older version, its seconds for the same documents stand at th
 from __future__ import annotations
 
 import json
-import resource
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 from typing import Any
+
+from measuring import timed
 
 import m2bridge
 from m2bridge import checker
@@ -33,25 +33,16 @@ OTHERS = [word for word in sys.argv[1:] if word.endswith(".py")]
 LARGE = ["deep-lightning(d=[32,32,32],a=[2,2],t=3)", "deep-lightning(d=[64,64,64],a=[2,2],t=3)"]
 
 
-def computed() -> float:
-    """Seconds of computing of all ended child processes."""
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
-
-
 def checked(document: Any, directory: Path) -> tuple[float, str]:
     """Seconds of the check; and in words the checker's exit code, the size of the document, and the other checker's seconds."""
     path = directory / "certificate.json"
     path.write_text(json.dumps(document))
     seconds, codes = [], []
     for file in (str(checker.__file__), *OTHERS):
-        before = computed()
-        codes.append(
-            subprocess.run(
-                [sys.executable, "-I", file, str(path)], check=False, stdout=subprocess.DEVNULL
-            ).returncode
-        )
-        seconds.append(computed() - before)
+        words = [sys.executable, "-I", file, str(path)]
+        took, done = timed(lambda w=words: subprocess.run(w, check=False, stdout=subprocess.DEVNULL))
+        codes.append(done.returncode)
+        seconds.append(took.cpu)
     others = "".join(f"  other {s:8.3f} s" for s in seconds[1:])
     return seconds[0], f"exit {codes}  {path.stat().st_size} bytes{others}"
 
@@ -81,9 +72,8 @@ def main() -> None:
     total_proof = total_check = 0.0
     with tempfile.TemporaryDirectory() as name:
         for spec in FIGURE_3 + (LARGE if large else []):
-            start = time.process_time()
-            found = m2bridge.dimension(spec, engine=False)
-            proof = time.process_time() - start
+            took, found = timed(lambda s=spec: m2bridge.dimension(s, engine=False))
+            proof = took.cpu
             check, words = checked(found.certificate, Path(name))
             if spec in FIGURE_3:
                 total_proof, total_check = total_proof + proof, total_check + check

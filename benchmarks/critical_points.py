@@ -11,21 +11,18 @@ Each has the same time limit. The package's general metric is a diagonal one; Ma
 from __future__ import annotations
 
 import argparse
-import subprocess
-import tempfile
-import time
 from pathlib import Path
+
+from measuring import context_of, plain_macaulay2, print_heading, table_row, timed
 
 from m2bridge.engine import Engine, open_engine
 from m2bridge.errors import M2BridgeError
 from m2bridge.families import parse_spec
-from m2bridge.limits import Limits
 from m2bridge.linear.primes import MACAULAY2_PRIME
 from m2bridge.questions.closure import closure
 from m2bridge.questions.critical_points.charts import ExpandedMap
 from m2bridge.questions.critical_points.counting import Counter
 from m2bridge.questions.critical_points.losses import metric_loss
-from m2bridge.questions.kernel import Context
 
 CASES = (
     "map:s,t->s^3;s^2*t;s*t^2;t^3",
@@ -46,14 +43,18 @@ CASES = (
 def ours(spec: str, engine: Engine, seconds: float) -> tuple[int | None, float]:
     """The count in a chart of the weights, and how long it took."""
     model = parse_spec(spec).leanest
-    context = Context(
-        engine=engine, prime=None, seed=0, limits=Limits(wall_seconds=seconds), keep=None, progress=None
-    )
-    start = time.perf_counter()
-    source = ExpandedMap(model, MACAULAY2_PRIME, 0)
-    counter = Counter(context, metric_loss(model, "generic", 0, 0, small=False), MACAULAY2_PRIME)
-    found = counter.count(model, source.chart(dense=False))
-    return found.points, time.perf_counter() - start
+
+    def count() -> int | None:
+        source = ExpandedMap(model, MACAULAY2_PRIME, 0)
+        loss = metric_loss(model, "generic", 0, 0, small=False)
+        return (
+            Counter(context_of(engine, seconds), loss, MACAULAY2_PRIME)
+            .count(model, source.chart(dense=False))
+            .points
+        )
+
+    took, points = timed(count)
+    return points, took.wall
 
 
 def implicit(spec: str, engine: Engine) -> str:
@@ -81,21 +82,14 @@ def parametrized(spec: str) -> str:
 
 def theirs(script: str, program: Path, seconds: float) -> tuple[str, float]:
     """The package's number, and how long its own computation took."""
-    lines = [
-        'needsPackage "EuclideanDistanceDegree";',
-        '<< "ready" << endl << flush;',
-        "start = cpuTime();",
-        script,
-        '<< "answer " << answer << " " << cpuTime() - start << endl;',
-    ]
-    with tempfile.TemporaryDirectory() as directory:
-        path = Path(directory) / "ed.m2"
-        path.write_text("\n".join(lines), encoding="utf-8")
-        command = [str(program), "--script", str(path)]
-        try:
-            run = subprocess.run(command, capture_output=True, text=True, timeout=seconds, check=False)
-        except subprocess.TimeoutExpired:
-            return "no answer", seconds
+    text = f"""needsPackage "EuclideanDistanceDegree";
+start = cpuTime();
+{script}
+<< "answer " << answer << " " << cpuTime() - start << endl;
+"""
+    run = plain_macaulay2(program, text, seconds)
+    if run is None:
+        return "no answer", seconds
     found = [line.split() for line in run.stdout.splitlines() if line.startswith("answer ")]
     return (found[0][1], float(found[0][2])) if found else ("error", 0.0)
 
@@ -107,7 +101,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--spec", action="append", help="only these networks")
     given = parser.parse_args()
-    print("| network | m2bridge | s | from equations | s | from weights | s |\n|---|---|---|---|---|---|---|")
+    print_heading("network", "m2bridge", "s", "from equations", "s", "from weights", "s")
     with open_engine(str(given.engine), warm=True) as engine:
         for spec in given.spec or CASES:
             number, own = ours(spec, engine, given.seconds)
@@ -116,10 +110,8 @@ def main() -> None:
             except M2BridgeError as error:
                 first = (f"no equations: {str(error)[:40]}", 0.0)
             second = theirs(parametrized(spec), given.engine, given.seconds)
-            print(
-                f"| `{spec}` | {number} | {own:.1f} | {first[0]} | {first[1]:.1f} | {second[0]} | {second[1]:.1f} |",
-                flush=True,
-            )
+            cells = [f"{value} | {seconds:.1f}" for value, seconds in ((number, own), first, second)]
+            print(table_row(f"`{spec}`", *cells), flush=True)
 
 
 if __name__ == "__main__":

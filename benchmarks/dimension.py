@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from measuring import table_row, timed
 
 from m2bridge.families import Model, parse_spec
 from m2bridge.programs.arithmetics import FloatArithmetic
@@ -61,12 +62,10 @@ def free_count(model: Model) -> int:
 
 
 def rank_of(model: Model) -> GenericRank:
+    """Return the rank over F_p that proves the lower bound."""
+    known, upper = model.knowledge, free_count(model)
     return generic_rank(
-        model.program,
-        held=model.knowledge.gauge,
-        upper=free_count(model),
-        samples=model.sampling.samples_needed(),
-        memory_limit=None,
+        model.program, held=known.gauge, upper=upper, samples=known.samples, memory_limit=None
     )
 
 
@@ -76,36 +75,23 @@ def rank_of(model: Model) -> GenericRank:
 def figure_3(lines: list[str]) -> None:
     models = [model_of((d,) * 3, 2, 3, True) for d in FIGURE_3]
     rank_of(models[0])  # imports and thread pools are warm for everyone
-    start = time.process_time()
-    proofs = [rank_of(model) for model in models]
-    proof_seconds = time.process_time() - start
-    assert all(
-        proof.heuristic is None and proof.rank == free_count(model)
-        for proof, model in zip(proofs, models, strict=True)
-    )
-    start = time.process_time()
-    answers = [
-        dimension(f"softmax(d=[{d},{d},{d}],a=[2,2],t=3)", engine=False, certify=False) for d in FIGURE_3
-    ]
-    answer_seconds = time.process_time() - start
-    rows = [
-        ["m2bridge, modular rank with units (Ax) and slice", "proved", f"{proof_seconds:.3f}", "1"],
-        [
-            "m2bridge.dimension, all witnesses",
-            answers[0].certainty.value,
-            f"{answer_seconds:.3f}",
-            f"{answer_seconds / proof_seconds:.1f}",
-        ],
-    ]
+    proof, ranks = timed(lambda: [rank_of(model) for model in models])
+    for rank, model in zip(ranks, models, strict=True):
+        assert rank.heuristic is None
+        assert rank.rank == free_count(model)
+    whole, answers = timed(lambda: [dimension(m, engine=False) for m in models])
     loop, func = torch_times()
-    for name, seconds in (
-        ("public code's method in float64: one backward pass per output, matrix_rank", loop),
-        ("torch.func vmap(jacrev) in float64, matrix_rank", func),
+    rows = []
+    for name, kind, seconds in (
+        ("m2bridge, modular rank with units (Ax) and slice", "proved", proof.cpu),
+        ("m2bridge.dimension, all witnesses", answers[0].certainty.value, whole.cpu),
+        ("public code's method in float64: one backward pass per output, matrix_rank", "estimate", loop),
+        ("torch.func vmap(jacrev) in float64, matrix_rank", "estimate", func),
     ):
-        if seconds is None:
-            rows.append([name, "estimate", "left out: PyTorch is not installed", ""])
-        else:
-            rows.append([name, "estimate", f"{seconds:.2f}", f"{seconds / proof_seconds:.0f}"])
+        ratio = None if seconds is None else f"{seconds / proof.cpu:.1f}"
+        rows.append(
+            [name, kind, "PyTorch is not installed" if ratio is None else f"{seconds:.3f}", ratio or ""]
+        )
     lines += ["", "## Figure 3: l=2, t=3, a=2, delta=3..10, softmax, all eight sizes", ""]
     lines += table(["method", "kind of answer", "seconds", "times the proof"], rows)
     dims = ", ".join(f"{d}: {answer.image_dim}" for d, answer in zip(FIGURE_3, answers, strict=True))
@@ -158,20 +144,15 @@ def torch_times() -> tuple[float | None, float | None]:
 
 
 def one(widths: tuple[int, ...], a: int, t: int, softmax: bool) -> dict[str, Any]:
-    """One size in this process: what was found, seconds, peak memory."""
+    """Compute the rank of one size in this process: what was found, seconds, peak memory."""
     model = model_of(widths, a, t, softmax)
-    start = time.process_time()
-    found = rank_of(model)
-    label = "proved" if found.rank == free_count(model) else "lower bound"
-    if found.heuristic is not None:
-        label = "heuristic"
+    took, found = timed(lambda: rank_of(model))
+    proved = "proved" if found.rank == free_count(model) else "lower bound"
     return {
         "parameters": model.parameter_count,
         "rank": found.rank,
-        "bound": free_count(model),
-        "columns": len(found.columns),
-        "label": label,
-        "seconds": time.process_time() - start,
+        "label": proved if found.heuristic is None else "heuristic",
+        "seconds": took.cpu,
         "megabytes": peak_megabytes(),
     }
 
@@ -206,20 +187,10 @@ def large(lines: list[str], *, quick: bool, timeout: float) -> None:
             if found is None:
                 rows.append([name, "", "", "", f"stopped after {timeout:.0f} s", "", ""])
                 continue
-            ours = f"{found['label']}" + (f" ({found['precision']} bits)" if found["precision"] else "")
             value = formula(widths, a, softmax)
-            agrees = "=" if found["rank"] == value else "!="
-            rows.append(
-                [
-                    name,
-                    str(found["parameters"]),
-                    str(found["rank"]),
-                    f"{agrees} {value}",
-                    ours,
-                    f"{found['seconds']:.2f}",
-                    f"{found['megabytes']:.0f}",
-                ]
-            )
+            agrees = f"{'=' if found['rank'] == value else '!='} {value}"
+            cells = [found["parameters"], found["rank"], agrees, found["label"]]
+            rows.append([name, *cells, f"{found['seconds']:.2f}", f"{found['megabytes']:.0f}"])
             if len(widths) == 3 and a == 2:
                 points.append((found["parameters"], found["seconds"]))
         kind = "softmax" if softmax else "lightning"
@@ -259,33 +230,19 @@ def floats(lines: list[str], *, quick: bool) -> None:
     rows = []
     for d in (3, 5, 7, 8, 9, 10) if quick else (3, 5, 7, 8, 9, 10, 16, 24, 32):
         model = model_of((d,) * 3, 2, 3, True)
-        seeds = range(3 if d <= 10 else 1)
         found = rank_of(model)
         ours, _ = float_witness(model, found, seed=0, report=None)
-        rows.append(
-            [
-                str(d),
-                str(found.rank if found.heuristic is None else "not proved"),
-                str(free_count(model)),
-                "undecided" if ours is None or ours.rank is None else str(ours.rank),
-                ", ".join(str(naive_rank(d, seed, np.float64)) for seed in seeds),
-                ", ".join(str(naive_rank(d, seed, np.float32)) for seed in seeds),
-            ]
-        )
-    lines += [
-        "",
-        "## Softmax, l=2, a=2, t=3: naive floating point ranks (N(0, 1) weights, default tolerance)",
-        "",
-    ]
-    header = [
-        "delta",
-        "proved lower",
-        "proved upper",
-        "our float64",
-        "float64 naive, seeds 0..2",
-        "float32 naive, seeds 0..2",
-    ]
-    lines += table(header, rows)
+        naive = [
+            ", ".join(str(naive_rank(d, seed, kind)) for seed in range(3 if d <= 10 else 1))
+            for kind in (np.float64, np.float32)
+        ]
+        lower = found.rank if found.heuristic is None else "not proved"
+        numeric = None if ours is None else ours.rank
+        rows.append([d, lower, free_count(model), "undecided" if numeric is None else numeric, *naive])
+    title = "## Softmax, l=2, a=2, t=3: naive floating point ranks (N(0, 1) weights, default tolerance)"
+    header = ["delta", "proved lower", "proved upper", "our float64"]
+    naive_columns = [f"{kind} naive, seeds 0..2" for kind in ("float64", "float32")]
+    lines += ["", title, "", *table([*header, *naive_columns], rows)]
 
 
 # -- 4. negative cases ------------------------------------------------------------------------------------
@@ -305,30 +262,19 @@ def special(lines: list[str]) -> None:
     )
     rows = []
     for spec, why in cases:
-        found = dimension(spec, engine=False, certify=False)
-        said = (
-            "does not apply"
-            if found.formula is None or found.formula.value is None
-            else str(found.formula.value)
-        )
+        found = dimension(spec, engine=False)
+        formula_value = None if found.formula is None else found.formula.value
         bounds = f"{found.lower_bound}..{found.upper_bound}"
+        shown = "does not apply" if formula_value is None else formula_value
         rows.append(
-            [
-                f"`{spec}`",
-                why,
-                str(found.image_dim),
-                bounds,
-                found.certainty.value,
-                str(found.expected_dim),
-                said,
-            ]
+            [f"`{spec}`", why, found.image_dim, bounds, found.certainty.value, found.expected_dim, shown]
         )
     lines += ["", "## Negative cases and known defects", ""]
     lines += table(["model", "what", "dimension", "bounds", "certainty", "expected", "formula"], rows)
 
 
-def table(header: list[str], rows: list[list[str]]) -> list[str]:
-    return ["| " + " | ".join(row) + " |" for row in (header, ["---"] * len(header), *rows)]
+def table(header: list[str], rows: list[list[Any]]) -> list[str]:
+    return [table_row(*cells) for cells in (header, ["---"] * len(header), *rows)]
 
 
 def main() -> None:

@@ -24,14 +24,13 @@ from typing import Any
 
 import numpy as np
 from flint import Ordering, nmod_mpoly_ctx
+from measuring import ObservedEngine, context_of, print_heading, table_row
 
 from m2bridge import msolve
-from m2bridge.engine import Engine, Run, open_engine, open_msolve
-from m2bridge.engine.base import Listener, Outcome
+from m2bridge.engine import Engine, Outcome, open_engine, open_msolve
 from m2bridge.errors import EngineError
 from m2bridge.families import parse_spec
 from m2bridge.families.symbolic import sparse, symbolic_map
-from m2bridge.limits import Limits
 from m2bridge.linear.primes import LARGE_PRIME, MACAULAY2_PRIME
 from m2bridge.questions.closure import closure
 from m2bridge.questions.critical_points.charts import ExpandedMap
@@ -70,38 +69,20 @@ _MSOLVE_FACTOR = 10
 FIBERS = ("mlp(widths=[3,3,2],r=2)", "mlp(widths=[4,3,3],r=2)", "mlp(widths=[4,4,2],r=2)")
 
 
-@dataclass
-class Measured(Engine):
-    """An engine that adds up the processor seconds of its runs, each with the same limit of them."""
-
-    engine: Engine
-    seconds: float
-    total: float = 0.0
-
-    @property
-    def info(self) -> Any:
-        return self.engine.info
-
-    def run(self, script: Script, limits: Limits | None = None, listener: Listener | None = None) -> Run:
-        run = self.engine.run(script, Limits(cpu_seconds=self.seconds), listener)
-        self.total += run.processor_seconds or self.seconds
-        return run
-
-
 def measured(engine: Engine, seconds: float, job: Callable[[Engine], Any]) -> str:
     """Run a job; return its result and the processor seconds."""
-    timed = Measured(engine, seconds)
+    observed = ObservedEngine(engine, seconds)
     try:
-        found = job(timed)
+        found = job(observed)
     except EngineError:  # killed at the limit
         found = None
-    return f"{'-' if found is None else found} ({timed.total:.2f})"
+    return f"{'-' if found is None else found} ({observed.processor_seconds:.2f})"
 
 
-def context_of(engine: Engine) -> Context:
-    context = Context(engine=engine, prime=None, seed=0, limits=Limits(), keep=None, progress=None)
-    if engine.info.program == "msolve":
-        context.__dict__["msolve"] = engine
+def msolve_context(engine: Engine) -> Context:
+    """Return a context in which msolve has this engine."""
+    context = context_of(engine)
+    context.__dict__["msolve"] = engine
     return context
 
 
@@ -131,7 +112,7 @@ def by_msolve(spec: str, engine: Engine) -> int | None:
     loss = metric_loss(model, "generic", 0, 0, small=False)
     source = ExpandedMap(model, LARGE_PRIME, 0)
     immersed = spec.startswith("lightning")  # the hypotheses of Chern classes hold
-    return count_by_msolve(context_of(engine), source, loss, LARGE_PRIME, immersed=immersed).points
+    return count_by_msolve(msolve_context(engine), source, loss, LARGE_PRIME, immersed=immersed).points
 
 
 # -- jobs as ideals --------------------------------------------------------------------------------------
@@ -315,8 +296,9 @@ def jobs(p: int) -> list[Job]:
 
 
 def print_jobs(cold: Engine, warm: Engine, solver: Engine, seconds: float) -> None:
-    print("| job | Macaulay2, `gb` or `saturate`, cold | the same, warm | F4, cold | F4, warm | msolve |")
-    print("|---|---|---|---|---|---|")
+    print_heading(
+        "job", "Macaulay2, `gb` or `saturate`, cold", "the same, warm", "F4, cold", "F4, warm", "msolve"
+    )
     # each engine has the prime that it is used with: F4 of Macaulay2 is slower above 2^15, msolve saturates above 2^16
     for job, large in zip(jobs(MACAULAY2_PRIME), jobs(LARGE_PRIME), strict=True):
         cells = [
@@ -326,15 +308,15 @@ def print_jobs(cold: Engine, warm: Engine, solver: Engine, seconds: float) -> No
         ]
         cells += ["", ""] * (job.system.p == 0)  # F4 of Macaulay2 needs a finite field
         cells.append(measured(solver, _MSOLVE_FACTOR * seconds, large.by_msolve))
-        print(f"| {job.name} | {' | '.join(cells)} |", flush=True)
+        print(table_row(job.name, *cells), flush=True)
 
 
 def print_counts(specs: Sequence[str], engines: tuple[Engine, Engine, Engine], seconds: float) -> None:
     cold, warm, solver = engines
-    print(
-        "| network | formula | Macaulay2, drops removed, cold | the same, warm | Macaulay2, minor inverted, warm | msolve |"
+    inverted = "Macaulay2, minor inverted, warm"
+    print_heading(
+        "network", "formula", "Macaulay2, drops removed, cold", "the same, warm", inverted, "msolve"
     )
-    print("|---|---|---|---|---|---|")
     for spec in specs:
         before = measured(cold, seconds, lambda e, s=spec: plain(s, e))
         cells = [
@@ -343,7 +325,7 @@ def print_counts(specs: Sequence[str], engines: tuple[Engine, Engine, Engine], s
             measured(warm, seconds, lambda e, s=spec: localized(s, e)),
             measured(solver, _MSOLVE_FACTOR * seconds, lambda e, s=spec: by_msolve(s, e)),
         ]
-        print(f"| `{spec}` | {COUNTS.get(spec) or ''} | {' | '.join(cells)} |", flush=True)
+        print(table_row(f"`{spec}`", COUNTS.get(spec) or "", *cells), flush=True)
 
 
 def main() -> None:

@@ -17,7 +17,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import resource
 import shutil
 import subprocess
 import sys
@@ -25,6 +24,8 @@ import tempfile
 import time
 from pathlib import Path
 from typing import Any
+
+from measuring import processor_seconds
 
 from m2bridge.batch import registry
 from m2bridge.batch.display import Display
@@ -63,7 +64,7 @@ def job_file(directory: Path, jobs: int) -> Path:
 
 def ways(directory: Path, only: list[str]) -> dict[str, list[str]]:
     """Name of a launcher -> options of the command."""
-    found = {"local": []}
+    found: dict[str, list[str]] = {"local": []}
     slurm = (
         shutil.which("sinfo") and subprocess.run(["sinfo"], capture_output=True, check=False).returncode == 0
     )
@@ -91,11 +92,6 @@ def timed_batch(name: str, jobs: Path, store: Path, options: list[str]) -> tuple
     else:
         subprocess.run([*words, "--workers", str(WORKERS), *options], check=True, capture_output=True)
     return time.perf_counter() - start, processor_seconds() - before
-
-
-def processor_seconds() -> float:
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
 
 
 def launchers(directory: Path, jobs: int, only: list[str]) -> None:
@@ -139,7 +135,7 @@ class Sleepers:
         self._document.write_text(json.dumps([ready, answer, seconds]))
 
     def start(self, place: int) -> ProcessHandle:
-        return ProcessHandle([sys.executable, "-S", "-c", SLEEPER, str(self._document)], local=False)
+        return ProcessHandle([sys.executable, "-S", "-c", SLEEPER, str(self._document)])
 
 
 def simulated(directory: Path, sizes: list[int], workers: int, seconds: float) -> None:

@@ -23,6 +23,7 @@ from pathlib import Path
 
 import flint
 import numpy as np
+from measuring import upper_bound_of
 
 from m2bridge import dimension
 from m2bridge.families import MLP
@@ -120,10 +121,10 @@ def main() -> None:  # noqa: PLR0915 -- one script from top to bottom
         if time.perf_counter() - begin > given.seconds:
             break
         start = time.perf_counter()
-        found = dimension(MLP(widths=widths, r=r), engine=False, certify=False)
+        found = dimension(MLP(widths=widths, r=r), engine=False)
         times.append(time.perf_counter() - start)
         verdicts["mismatch" if found.image_dim != known else found.certainty.value] += 1
-        best = min((item for item in found.evidence if item.relation == "<="), key=lambda item: item.value)
+        best = upper_bound_of(found.evidence)
         grounds[best.witness if found.certainty.value == "proved" else "open"] += 1
         if found.image_dim != known or found.certainty.value != "proved":
             said = f"{found.lower_bound}..{found.upper_bound}, table {known}: {best.witness}, {best.method}"
@@ -147,7 +148,7 @@ def main() -> None:  # noqa: PLR0915 -- one script from top to bottom
             f"on {len(pairs)} rows: ours {ours.mean():.2f} s with proof, their method (FLINT) {theirs.mean():.2f} s without"
         )
     for widths, bound in NEEDED.items():
-        found = dimension(MLP(widths=widths, r=2), engine=False, certify=False)
+        found = dimension(MLP(widths=widths, r=2), engine=False)
         print(f"D{widths} <= {found.upper_bound} ({found.certainty.value}), needed {bound}")
 
 

@@ -19,21 +19,17 @@ import os
 import re
 import subprocess
 import sys
-import tempfile
 from collections.abc import Callable, Sequence
-from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
-from closure import Took, timed
+from measuring import ObservedEngine, Took, plain_macaulay2, print_heading, table_row, timed
 
-import m2bridge
 from m2bridge.engine import Engine, candidates, open_engine
 from m2bridge.families import parse_spec
 from m2bridge.families.symbolic import symbolic_map
 from m2bridge.frontends.polynomials import polynomial_text
+from m2bridge.questions import find
 from m2bridge.questions.closure import interpolate
-from m2bridge.questions.context import Context
 
 CLOSURES = (
     "lightning(d=2,dp=1)",
@@ -44,6 +40,7 @@ CLOSURES = (
 )
 CRITICAL = ("lightning(d=2,dp=1)",)
 KERNELS = (("lightning(d=2,dp=2)", 4), ("lightning(d=3,dp=1,a=2)", 3))
+MOST_SECONDS = 600
 
 
 HEADING = """\
@@ -114,102 +111,90 @@ def command(words: Sequence[str]) -> Callable[[], Took]:
     return lambda: timed(run)[0]
 
 
-def commands_alone(m2: str, script: Path) -> Took:
+def commands_alone(m2: str, script: str) -> Took:
     """Return the processor time of the commands of a script, without the start of Macaulay2."""
-    text = f'{script.read_text()}<< endl << "seconds " << cpuTime() - t0 << endl;\n'
-    file = script.with_suffix(".timed.m2")
-    file.write_text(text)
-    done = subprocess.run([m2, "--script", str(file)], check=True, capture_output=True, text=True)
+    timed_script = f'{script}<< endl << "seconds " << cpuTime() - t0 << endl;\n'
+    done = plain_macaulay2(m2, timed_script, MOST_SECONDS)
+    assert done is not None
     found = re.search(r"^seconds ([\d.e-]+)", done.stdout, re.MULTILINE)
     assert found is not None
     return Took(wall=float(found[1]), cpu=float(found[1]))
 
 
-@contextmanager
-def counted_runs(seconds: list[float]) -> Any:
-    """Record the processor seconds of each run of an engine."""
-    original = Context.run_script
-
-    def run_script(self: Context, *arguments: Any, **named: Any) -> Any:
-        values, limit = original(self, *arguments, **named)
-        seconds.append(values.run.processor_seconds or 0.0)
-        return values, limit
-
-    Context.run_script = run_script  # type: ignore[method-assign]
-    try:
-        yield
-    finally:
-        Context.run_script = original  # type: ignore[method-assign]
-
-
-def question_alone(ask: Callable[[], Any]) -> Took:
+def question_alone(ask: Callable[[Engine], Any], engine: Engine) -> Took:
     """Return the processor time of a question with an open engine: Python and the runs of Macaulay2."""
-    runs: list[float] = []
-    with counted_runs(runs):
-        took, _ = timed(ask)
-    return Took(wall=took.wall, cpu=took.cpu + sum(runs))
+    observed = ObservedEngine(engine)
+    took, _ = timed(lambda: ask(observed))
+    return Took(wall=took.wall, cpu=took.cpu + observed.processor_seconds)
 
 
-def row(case: str, rounds: int, pair: tuple[Callable[[], Took], Callable[[], Took]], kind: str) -> None:
+def row(case: str, rounds: int, kind: str, *pair: Callable[[], Took]) -> None:
     plain, ours = in_turns(rounds, *pair)
-    times = f"{both_times(plain)} | {both_times(ours)}"
-    print(f"| {case} | {kind} | {times} | {ours.cpu / plain.cpu:.2f} |", flush=True)
+    print(
+        table_row(case, kind, both_times(plain), both_times(ours), f"{ours.cpu / plain.cpu:.2f}"), flush=True
+    )
 
 
-def beside_plain(warm: Engine, m2: str, rounds: int, directory: Path) -> None:
-    print("| case | start | plain, s | m2bridge, s | ratio |", "|---|---|---|---|---|", sep="\n")
-    cases = [
-        (f"closure `{spec}`", spec, plain_closure, ["closure", spec, "--field", "QQ"]) for spec in CLOSURES
-    ]
-    cases += [(f"critical points `{s}`", s, plain_critical_points, ["critical-points", s]) for s in CRITICAL]
-    for number, (case, spec, script, words) in enumerate(cases):
-        file = directory / f"plain{number}.m2"
-        file.write_text(script(spec))
-        cold = (
-            command([m2, "--script", str(file)]),
-            command([sys.executable, "-m", "m2bridge", *words, "--engine", m2]),
+def beside_plain(warm: Engine, m2: str, rounds: int) -> None:
+    print_heading("case", "start", "plain, s", "m2bridge, s", "ratio")
+    closures = [(f"closure `{s}`", plain_closure(s), ["closure", s, "--field", "QQ"]) for s in CLOSURES]
+    counts = [(f"critical points `{s}`", plain_critical_points(s), ["critical-points", s]) for s in CRITICAL]
+    for case, script, words in closures + counts:
+        whole = [sys.executable, "-m", "m2bridge", *words, "--engine", m2]
+        row(
+            case,
+            rounds,
+            "cold",
+            lambda s=script: timed(lambda: plain_macaulay2(m2, s, MOST_SECONDS))[0],
+            command(whole),
         )
-        row(case, rounds, cold, "cold")
 
-        def ask(spec: str = spec, kind: str = words[0]) -> Any:
-            if kind == "closure":
-                return m2bridge.closure(spec, field="QQ", engine=warm)
-            return m2bridge.critical_points(spec, engine=warm)
+        def ask(engine: Engine, name: str = words[0], spec: str = words[1]) -> Any:
+            options = {"field": "QQ"} if name == "closure" else {}
+            return find(name)(spec, engine=engine, **options)
 
-        ask()
-        row(case, rounds, (lambda f=file: commands_alone(m2, f), lambda a=ask: question_alone(a)), "warm")
+        ask(warm)
+        row(
+            case,
+            rounds,
+            "warm",
+            lambda s=script: commands_alone(m2, s),
+            lambda a=ask: question_alone(a, warm),
+        )
 
 
-def beside_components(m2: str, rounds: int, directory: Path) -> None:
-    print("", "| case | componentsOfKernel, s | interpolation, s | ratio |", "|---|---|---|---|", sep="\n")
+def beside_components(m2: str, rounds: int) -> None:
+    print()
+    print_heading("case", "componentsOfKernel, s", "interpolation, s", "ratio")
     for spec, degree in KERNELS:
         found = interpolate(parse_spec(spec), degree)
         weights = parse_spec(spec).leanest
         count, texts, _ = coordinates(weights.spec)
         grading = ", ".join("{" + ", ".join(map(str, line)) + "}" for line in found.grading.tolist())
-        file = directory / "components.m2"
-        file.write_text(f"""needsPackage "MultigradedImplicitization"; t0 = cpuTime();
+        script = f"""needsPackage "MultigradedImplicitization"; t0 = cpuTime();
 R = ZZ/32003[w_0..w_{count - 1}];
 S = ZZ/32003[z_0..z_{found.span.dim - 1}];
 F = map(R, S, ({{{", ".join(texts)}}})_{{{", ".join(map(str, found.span.basis))}}});
 G = componentsOfKernel({degree}, F, Grading => matrix {{{grading}}}, Verbose => false);
-""")
+"""
         theirs, ours = in_turns(
             rounds,
-            lambda f=file: commands_alone(m2, f),
+            lambda s=script: commands_alone(m2, s),
             lambda s=spec, d=degree: timed(lambda: interpolate(parse_spec(s), d))[0],
         )
-        times = f"{both_times(theirs)} | {both_times(ours)}"
-        print(f"| `{spec}` to degree {degree} | {times} | {theirs.cpu / ours.cpu:.0f} |", flush=True)
+        ratio = f"{theirs.cpu / ours.cpu:.0f}"
+        print(
+            table_row(f"`{spec}` to degree {degree}", both_times(theirs), both_times(ours), ratio), flush=True
+        )
 
 
 def measure(path: str, rounds: int) -> None:
     """Print the tables of one Macaulay2."""
-    with open_engine(path, warm=True) as warm, tempfile.TemporaryDirectory() as folder:
+    with open_engine(path, warm=True) as warm:
         print("", f"## Macaulay2 {warm.info.version}", "", sep="\n")
-        beside_plain(warm, path, rounds, Path(folder))
+        beside_plain(warm, path, rounds)
         if warm.info.version != "1.21":  # which does not have the package
-            beside_components(path, rounds, Path(folder))
+            beside_components(path, rounds)
 
 
 def main() -> None:

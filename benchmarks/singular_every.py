@@ -15,12 +15,11 @@ from __future__ import annotations
 
 import argparse
 import os
-import subprocess
-import tempfile
-import time
-from pathlib import Path
+from collections import Counter
 
-from m2bridge.engine import find_engine, open_engine
+from measuring import plain_macaulay2, print_heading, table_row, timed
+
+from m2bridge.engine import Engine, open_engine
 from m2bridge.errors import M2BridgeError
 from m2bridge.questions.closure import closure
 from m2bridge.questions.singular_locus import singular_locus
@@ -49,24 +48,26 @@ J = radical(I + chooseGoodMinors(40, c, M, I));"""
 )
 
 
-def plain(binary: str, equations: str, script: str, seconds: float) -> str:
-    """What a Macaulay2 process of its own prints, and how long it took."""
-    with tempfile.TemporaryDirectory() as directory:
-        file = Path(directory) / "plain.m2"
-        file.write_text(equations.replace("S =", "S' =") + script)
-        begun = time.perf_counter()
-        try:
-            done = subprocess.run(
-                [binary, "--script", str(file)], capture_output=True, text=True, timeout=seconds, check=False
-            )
-        except subprocess.TimeoutExpired:
-            return f"not in {seconds:.0f} s"
-        taken = time.perf_counter() - begun
-    return (
-        f"{taken:.1f} s {done.stdout.strip()}"
-        if done.returncode == 0
-        else f"error: {done.stderr.strip()[-80:]}"
-    )
+def plain(program: str, script: str, seconds: float) -> str:
+    """Return what a Macaulay2 process of its own prints, and how long it took."""
+    took, done = timed(lambda: plain_macaulay2(program, script, seconds))
+    if done is None:
+        return f"not in {seconds:.0f} s"
+    if done.returncode:
+        return f"error: {done.stderr.strip()[-80:]}"
+    return f"{took.wall:.1f} s {done.stdout.strip()}"
+
+
+def row(spec: str, engine: Engine, seconds: float) -> list[str]:
+    """Return the answer of m2bridge and those of plain Macaulay2, with their times."""
+    took, found = timed(lambda: singular_locus(spec, engine=engine, timeout=seconds))
+    total: Counter[int] = Counter()
+    for component in found.components or ():
+        total[component.dim] += component.degree or 0
+    sizes = "components not found" if found.components is None else str(sorted(total.items()))
+    equations = closure(spec, engine=engine, timeout=seconds).to_m2().replace("S =", "S' =")
+    others = [plain(str(engine.info.path), equations + script, seconds) for script in (PLAIN, FAST)]
+    return [f"{took.wall:.1f} s {sizes}, {found.certainty.value}", *others]
 
 
 def main() -> None:
@@ -77,25 +78,15 @@ def main() -> None:
     parser.add_argument("--engine")
     parser.add_argument("--seconds", type=float, default=60.0)
     options = parser.parse_args()
-    info = find_engine(options.engine)
-    print(f"Macaulay2 {info.version}; load {os.getloadavg()[0]:.1f}; {options.seconds:.0f} s each")
-    print("| model | singular-locus | singularLocus, radical | FastMinors, radical |\n|---|---|---|---|")
     with open_engine(options.engine, warm=True) as engine:
+        print(f"Macaulay2 {engine.info.version}; load {os.getloadavg()[0]:.1f}; {options.seconds:.0f} s each")
+        print_heading("model", "singular-locus", "singularLocus, radical", "FastMinors, radical")
         for spec in options.specs:
-            begun = time.perf_counter()
             try:
-                found = singular_locus(spec, engine=engine, timeout=options.seconds)
-                total: dict[int, int] = {}
-                for part in found.components or ():
-                    total[part.dim] = total.get(part.dim, 0) + (part.degree or 0)
-                sizes = "components not found" if found.components is None else str(sorted(total.items()))
-                ours = f"{time.perf_counter() - begun:.1f} s {sizes}, {found.certainty.value}"
-                equations = closure(spec, engine=engine, timeout=options.seconds).to_m2()
+                cells = row(spec, engine, options.seconds)
             except M2BridgeError as error:
-                print(f"| `{spec}` | {error} | | |", flush=True)
-                continue
-            others = [plain(str(info.path), equations, script, options.seconds) for script in (PLAIN, FAST)]
-            print(f"| `{spec}` | {ours} | {others[0]} | {others[1]} |", flush=True)
+                cells = [str(error), "", ""]
+            print(table_row(f"`{spec}`", *cells), flush=True)
 
 
 if __name__ == "__main__":

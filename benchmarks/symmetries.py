@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from measuring import upper_bound_of
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
@@ -34,8 +35,8 @@ def networks() -> None:
     print("network | weights | dimension | certainty | orbits | upper bound by | seconds")
     for name, function, shapes, inputs in NETWORKS:
         model = from_callable(function, shapes, inputs=inputs or None)
-        found = dimension(model, engine=False, certify=False)
-        best = min((item for item in found.evidence if item.relation == "<="), key=lambda item: item.value)
+        found = dimension(model, engine=False)
+        best = upper_bound_of(found.evidence)
         proved += found.certainty.value == "proved"
         row = (
             name,
