@@ -98,8 +98,10 @@ def _carried(family: Family, action: Action | None, at: Floats, second: Floats, 
         assert action is not None, "groups are free on a weight"
         moved = _based(family.group, action, at * family.factors(at), second * family.factors(second))
         moved /= family.factors(at)
-    elif action is None or not isinstance(family, AxisGroup):
-        moved = _shifted(family, at, second) if isinstance(family, Shift) else at
+    elif isinstance(family, Shift):
+        moved = _shifted(family, at, second)
+    elif action is None:
+        moved = at
     elif family.kind == "torus":
         moved = _scaled(family, action, at, second)
     else:
@@ -134,9 +136,10 @@ def _based(group: AxisGroup, action: Action, at: Floats, second: Floats) -> Floa
 
 
 def _shifted(shift: Shift, at: Floats, second: Floats) -> Floats:
-    moved = at.copy()
-    base = shift.lines()[:, 0]
-    for amount, field in zip((second - at)[base] / shift.unit, shift.fields(), strict=True):
-        for i, c, monomial in field.terms:
-            moved[i] += amount * c * float(np.prod(at[list(monomial)]))
+    moved, own = at.copy(), set(shift.entries()[0].reshape(-1).tolist())
+    for field in shift.fields():
+        steps = [(i, c * float(np.prod(at[list(monomial)]))) for i, c, monomial in field.terms]
+        base, unit = next((i, step) for i, step in steps if i in own)
+        for i, step in steps:
+            moved[i] += (second[base] - at[base]) / unit * step
     return moved

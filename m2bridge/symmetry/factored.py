@@ -38,9 +38,9 @@ class Tensor:
     """One step: operands (places of earlier tensors) with letters on their axes, and the letters of the result.
 
     `operation` is weight, fixed (an input, a constant, or a weight that is used in overlapping boxes), einsum, add, scale, power,
-    reciprocal, sqrt, exp, softmax, or opaque. A letter that an operand of `add` lacks is broadcast. For a weight, also if fixed,
-    `entries` are the flat weights; `number` is the exponent of a power or the factor of a scale; `along` are the letters that
-    softmax sums over.
+    reciprocal, sqrt, exp, softmax, centred (an array minus its mean), or opaque. A letter that an operand of `add` lacks is
+    broadcast. For a weight, also if fixed, `entries` are the flat weights; `number` is the exponent of a power or the factor of a
+    scale; `along` are the letters that softmax sums over, or over which the mean of a centred array is taken.
     For a weight, `axes` are for each factor its axis, and which factor of several it is, in words; `weight` is the name of the
     whole array, and `box` the box of its `factors`.
     """
@@ -58,6 +58,11 @@ class Tensor:
     weight: str = ""
     box: Box = ()
     factors: Shape = ()
+
+    @property
+    def sides(self) -> list[tuple[int, Letters]]:
+        """Return the operands with their letters."""
+        return list(zip(self.operands, self.letters, strict=True))
 
     def axis_text(self, position: int) -> str:
         """Return a weight and one of its axes in words, with the factor where the axis has several."""
@@ -77,28 +82,6 @@ class FactoredProgram:
     def weights(self) -> Iterator[tuple[int, Tensor]]:
         """List the weights and their places."""
         return ((k, item) for k, item in enumerate(self.tensors) if item.operation == "weight")
-
-
-class Uses:
-    """The steps of a factored program, with those that use each of them."""
-
-    def __init__(self, program: FactoredProgram) -> None:
-        self.tensors, self.outputs = program.tensors, program.outputs
-        self.users: dict[int, list[int]] = {}
-        for place, item in enumerate(self.tensors):
-            for k in dict.fromkeys(item.operands):
-                self.users.setdefault(k, []).append(place)
-
-    def is_own_weight(self, k: int) -> bool:
-        """Return whether a tensor is a weight that one instruction uses, once."""
-        users = self.users.get(k, [])
-        once = len(users) == 1 and self.tensors[users[0]].operands.count(k) == 1
-        return self.tensors[k].operation == "weight" and once and k not in self.outputs
-
-    def sides(self, place: int) -> list[tuple[int, Letters]]:
-        """Return the operands of a step with their letters."""
-        item = self.tensors[place]
-        return list(zip(item.operands, item.letters, strict=True))
 
 
 def factored(program: Program) -> FactoredProgram:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import gcd, lcm, prod
 from typing import Any
@@ -64,6 +64,21 @@ class VectorField:
         for i, c, (j,) in self.terms:
             matrix[i, sources.index(j)] += c
         return (matrix @ flat[sources]).reshape(1, -1)
+
+
+def without_denominators(terms: Iterable[tuple[int, int, Monomial, Mapping[int, int]]]) -> VectorField:
+    """Return the field of terms (i, c, monomial, powers), multiplied by the least product that makes all powers positive.
+
+    >>> without_denominators([(0, 1, (2,), {3: -1}), (1, 5, (), {})]).terms
+    ((0, 1, (2,)), (1, 5, (3,)))
+    """
+    listed = list(terms)
+    lowest = {w: min(powers.get(w, 0) for *_, powers in listed) for *_, powers in listed for w in powers}
+    polynomial = []
+    for i, c, monomial, powers in listed:
+        factors = [w for w, low in lowest.items() for _ in range(powers.get(w, 0) - low)]
+        polynomial.append((i, c, tuple(sorted((*monomial, *factors)))))
+    return VectorField(tuple(sorted(polynomial)))
 
 
 def monomial_at(monomial: Monomial, points: Integers, p: int) -> Integers:

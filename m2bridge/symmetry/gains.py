@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from m2bridge.symmetry.axis_groups import AxisGroup, entries_of
-from m2bridge.symmetry.factored import FactoredProgram, Letters, Tensor, Uses
-from m2bridge.symmetry.fields import VectorField
+from m2bridge.symmetry.factored import FactoredProgram, Letters, Tensor
+from m2bridge.symmetry.fields import VectorField, without_denominators
 from m2bridge.symmetry.matrix_groups import matrix_groups
 
 Gains = dict[int, tuple[int, int]]
@@ -64,26 +64,15 @@ class GainedGroup:
 
     def _in_weights(self, field: VectorField) -> VectorField:
         """Return a field on weights multiplied by gains as one on the weights, multiplied by the least product of gains."""
-        powers = []
-        for i, _, monomial in field.terms:
-            power: Counter[int] = Counter()
+        terms = []
+        for i, c, monomial in field.terms:
+            powers: Counter[int] = Counter()
             for flat, sign in [(i, -1), *((j, 1) for j in monomial)]:
                 if flat in self.gains:
                     gain, exponent = self.gains[flat]
-                    power[gain] += sign * exponent
-            powers.append(power)
-        lowest = {
-            gain: min(power[gain] for power in powers) for gain in {g for power in powers for g in power}
-        }
-        terms = [
-            (
-                i,
-                c,
-                tuple(sorted((*monomial, *(g for g, low in lowest.items() for _ in range(power[g] - low))))),
-            )
-            for (i, c, monomial), power in zip(field.terms, powers, strict=True)
-        ]
-        return VectorField(tuple(sorted(terms)))
+                    powers[gain] += sign * exponent
+            terms.append((i, c, monomial, powers))
+        return without_denominators(terms)
 
 
 def gained_groups(program: FactoredProgram, groups: Sequence[AxisGroup]) -> list[GainedGroup]:
@@ -102,18 +91,28 @@ def _axes(group: AxisGroup) -> frozenset[tuple[int, Letters]]:
     return frozenset((id(action.tensor), action.index) for action in group.actions)
 
 
-class _Gains(Uses):
+class _Gains:
     """Finds products with gains that linear maps alone use, and the weights that are multiplied or divided by them."""
 
     def __init__(self, program: FactoredProgram) -> None:
-        super().__init__(program)
+        self.tensors, self.outputs = program.tensors, program.outputs
         self.gains: Gains = {}
+        self.users: dict[int, list[int]] = {}
+        for place, item in enumerate(self.tensors):
+            for k in dict.fromkeys(item.operands):
+                self.users.setdefault(k, []).append(place)
+
+    def is_own_weight(self, k: int) -> bool:
+        """Return whether a tensor is a weight that one instruction uses, once."""
+        users = self.users.get(k, [])
+        once = len(users) == 1 and self.tensors[users[0]].operands.count(k) == 1
+        return self.tensors[k].operation == "weight" and once and k not in self.outputs
 
     def tensors_without_gains(self) -> tuple[Tensor, ...]:
         """Return the steps with an array in the place of its product with gains."""
         tensors = list(self.tensors)
         for place, item in enumerate(self.tensors):
-            sides = self.sides(place)
+            sides = self.tensors[place].sides
             if item.operation != "einsum" or len(sides) != 2:
                 continue
             for (gain, axes), (array, letters) in (sides, sides[::-1]):
@@ -135,7 +134,7 @@ class _Gains(Uses):
         users = self.users.get(place, [])
         if len(users) != 1 or self.tensors[users[0]].operation != "add" or place in self.outputs:
             return None
-        sides = self.sides(users[0])
+        sides = self.tensors[users[0]].sides
         named = dict(sides)[place]
         wanted = tuple(named[k] for k in positions)
         biases = [k for k, own in sides if own == wanted and self.is_own_weight(k)]
@@ -152,7 +151,7 @@ class _Gains(Uses):
         """Return the weights that multiply an array along axes at these positions, each entry with its gain."""
         found: Gains = {}
         for user in self.users.get(place, []):
-            item, sides = self.tensors[user], self.sides(user)
+            item, sides = self.tensors[user], self.tensors[user].sides
             others = [side for side in sides if side[0] != place]
             if item.operation != "einsum" or len(sides) != 2 or len(others) != 1:
                 return None

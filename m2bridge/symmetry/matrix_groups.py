@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import prod
@@ -37,7 +37,7 @@ def _ties(program: FactoredProgram) -> tuple[list[_Tie], list[Node], list[Node]]
     ones: list[Node] = []
     still: list[Node] = [(k, (a,)) for k in program.outputs for a in range(len(program.tensors[k].shape))]
     for index, item in enumerate(program.tensors):
-        sides = [*zip(item.operands, item.letters, strict=True)]
+        sides = item.sides
         if item.operation == "fixed":
             still += [(index, (a,)) for a in range(len(item.shape))]
         if not item.operands:
@@ -48,25 +48,30 @@ def _ties(program: FactoredProgram) -> tuple[list[_Tie], list[Node], list[Node]]
                 axes.append((index, item.result))
             summed = item.operation == "einsum" and len(axes) == 1 and axes[0][1].count(letter) == 1
             spread = item.operation == "add" and len(axes) <= len(sides)
-            if summed or spread:  # a product of the array with ones, or a sum with one
+            centred = item.operation == "centred" and letter in item.along
+            if summed or spread or centred:  # a product of the array with ones, or a sum with one
                 ones.append((axes[-1][0], (axes[-1][1].index(letter),)))
             elif len(axes) != 2 if item.operation == "einsum" else not _keeps(item, letter):
                 still += [(k, (letters.index(letter),)) for k, letters in axes]
                 continue
             sign = 1 if letter in item.result else -1
-            ties += [_tie(axes[0], other, letter, sign) for other in axes[1:]]
+            mixed = {letter, *item.along}
+            ties += [_tie(axes[0], other, letter, sign, mixed) for other in axes[1:]]
     return ties, still, ones
 
 
 def _keeps(item: Tensor, letter: int) -> bool:
     """Return whether matrices along the axis commute with a step that is no einsum."""
-    linear = item.operation in ("add", "scale", "opaque")
+    linear = item.operation in ("add", "scale", "centred", "opaque")
     return linear and letter in item.result and all(letter in letters for letters in item.letters)
 
 
-def _tie(first: tuple[int, Letters], second: tuple[int, Letters], letter: int, sign: int) -> _Tie:
+def _tie(
+    first: tuple[int, Letters], second: tuple[int, Letters], letter: int, sign: int, mixed: Collection[int]
+) -> _Tie:
+    """Tie the axes with a letter; axes whose indices are mixed count no copies of a group."""
     (k, a), (j, b) = first, second
-    beside = tuple((a.index(x), b.index(x)) for x in a if x != letter and x in b)
+    beside = tuple((a.index(x), b.index(x)) for x in a if x not in mixed and x in b)
     return _Tie((k, (a.index(letter),)), (j, (b.index(letter),)), sign, beside)
 
 

@@ -1,73 +1,101 @@
-"""Shifts of a weight that a later weight undoes, or that nothing sees: biases before a linear map, or of keys under softmax.
+"""Shifts of a weight that later biases undo, or that nothing sees.
 
 The derivative along a weight is carried through the factored program as a sum of products of weights and values. A later bias
-undoes it if it depends on no input; a softmax does not see what is constant along its axis, and its weights add up to one.
+undoes it if it depends on no input. Some of it vanishes: a softmax does not see what is constant along its axis, and its entries
+add up to one; a centred array x - mean(x), as in LayerNorm, does not see what is constant along its axes, and its entries add up
+to zero. Behind gains g of a norm, the columns of a linear map move by numbers divided by the gains.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from math import lcm
+from itertools import combinations
+from math import lcm, prod
 
 import numpy as np
 
 from m2bridge.symmetry.axis_groups import entries_of
 from m2bridge.symmetry.factored import FactoredProgram, Letters, Tensor
-from m2bridge.symmetry.fields import Monomial, VectorField
+from m2bridge.symmetry.fields import Monomial, VectorField, without_denominators
 
 _MOST_FACTORS = 2
 """A later bias moves by a product of at most this many weights."""
+_MOST_PRODUCTS = 256
+"""An array is not written as a sum of more products than this."""
+_MOST_GAINS = 128
+"""A field is multiplied by the product of at most this many gains."""
 _SUMMED = 1_000_000
 """Letters from here on are summed over."""
+
+Factor = tuple[int, Letters]
+"""A tensor with a letter for each axis."""
+Product = tuple[Fraction, list[Factor]]
+"""A product of tensors with a coefficient."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Term:
     """A part of the derivative of a tensor along entry f of a weight.
 
-    `pinned` says for each axis of the tensor the axis of the weight whose index it must have, or None. `factors` are tensors with
-    a letter for each axis: the position of an axis of the result, -1 - k for the index f_k, or a letter that is summed over.
+    `pinned` says for each axis of the tensor the axis of the weight whose index it must have, or None. A letter of `factors` and
+    `divisors` is the position of an axis of the result, -1 - k for the index f_k, or a letter that is summed over.
     """
 
     coefficient: Fraction
     pinned: tuple[int | None, ...]
-    factors: tuple[tuple[int, Letters], ...] = ()
+    factors: tuple[Factor, ...] = ()
+    divisors: tuple[Factor, ...] = ()
 
     def is_constant_along(self, position: int) -> bool:
         """Return whether the term does not depend on the index of an axis."""
-        return self.pinned[position] is None and all(position not in letters for _, letters in self.factors)
+        parts = (*self.factors, *self.divisors)
+        return self.pinned[position] is None and all(position not in letters for _, letters in parts)
+
+    def on_axes(self, names: Mapping[int, int], pinned: tuple[int | None, ...]) -> _Term:
+        """Return the term on other axes; `names` maps the positions of the present ones to letters."""
+        factors, divisors = (
+            tuple((k, tuple(names.get(a, a) for a in letters)) for k, letters in parts)
+            for parts in (self.factors, self.divisors)
+        )
+        return _Term(self.coefficient, pinned, factors, divisors)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Shift:
-    """A weight whose entries may be shifted, and the biases that undo it, each with the terms by which it moves.
+    """A weight whose entries may be shifted, and the biases that undo it.
 
-    Entries that differ in the index of the axis `along` alone are shifted by the same number.
+    Attributes
+    ----------
+    parts: the weights that move, the shifted one first, each with the terms by which it moves, but for the sign.
+    along: axes of the weight; entries that differ in their indices alone are shifted together.
+    centred: whether a centred array does not see the shift.
     """
 
     program: FactoredProgram
-    weight: int
-    answers: tuple[tuple[int, tuple[_Term, ...]], ...]
-    along: int | None = None
+    parts: tuple[tuple[int, tuple[_Term, ...]], ...]
+    along: Letters = ()
+    centred: bool = False
+
+    @property
+    def _weight(self) -> Tensor:
+        return self.program.tensors[self.parts[0][0]]
 
     @property
     def dim(self) -> int:
-        return len(self.lines())
+        return prod(self._lines)
 
-    def lines(self) -> np.ndarray:
-        """Return the flat weights that are shifted together, one row for each field."""
-        entries = entries_of(self.program.tensors[self.weight])
-        if self.along is None:
-            return entries.reshape(-1, 1)
-        return np.moveaxis(entries, self.along, -1).reshape(-1, entries.shape[self.along])
+    @property
+    def _lines(self) -> list[int]:
+        """Return the lengths of the axes of the weight, but 1 for those along which all entries are shifted together."""
+        return [1 if axis in self.along else n for axis, n in enumerate(self._weight.shape)]
 
     @property
     def moved(self) -> tuple[str, ...]:
         """The names of the weights that move."""
-        return tuple(self.program.tensors[k].name for k in (self.weight, *(k for k, _ in self.answers)))
+        return tuple(self.program.tensors[k].name for k, _ in self.parts)
 
     @property
     def name(self) -> str:
@@ -77,33 +105,38 @@ class Shift:
     def text(self) -> str:
         """The shift in words."""
         first, *others = self.moved
-        first += "" if self.along is None else f" along axis {self.along}"
-        return f"shift of {first}, " + (
-            f"undone by {', '.join(others)}" if others else "which changes nothing"
-        )
+        axes = [f"axis {axis}{factor}" for axis, factor in (self._weight.axes[k] for k in self.along)]
+        gains = [self.program.tensors[k].name for k, _ in self.parts[0][1][0].divisors]
+        words = [f"shift of {first}" + (f" along {', '.join(axes)}" if axes else "")]
+        words += [f"divided by {', '.join(gains)}"] if gains else []
+        if others:
+            words.append(f"undone by {', '.join(others)}")
+        elif not self.centred:
+            words.append("which changes nothing")
+        return ", ".join(words) + (": the array there is centred" if self.centred else "")
 
     def entries(self) -> list[np.ndarray]:
         """Return the flat weights that move, for each weight."""
-        return [entries_of(self.program.tensors[k]) for k in (self.weight, *(k for k, _ in self.answers))]
-
-    @property
-    def unit(self) -> int:
-        """By how much a field moves its entry of the weight: the common denominator of what the biases move."""
-        return lcm(*(term.coefficient.denominator for _, terms in self.answers for term in terms))
+        return [entries_of(self.program.tensors[k]) for k, _ in self.parts]
 
     def fields(self) -> Iterator[VectorField]:
-        """List the vector fields, one for each entry of the weight, or for each line along the axis."""
-        shape, unit = self.program.tensors[self.weight].shape, self.unit
-        kept = [1 if axis == self.along else n for axis, n in enumerate(shape)]
-        for index, line in zip(np.ndindex(*kept), self.lines().tolist(), strict=True):
-            terms: dict[tuple[int, Monomial], Fraction] = {(i, ()): Fraction(1) for i in line}
-            for k, answer in self.answers:
-                for term in answer:
-                    self._add(terms, k, term, index)
-            yield VectorField(tuple(sorted((i, int(unit * c), m) for (i, m), c in terms.items() if c)))
+        """List the vector fields, one for each entry of the weight, or for each set of entries that are shifted together."""
+        unit = lcm(*(term.coefficient.denominator for _, terms in self.parts for term in terms))
+        for index in np.ndindex(*self._lines):
+            total: dict[tuple[int, Monomial, Monomial], Fraction] = {}
+            for k, terms in self.parts:
+                for term in terms:
+                    self._add(total, k, term, index)
+            yield without_denominators(
+                (i, int(unit * c), up, dict.fromkeys(down, -1)) for (i, up, down), c in total.items() if c
+            )
 
     def _add(
-        self, terms: dict[tuple[int, Monomial], Fraction], k: int, term: _Term, index: tuple[int, ...]
+        self,
+        total: dict[tuple[int, Monomial, Monomial], Fraction],
+        k: int,
+        term: _Term,
+        index: tuple[int, ...],
     ) -> None:
         entries = entries_of(self.program.tensors[k])
         sizes = self._summed_sizes(term)
@@ -114,32 +147,50 @@ class Shift:
             for summed in np.ndindex(*sizes.values()):
                 at = dict(zip(sizes, summed, strict=True)) | dict(enumerate(place.tolist()))
                 at |= {-1 - j: value for j, value in enumerate(index)}
-                monomial = tuple(
-                    sorted(
-                        int(entries_of(self.program.tensors[w])[tuple(at[letter] for letter in letters)])
-                        for w, letters in term.factors
-                    )
-                )
-                key = (int(entries[tuple(place)]), monomial)
-                terms[key] = terms.get(key, Fraction(0)) - term.coefficient
+                up, down = (self._monomial(parts, at) for parts in (term.factors, term.divisors))
+                key = (int(entries[tuple(place)]), up, down)
+                total[key] = total.get(key, Fraction(0)) - term.coefficient
+
+    def _monomial(self, parts: Sequence[Factor], at: Mapping[int, int]) -> Monomial:
+        """Return the product of entries of weights at given indices of all letters."""
+        tables = ((entries_of(self.program.tensors[k]), letters) for k, letters in parts)
+        return tuple(sorted(int(table[tuple(at[a] for a in letters)]) for table, letters in tables))
 
     def _summed_sizes(self, term: _Term) -> dict[int, int]:
         return {
             letter: n
-            for k, letters in term.factors
+            for k, letters in (*term.factors, *term.divisors)
             for letter, n in zip(letters, self.program.tensors[k].shape, strict=True)
             if letter >= _SUMMED
         }
 
 
 def shifts(program: FactoredProgram) -> list[Shift]:
-    """List the weights whose entries may be shifted, or else their lines along one axis."""
+    """List the weights whose entries may be shifted one by one, or else together along some axes."""
     found: list[Shift] = []
+    together = {1} | {len(item.along) for item in program.tensors if item.along}
     for place, weight in program.weights():
-        whole = _Carrying(program, place).result()
-        lines = (_Carrying(program, place).result(axis) for axis in range(len(weight.shape)))
-        found += [item for item in ([whole] if whole else lines) if item is not None]
+        whole = _shift(program, place)
+        if whole is not None:
+            found.append(whole)
+            continue
+        lines: list[Shift] = []
+        for size in sorted(together):
+            for along in combinations(range(len(weight.shape)), size):
+                if not any(set(line.along) <= set(along) for line in lines):
+                    line = _shift(program, place, along)
+                    lines += [] if line is None else [line]
+        found += lines
     return found
+
+
+def _shift(program: FactoredProgram, weight: int, along: Letters = ()) -> Shift | None:
+    """Return the shift of a weight along some axes, without biases that undo it if none are needed; None if there is none."""
+    for divisors in dict.fromkeys([(), _Carrying(program, weight).gains(along)]):
+        undone = _Carrying(program, weight).result(along, divisors)
+        if undone is not None:
+            return _Carrying(program, weight, answering=False).result(along, divisors) or undone
+    return None
 
 
 class _NoShiftError(Exception):
@@ -147,22 +198,23 @@ class _NoShiftError(Exception):
 
 
 class _Carrying:
-    """Carries the derivative along one weight through the program."""
+    """Carries the derivative along one weight through the program; without `answering`, no bias undoes it."""
 
-    def __init__(self, program: FactoredProgram, weight: int) -> None:
-        self.program, self.weight = program, weight
+    def __init__(self, program: FactoredProgram, weight: int, *, answering: bool = True) -> None:
+        self.program, self.tensors, self.weight, self.answering = program, program.tensors, weight, answering
         self.uses = Counter(k for item in program.tensors for k in item.operands)
         self.terms: dict[int, list[_Term]] = {}
         self.answers: dict[int, list[_Term]] = {}
         self.letter = _SUMMED
+        self.centred = False
 
-    def result(self, along: int | None = None) -> Shift | None:
-        """Return the shift, or None if the function changes."""
-        axes = range(len(self.program.tensors[self.weight].shape))
-        pinned = tuple(None if axis == along else axis for axis in axes)
-        self.terms[self.weight] = [_Term(Fraction(1), pinned)]
+    def result(self, along: Letters, divisors: Sequence[Factor]) -> Shift | None:
+        """Return the shift by a number, or by a number divided by `divisors`; None if the function changes."""
+        axes = range(len(self.tensors[self.weight].shape))
+        start = _Term(Fraction(1), tuple(None if k in along else k for k in axes), divisors=tuple(divisors))
+        self.terms[self.weight] = [start]
         try:
-            for place, item in enumerate(self.program.tensors):
+            for place, item in enumerate(self.tensors):
                 if any(k in self.terms for k in item.operands):
                     moved = self._step(item)
                     if moved:
@@ -171,8 +223,29 @@ class _Carrying:
             return None
         if any(k in self.terms for k in self.program.outputs):
             return None
-        answers = tuple((k, tuple(terms)) for k, terms in self.answers.items())
-        return Shift(self.program, self.weight, answers, along)
+        answers = ((k, tuple(terms)) for k, terms in self.answers.items())
+        parts = ((self.weight, (replace(start, coefficient=Fraction(-1)),)), *answers)
+        return Shift(self.program, parts, along, self.centred)
+
+    def gains(self, along: Letters) -> tuple[Factor, ...]:
+        """Return the gains of a centred array that the weight multiplies along some axes; letters are axes of the weight."""
+        if not along or prod(self.tensors[self.weight].shape[k] for k in along) > _MOST_GAINS:
+            return ()
+        item = next(item for item in self.tensors if self.weight in item.operands)
+        side = item.operands.index(self.weight)
+        own, others = _sides(item, side)
+        wanted = {own[k] for k in along}
+        for k, letters in others if item.operation == "einsum" else ():
+            for _, product in self._expanded(k, letters, wanted):
+                if any(self._along(factor) == wanted for factor in product):
+                    return tuple(
+                        (j, tuple(own.index(a) for a in named))
+                        for j, named in product
+                        if self.tensors[j].operation == "weight" and set(named) == wanted
+                    )
+        return ()
+
+    # -- steps --------------------------------------------------------------------------------------------
 
     def _step(self, item: Tensor) -> list[_Term]:
         if item.operation == "einsum":
@@ -182,9 +255,13 @@ class _Carrying:
         own = self.terms.get(item.operands[0], [])
         if item.operation == "scale":
             return [replace(term, coefficient=term.coefficient * item.number) for term in own]
-        if item.operation == "softmax":
+        if item.operation in ("softmax", "centred"):
             along = [item.letters[0].index(letter) for letter in item.along]
-            if all(term.is_constant_along(position) for term in own for position in along):
+            seen = [term for term in own if not all(map(term.is_constant_along, along))]
+            self.centred |= item.operation == "centred" and len(seen) < len(own)
+            if item.operation == "centred":
+                return [part for term in seen for part in self._minus_mean(item, term)]
+            if not seen:
                 return []
         raise _NoShiftError
 
@@ -204,36 +281,111 @@ class _Carrying:
     def _can_answer(self, k: int) -> bool:
         """Return whether a tensor is a weight that is used once and does not move."""
         unmoved = k not in self.terms and k not in self.answers
-        return self.program.tensors[k].operation == "weight" and self.uses[k] == 1 and unmoved
+        return self.answering and self.tensors[k].operation == "weight" and self.uses[k] == 1 and unmoved
 
     def _is_of_weights(self, term: _Term) -> bool:
         """Return whether all factors of a term are weights that do not move."""
         return len(term.factors) <= _MOST_FACTORS and all(
-            self.program.tensors[k].operation == "weight" and k not in self.terms and k not in self.answers
-            for k, _ in term.factors
+            self.tensors[k].operation == "weight" and k not in self.terms and k not in self.answers
+            for k, _ in (*term.factors, *term.divisors)
         )
+
+    def _minus_mean(self, item: Tensor, term: _Term) -> list[_Term]:
+        """Return a term minus its mean along the axes of a centred array."""
+        (letters,) = item.letters
+        kept = tuple(letter for letter in item.result if letter not in item.along)
+        count = prod(self._sizes(item)[letter] for letter in item.along)
+        mean = self._product(replace(item, result=kept), letters, term, (Fraction(-1, count), []))
+        return [_renamed(term, letters, item.result), _renamed(mean, kept, item.result)]
+
+    # -- products -----------------------------------------------------------------------------------------
 
     def _einsum(self, item: Tensor, side: int) -> Iterator[_Term]:
         """Multiply the terms of one operand by the other one and sum over letters."""
-        own = item.letters[side]
-        others = [(k, item.letters[j]) for j, k in enumerate(item.operands) if j != side]
+        own, others = _sides(item, side)
         for term in self.terms.get(item.operands[side], ()):
-            if len(others) + len(term.factors) > _MOST_FACTORS + 1:
-                raise _NoShiftError
-            yield self._product(item, own, term, others)
+            wanted = set(own) - set(item.result) - _letters(own, replace(term, divisors=()))
+            products: list[Product] = [(Fraction(1), [])]
+            for k, letters in others:
+                products = self._expanded(k, letters, wanted)
+            for product in products:
+                made = self._summed(item, own, term, product)
+                if made is not None:
+                    yield made
+
+    def _summed(self, item: Tensor, own: Letters, term: _Term, product: Product) -> _Term | None:
+        """Multiply a term by a product and sum over letters; None if a centred factor adds up to zero."""
+        coefficient, factors = product[0], list(product[1])
+        divisors = []
+        for k, positions in term.divisors:
+            gains = (k, tuple(own[a] if 0 <= a < _SUMMED else a for a in positions))
+            if gains in factors:
+                factors.remove(gains)
+            else:
+                divisors.append((k, positions))
+        term, done = replace(term, divisors=tuple(divisors)), set[int]()
+        for factor in list(factors):
+            others = {a for other in factors if other is not factor for a in other[1]}
+            used, along = others | set(item.result) | _letters(own, term), self._along(factor)
+            if not along or along & used:
+                continue
+            if self.tensors[factor[0]].operation == "centred":
+                self.centred = True
+                return None
+            if set(factor[1]) <= along | used:  # a softmax adds up to one
+                factors.remove(factor)
+                done |= along
+        if len(factors) + len(term.factors) > _MOST_FACTORS + 1:
+            raise _NoShiftError
+        return self._product(item, own, term, (coefficient, factors), done)
+
+    def _along(self, factor: Factor) -> set[int]:
+        """Return the letters along which a factor adds up to zero or one; none if it does not."""
+        item = self.tensors[factor[0]]
+        return {factor[1][item.result.index(letter)] for letter in item.along}
+
+    def _expanded(self, k: int, letters: Letters, wanted: set[int]) -> list[Product]:
+        """Write a tensor as a sum of products, as far as its dependence on the wanted letters is linear."""
+        products = self._products(k, letters, wanted)
+        return products if len(products) <= _MOST_PRODUCTS else [(Fraction(1), [(k, letters)])]
+
+    def _products(self, k: int, letters: Letters, wanted: set[int]) -> list[Product]:
+        item, sizes = self.tensors[k], self._sizes(self.tensors[k])
+        named = dict(zip(item.result, letters, strict=True))
+        summed = [letter for letter in sizes if letter not in named]
+        for letter in summed:
+            self.letter += 1
+            named[letter] = self.letter
+        sides = [
+            (j, tuple(named[a] for a in own)) for j, own in zip(item.operands, item.letters, strict=True)
+        ]
+        depending = [wanted.intersection(own) and self.tensors[j].operation != "weight" for j, own in sides]
+        if item.operation == "add" and wanted.intersection(letters):
+            return [product for side in sides for product in self._expanded(*side, wanted)]
+        if item.operation not in ("scale", "einsum") or sum(map(bool, depending)) != 1:
+            return [(Fraction(1), [(k, letters)])]
+        products: list[Product] = [(Fraction(item.number), [])]
+        for side, depends in zip(sides, depending, strict=True):
+            more = self._expanded(*side, wanted) if depends else [(Fraction(1), [side])]
+            products = [(a * b, [*x, *y]) for a, x in products for b, y in more]
+        return [self._repeated(product, {named[a]: sizes[a] for a in summed}) for product in products]
+
+    def _repeated(self, product: Product, sizes: Mapping[int, int]) -> Product:
+        """Return the sum of a product over letters that it does not have, and leave the sum over the others to be done."""
+        coefficient, factors = product
+        present = {a for _, letters in factors for a in letters}
+        return coefficient * prod(n for letter, n in sizes.items() if letter not in present), factors
 
     def _product(
-        self, item: Tensor, own: Letters, term: _Term, others: Sequence[tuple[int, Letters]]
+        self, item: Tensor, own: Letters, term: _Term, product: Product, done: Collection[int] = ()
     ) -> _Term:
+        """Sum a term times a product over the letters that are not in the result; sums over letters in `done` are one."""
+        coefficient, factors = product
         pins = {letter: j for letter, j in zip(own, term.pinned, strict=True) if j is not None}
-        left = [
-            (k, letters) for k, letters in others if not self._adds_up_to_one(k, letters, item, own, term)
-        ]
-        used = {own[a] for _, letters in term.factors for a in letters if 0 <= a < _SUMMED}
-        used |= {letter for _, letters in left for letter in letters}
-        coefficient, names = term.coefficient, dict[int, int]()
+        used = _letters(own, term) | {letter for _, letters in factors for letter in letters}
+        coefficient, names = coefficient * term.coefficient, dict[int, int]()
         sizes = self._sizes(item)
-        for letter in dict.fromkeys([*own, *(a for _, letters in left for a in letters)]):
+        for letter in dict.fromkeys([*own, *(a for _, letters in factors for a in letters)]):
             if letter in pins:
                 names[letter] = -1 - pins[letter]
             elif letter in item.result:
@@ -241,52 +393,41 @@ class _Carrying:
             elif letter in used:
                 self.letter += 1
                 names[letter] = self.letter
-            elif not any(letter in letters for _, letters in others):
+            elif letter not in done:
                 coefficient *= sizes[letter]  # a sum of equal terms
-        factors = [
-            (k, tuple(names[own[a]] if 0 <= a < _SUMMED else a for a in letters))
-            for k, letters in term.factors
-        ]
-        factors += [(k, tuple(names[a] for a in letters)) for k, letters in left]
-        pinned = tuple(pins.get(letter) for letter in item.result)
-        return _Term(coefficient, pinned, tuple(factors))
+        positions = {a: names[letter] for a, letter in enumerate(own) if letter in names}
+        moved = term.on_axes(positions, tuple(pins.get(letter) for letter in item.result))
+        more = tuple((k, tuple(names[a] for a in letters)) for k, letters in factors)
+        return replace(moved, coefficient=coefficient, factors=moved.factors + more)
 
     def _sizes(self, item: Tensor) -> dict[int, int]:
         return {
             letter: n
             for k, letters in zip(item.operands, item.letters, strict=True)
-            for letter, n in zip(letters, self.program.tensors[k].shape, strict=True)
+            for letter, n in zip(letters, self.tensors[k].shape, strict=True)
         }
 
-    def _adds_up_to_one(self, k: int, letters: Letters, item: Tensor, own: Letters, term: _Term) -> bool:
-        """Return whether an operand is a softmax that is summed along its axis with something constant."""
-        other = self.program.tensors[k]
-        if other.operation != "softmax":
-            return False
-        along = {letters[other.result.index(letter)] for letter in other.along}
-        summed = {letter for letter in letters if letter not in item.result}
-        return summed == along and all(
-            letter in own and term.is_constant_along(own.index(letter)) for letter in along
-        )
+
+def _sides(item: Tensor, side: int) -> tuple[Letters, list[Factor]]:
+    """Return the letters of one operand, and the other operands."""
+    return item.letters[side], [(k, item.letters[j]) for j, k in enumerate(item.operands) if j != side]
+
+
+def _letters(own: Letters, term: _Term) -> set[int]:
+    """Return the letters on which a term of an operand with these letters depends."""
+    return {letter for position, letter in enumerate(own) if not term.is_constant_along(position)}
 
 
 def _renamed(term: _Term, letters: Letters, result: Letters) -> _Term:
     """Return the term on the axes of a sum; axes that the operand lacks are free."""
     pins = dict(zip(letters, term.pinned, strict=True))
-    factors = tuple(
-        (k, tuple(result.index(letters[a]) if 0 <= a < _SUMMED else a for a in own))
-        for k, own in term.factors
-    )
-    return _Term(term.coefficient, tuple(pins.get(letter) for letter in result), factors)
+    positions = {a: result.index(letter) for a, letter in enumerate(letters)}
+    return term.on_axes(positions, tuple(pins.get(letter) for letter in result))
 
 
 def _restricted(term: _Term, result: Letters, letters: Letters) -> _Term | None:
     """Return the term on some axes, if it is constant along the others."""
     if not all(term.is_constant_along(a) for a, letter in enumerate(result) if letter not in letters):
         return None
-    pinned = tuple(term.pinned[result.index(letter)] for letter in letters)
-    factors = tuple(
-        (k, tuple(letters.index(result[a]) if 0 <= a < _SUMMED else a for a in own))
-        for k, own in term.factors
-    )
-    return _Term(term.coefficient, pinned, factors)
+    positions = {result.index(letter): a for a, letter in enumerate(letters)}
+    return term.on_axes(positions, tuple(term.pinned[result.index(letter)] for letter in letters))

@@ -1,18 +1,20 @@
-"""A factored program with fewer steps: no permutations of axes, no sums of sums, and softmax for normalised exponentials."""
+"""A factored program with fewer steps: no permutations of axes, no sums of sums, softmax and centred arrays in one step."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from fractions import Fraction
+from math import prod
 
 from m2bridge.symmetry.factored import FactoredProgram, Letters, Tensor
 
 
 def simplified(program: FactoredProgram) -> FactoredProgram:
-    """Leave out permutations of axes, join sums of sums, and write normalised exponentials as softmax.
+    """Leave out permutations of axes, join sums of sums, write x - mean(x) as centred and normalised exponentials as softmax.
 
-    These are exp(z) c / sum(exp(z) c) with a constant c, such as a mask; they are written as softmax of z. The softmax has
+    The latter are exp(z) c / sum(exp(z) c) with a constant c, such as a mask; they are written as softmax of z. The softmax has
     no operand c: along its axes the result adds up to one, and it does not change if z is shifted there by something
     constant, for any c.
     """
@@ -24,7 +26,7 @@ def simplified(program: FactoredProgram) -> FactoredProgram:
     uses = Counter(k for item in tensors for k in item.operands) + Counter(program.outputs)
     for place, item in enumerate(tensors):
         if item.operation == "add":
-            tensors[place] = _joined(tensors, item, uses)
+            tensors[place] = _centred(tensors, item) or _joined(tensors, item, uses)
         elif item.operation == "einsum":
             tensors[place] = _normalised(tensors, item) or item
     return _needed(tensors, program)
@@ -32,7 +34,7 @@ def simplified(program: FactoredProgram) -> FactoredProgram:
 
 def _without_permutations(tensors: Sequence[Tensor], item: Tensor) -> Tensor:
     """Replace operands that only permute the axes of a tensor by that tensor."""
-    sides = list(zip(item.operands, item.letters, strict=True))
+    sides = item.sides
     for side, (k, own) in enumerate(sides):
         inner = tensors[k]
         single = inner.operation == "einsum" and len(inner.operands) == 1
@@ -46,7 +48,7 @@ def _joined(tensors: Sequence[Tensor], item: Tensor, uses: Mapping[int, int]) ->
     """Replace operands that are sums, used only here, by their operands."""
     operands: list[int] = []
     letters: list[Letters] = []
-    for k, own in zip(item.operands, item.letters, strict=True):
+    for k, own in item.sides:
         inner = tensors[k]
         if inner.operation != "add" or uses[k] > 1:
             operands.append(k)
@@ -58,9 +60,28 @@ def _joined(tensors: Sequence[Tensor], item: Tensor, uses: Mapping[int, int]) ->
     return replace(item, operands=tuple(operands), letters=tuple(letters))
 
 
+def _centred(tensors: Sequence[Tensor], item: Tensor) -> Tensor | None:
+    """Return x - mean(x), along some axes, in one step; None if a sum is something else."""
+    sides = item.sides
+    for (x, letters), (mean, kept) in (sides, sides[::-1]) if len(sides) == 2 else ():
+        axes = tuple(letter for letter in letters if letter not in kept)
+        scaled = tensors[mean]
+        if not axes or scaled.operation != "scale" or set(letters) != set(item.result):
+            continue
+        total = tensors[scaled.operands[0]]
+        count = prod(tensors[x].shape[letters.index(letter)] for letter in axes)
+        if total.operation != "einsum" or total.operands != (x,) or scaled.number != Fraction(-1, count):
+            continue
+        named = dict(zip(total.letters[0], letters, strict=True))
+        renamed = dict(zip(scaled.letters[0], total.result, strict=True))
+        if tuple(named[renamed[letter]] for letter in scaled.result) == kept:
+            return Tensor("centred", item.shape, item.result, (x,), (letters,), along=axes)
+    return None
+
+
 def _normalised(tensors: Sequence[Tensor], item: Tensor) -> Tensor | None:
     """Return softmax in the place of a product of an array and the reciprocal of its sum; None if it is something else."""
-    sides = list(zip(item.operands, item.letters, strict=True))
+    sides = item.sides
     if len(sides) != 2:
         return None
     for (array, letters), (other, kept) in (sides, sides[::-1]):
@@ -98,7 +119,7 @@ def _exponent(tensors: Sequence[Tensor], place: int) -> tuple[int, Letters] | No
         return item.operands[0], item.letters[0]
     if item.operation != "einsum":
         return None
-    sides = list(zip(item.operands, item.letters, strict=True))
+    sides = item.sides
     moving = [(k, letters) for k, letters in sides if tensors[k].operation != "fixed"]
     if len(moving) != 1 or tensors[moving[0][0]].operation != "exp":
         return None

@@ -1,8 +1,8 @@
 """All symmetries that follow from the structure of a program, and the dimension of their orbits.
 
-Groups act along axes of the weights (:mod:`m2bridge.symmetry.axis_groups`), biases are shifted (:mod:`m2bridge.symmetry.shifts`),
-weights around norms too (:mod:`m2bridge.symmetry.centred`), and some weights are not used. Neither the search nor the
-dimension of the orbits becomes expensive for large widths, as long as each group moves some weight alone.
+Groups act along axes of the weights (:mod:`m2bridge.symmetry.axis_groups`), biases and weights around norms are shifted
+(:mod:`m2bridge.symmetry.shifts`), and some weights are not used. Neither the search nor the dimension of the orbits becomes
+expensive for large widths, as long as each group moves some weight alone.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ from m2bridge.programs.points import WEIGHTS, Integers, integers
 from m2bridge.programs.probe import Probe
 from m2bridge.programs.program import Program
 from m2bridge.symmetry.axis_groups import Action, AxisGroup
-from m2bridge.symmetry.centred import CentredShift, centred_shifts
 from m2bridge.symmetry.factored import factored
 from m2bridge.symmetry.fields import VectorField
 from m2bridge.symmetry.gains import GainedGroup, gained_groups
@@ -29,7 +28,7 @@ from m2bridge.symmetry.shifts import Shift, shifts
 from m2bridge.symmetry.simplified import simplified
 from m2bridge.symmetry.tori import tori
 
-Family = AxisGroup | GainedGroup | Shift | CentredShift
+Family = AxisGroup | GainedGroup | Shift
 _PROBE_PRIME = 8388593  # the largest prime below 2^23
 _MOST_PROBED_ENTRIES = 20_000_000
 """The fields of a family that are tried at a point have at most so many entries."""
@@ -43,7 +42,7 @@ class Structure:
 
     parameters: int
     groups: tuple[AxisGroup, ...]
-    shifts: tuple[Shift | CentredShift, ...]
+    shifts: tuple[Shift, ...]
     unused: tuple[int, ...]
     gained: tuple[GainedGroup, ...] = ()
 
@@ -106,7 +105,7 @@ def structure(program: Program) -> Structure:
     symmetries = Structure(
         program.parameter_count,
         groups,
-        (*shifts(steps), *centred_shifts(steps)),
+        tuple(shifts(steps)),
         steps.unused,
         tuple(gained_groups(steps, [group for group, _ in matrices])),
     )

@@ -74,7 +74,10 @@ def _torus_labels(
         results = {tuple(item.result[a] for a in axes): (index, axes) for _, axes in nodes}
         forms |= {node: {} for node in results.values()}
         for letters, sources in _by_letters(item, spaces, choice).items():
-            equations += _label_equations(item, results.get(letters), sources, forms)
+            if item.operation == "centred" and not set(letters).isdisjoint(item.along):
+                equations += [forms[node] for node in sources]
+            else:
+                equations += _label_equations(item, results.get(letters), sources, forms)
     equations += [
         forms[node] for k in program.outputs for axes in _tuples(spaces[k], choice) for node in [(k, axes)]
     ]
@@ -111,7 +114,7 @@ def _label_equations(
     labels = [forms[node] for node in nodes]
     if item.operation in ("exp", "softmax"):
         return labels
-    if item.operation in ("add", "scale", "opaque"):
+    if item.operation in ("add", "scale", "centred", "opaque"):
         equal = [_sum([labels[0], _scaled(other, -1)]) for other in labels[1:]]
         if result is None or (item.operation == "add" and len(labels) < len(item.operands)):
             return [*equal, labels[0]]

@@ -161,9 +161,9 @@ def test_a_softmax_layer_does_not_see_shifts_along_its_axis() -> None:
     )
     found = structure(network.program).shifts
     assert [(item.moved, item.along, item.dim) for item in found] == [
-        (("W",), 0, 3),
-        (("a",), 0, 1),
-        (("V", "b"), 1, 2),
+        (("W",), (0,), 3),
+        (("a",), (0,), 1),
+        (("V", "b"), (1,), 2),
     ]
     assert found[2].text == "shift of V along axis 1, undone by b"
     assert next(iter(found[2].fields())).terms == (*((i, 1, ()) for i in range(16, 20)), (24, -1, ()))
@@ -253,6 +253,24 @@ def test_shifts_that_centred_arrays_do_not_see() -> None:
     assert sum("the array there is centred" in text for text in texts) == 3
     assert sum(family.dim for family in found.families) == 2 + 3 + 3 + 1 + 2 + 1
     assert structural_rank(program, p=8388593, seed=0) == 23 - generic_rank(program).rank == 12
+
+
+def test_shifts_before_norms_of_channels() -> None:
+    """Instance norm sees no bias of a channel (4); group norm sees none that is the same in a group, of which there are two."""
+
+    def network(x, C, c, groups):
+        h = np.einsum("oc,cl->ol", C, x) + c[:, None]
+        z = h.reshape(groups, 4 // groups, 4)
+        z = z - z.mean((1, 2), keepdims=True)
+        return z / np.sqrt((z * z).mean((1, 2), keepdims=True) + 1)
+
+    for groups in (4, 2):
+        program = from_callable(
+            lambda x, C, c, n=groups: network(x, C, c, n), {"C": (4, 2), "c": (4,)}, inputs={"x": (2, 4)}
+        ).program
+        (shift,) = structure(program).shifts
+        assert (shift.moved, shift.dim) == (("c",), groups)
+        assert structural_rank(program, p=P, seed=0) == program.parameter_count - generic_rank(program).rank
 
 
 def norm(x, centred: bool):
