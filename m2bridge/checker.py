@@ -1392,11 +1392,11 @@ def multiples(slopes: Numbers, values: Numbers) -> list[tuple[Any, int]] | None:
 # == 8. Upper bounds =====================================================================================
 
 
-def check_upper(circuit: Circuit, argument: Any, network: Any = None) -> int:
-    """Return the dimension that an argument shows not to be exceeded; `network` has bounds that rest on the spec."""
-    if network is not None and kind_of(argument) in network.bounds:
+def check_upper(circuit: Circuit, argument: Any, identity: Any = None) -> int:
+    """Return the dimension that an argument shows not to be exceeded; `identity` has bounds that rest on the spec."""
+    if identity is not None and kind_of(argument) in identity.bounds:
         read_object(argument, "the upper bound", "kind")
-        return int(network.bounds[kind_of(argument)]())
+        return int(identity.bounds[kind_of(argument)]())
     function, values = by_kind(argument, "the upper bound", "UPPER")
     if not values:
         return int(function(circuit))
@@ -1447,12 +1447,12 @@ class Shown:
     numbers: dict[str, Any] = field(default_factory=dict)
 
 
-def check_dimension(circuit: Circuit, network: Any, dimension: Any, lower: Any, upper: Any) -> Shown:
+def check_dimension(circuit: Circuit, identity: Any, dimension: Any, lower: Any, upper: Any) -> Shown:
     """Check that both bounds are the dimension of the statement [2]."""
     n = read_integer(dimension, 0, 10**9, "a dimension")
     low = check_lower(circuit, lower)
     need(low == n, f"the lower bound shows a dimension of at least {low}, the statement is {n}")
-    high = check_upper(circuit, upper, network)
+    high = check_upper(circuit, upper, identity)
     need(high == n, f"the upper bound shows a dimension of at most {printable(high)}, the statement is {n}")
     rests = " (this rests on the spec)" if BESIDE.get(upper["kind"]) == "families" else ""
     both = f"at least {n} by {lower['kind']}, at most {n} by {upper['kind']}{rests}"
@@ -1546,14 +1546,13 @@ BESIDE |= dict.fromkeys(("same function", "different functions"), "further")
 
 @dataclass(frozen=True)
 class Certified:
-    """A verified certificate: its statement, its program, what is known of its spec, and what is shown."""
+    """A verified certificate: its statement, its program, what was verified about its spec, and what is shown."""
 
-    kind: str
-    claims: list[Any]
+    statement: dict[str, Any]
     circuit: Circuit
     text: str
     spec: str | None
-    network: Any  # of checker_families.py; None if the spec is null or is not known
+    identity: Any  # of checker_families.py; None if the spec is null or is not supported
     shown: Shown
 
 
@@ -1568,13 +1567,14 @@ def check_certificate(document: Any) -> Certified:
     name, version, statement, spec, text, *arguments = read_object(document, "a certificate", *keys)
     need(name == "m2bridge certificate" and type(version) is int, "this is not a certificate of m2bridge")
     need(spec is None or type(spec) is str, "a spec is a text, or null")
-    check, claims = by_kind(statement, "the statement", "STATEMENTS")
+    check, values = by_kind(statement, "the statement", "STATEMENTS")
     if kind in WITHOUT_ARGUMENT:
         need(arguments == [None], "it has no argument")
         arguments = []
     circuit, families = read_program(text), beside("families")
-    network = families.identify(circuit, spec) if families is not None and spec is not None else None
-    return Certified(kind, claims, circuit, text, spec, network, check(circuit, network, *claims, *arguments))
+    identity = families.identify(circuit, spec) if families is not None and spec is not None else None
+    shown = check(circuit, identity, *values, *arguments)
+    return Certified(statement, circuit, text, spec, identity, shown)
 
 
 def beside(name: str) -> Any:
@@ -1604,8 +1604,8 @@ def report(certificates: list[Certified]) -> list[str]:
     for certified in certificates:
         number = sha256(certified.text.encode()).hexdigest()
         lines.append(f"This is about the program with hash {number}.")
-        if certified.network is not None:
-            lines.append(certified.network.sentence)
+        if certified.identity is not None:
+            lines.append(certified.identity.sentence)
         elif certified.spec is not None:
             why = "supported by this checker" if beside("families") else "checked without checker_families.py"
             name = json.dumps(printable(certified.spec))

@@ -114,12 +114,12 @@ class Network:
             return {f"W{i}": (w[i], w[i - 1]) for i in range(1, len(w))}
         if way == "virtual":
             return {**{f"M{i}": (w[0], w[0]) for i in range(1, len(w))}, "L": (w[-1], w[0])}
-        found: dict[str, Shape] = {}
+        shapes: dict[str, Shape] = {}
         for i, (a, h, d, e) in enumerate(self.layers, start=1):
             mark, lead = "" if self.family == "lightning" else str(i), (h,) if h > 1 else ()
             scores = {"A": (d, d)} if way == "attention" else {"Q": (a, d), "K": (a, d)}
-            found |= {name + mark: (*lead, *shape) for name, shape in (scores | {"V": (e, d)}).items()}
-        return found
+            shapes |= {name + mark: (*lead, *shape) for name, shape in (scores | {"V": (e, d)}).items()}
+        return shapes
 
     @property
     def input_shape(self) -> Shape:
@@ -152,24 +152,25 @@ def read_spec(spec: str) -> Network | None:
         return None
     if match is None:
         raise Rejected(canonical)
-    said = {key: text for key, text in match.groupdict().items() if text is not None}
-    read = {key: [int(n) for n in re.findall("[0-9]+", text)] for key, text in said.items()}
-    widths, ranks, heads = read["d"] + read.get("dp", []), read.get("a", []), read.get("heads", [1])
-    layers, several = len(widths) - 1, "[" in said.get("heads", "")
+    arguments = {key: text for key, text in match.groupdict().items() if text is not None}
+    integers = {key: [int(n) for n in re.findall("[0-9]+", text)] for key, text in arguments.items()}
+    widths, ranks = integers["d"] + integers.get("dp", []), integers.get("a", [])
+    heads = integers.get("heads", [1])
+    layers, several = len(widths) - 1, "[" in arguments.get("heads", "")
     need(layers > 0 or family == "convolution", "a network has a layer")
-    need("heads" not in said or (len(set(heads)) > 1 if several else heads != [1]), canonical)
+    need("heads" not in arguments or (len(set(heads)) > 1 if several else heads != [1]), canonical)
     heads = (heads if several else heads * layers) if ranks else []
     need(not ranks or len(ranks) == len(heads) == layers, "ranks or heads are not one for each layer")
-    strides = read.get("strides", [1] * len(widths))
-    need(len(strides) == len(widths) and ("strides" not in said or set(strides) != {1}), canonical)
-    skip, way, tokens = "skip" in said, said.get("way", "weights"), read.get("t", [1])[0]
+    strides = integers.get("strides", [1] * len(widths))
+    need(len(strides) == len(widths) and ("strides" not in arguments or set(strides) != {1}), canonical)
+    skip, way, tokens = "skip" in arguments, arguments.get("way", "weights"), integers.get("t", [1])[0]
     need(not skip or len(set(widths)) == 1, "skip connections need equal widths")
     plain = not skip and max(heads, default=1) == 1
     need(way != "virtual" or plain, "virtual weights need one head and no skip")
     segre = layers == 1 and not skip and tokens > 1 and family != "softmax"
-    need(segre or "full" not in said, canonical)
-    power = read.get("r", [1])[0]
-    segre = segre and "full" not in said
+    need(segre or "full" not in arguments, canonical)
+    power = integers.get("r", [1])[0]
+    segre = segre and "full" not in arguments
     bound_size(max(widths) ** 2 if ranks else 0, MOST_ENTRIES)
     return Network(family, widths, ranks, heads, tokens, skip, way, power, strides, segre)
 
@@ -182,8 +183,8 @@ Matrix = list[list[Any]]
 def product(ring: Any, *factors: Matrix) -> Matrix:
     """Multiply matrices."""
     left, right, *more = factors
-    found = [[ring.dot(row, column) for column in transpose(right)] for row in left]
-    return product(ring, found, *more) if more else found
+    result = [[ring.dot(row, column) for column in transpose(right)] for row in left]
+    return product(ring, result, *more) if more else result
 
 
 def sum_of(ring: Any, left: Matrix, right: Matrix) -> Matrix:
@@ -201,8 +202,8 @@ def nested(values: Numbers, shape: Shape) -> Any:
 
 def arrays(circuit: Circuit, weights: Numbers) -> dict[str, Any]:
     """Return the weights by their names, as nested lists."""
-    shapes = {name: circuit.gates[place].shape for name, place in circuit.weights.items()}
-    return {name: nested([weights[i] for i in own], shapes[name]) for name, own in circuit.flat.items()}
+    shapes = {name: circuit.gates[k].shape for name, k in circuit.weights.items()}
+    return {name: nested([weights[i] for i in flat], shapes[name]) for name, flat in circuit.flat.items()}
 
 
 def head(
@@ -210,9 +211,9 @@ def head(
 ) -> tuple[Matrix, Matrix | None]:
     """Return A and V of one head, where A may be given by Q and K, or be virtual; V is None for virtual weights."""
     mark, several = "" if network.family == "lightning" else str(layer), network.heads[layer - 1] > 1
-    own = {n[0]: value[number] if several else value for n, value in w.items() if n[1:] == mark}
-    scores = own.get("A") or own.get("M") or product(ring, transpose(own["K"]), own["Q"])
-    return scores, own.get("V")
+    of_head = {n[0]: value[number] if several else value for n, value in w.items() if n[1:] == mark}
+    scores = of_head.get("A") or of_head.get("M") or product(ring, transpose(of_head["K"]), of_head["Q"])
+    return scores, of_head.get("V")
 
 
 def network_outputs(network: Network, ring: Any, w: dict[str, Any], x: Any) -> Numbers:
@@ -263,10 +264,9 @@ Definition = tuple[str, Callable[[Any, Numbers, Numbers], Numbers]]
 
 def by_network(circuit: Circuit, network: Network) -> Definition:
     """Define a built-in network, for a program that has its weights and inputs."""
-    places = circuit.weights
-    shapes = [(name, circuit.gates[place].shape) for name, place in places.items()]
+    shapes = [(name, circuit.gates[k].shape) for name, k in circuit.weights.items()]
     need(shapes == list(network.weights.items()), "the program has other weights than its spec")
-    inputs = [circuit.gates[place].shape for place in circuit.inputs.values()]
+    inputs = [circuit.gates[k].shape for k in circuit.inputs.values()]
     segre = network.segre and not inputs
     need(segre or inputs == [network.input_shape], "the program has other inputs than its spec")
 
@@ -307,7 +307,7 @@ def by_map(circuit: Circuit, spec: str) -> Definition | None:
 
     def values(ring: Any, weights: Numbers, _: Numbers) -> Numbers:
         """Compute the flat outputs by the definition."""
-        at, found = dict(zip(names, weights, strict=True)), []
+        at, results = dict(zip(names, weights, strict=True)), []
         for text in polynomials:
             total = ring.number(0)
             for part in re.findall(r"[+-]?[^+-]+", text):
@@ -318,8 +318,8 @@ def by_map(circuit: Circuit, spec: str) -> Definition | None:
                     number = at[base] if base in at else ring.number(read_rational(base))
                     value = ring.multiply(value, ring.power(number, int(exponent or 1)))
                 total = ring.add(total, value)
-            found.append(total)
-        return found
+            results.append(total)
+        return results
 
     return "is that", values
 
@@ -327,43 +327,40 @@ def by_map(circuit: Circuit, spec: str) -> Definition | None:
 # Further families, of which only the definition is written here: no bound rests on them. Lists of integers and flags that a
 # spec names enter; weights, the shape of the input (None for tensors) and the outputs leave.
 
-Said = dict[str, list[int]]
+Options = dict[str, list[int]]
 Built = tuple[dict[str, Shape], Shape | None, Callable[[Any, dict[str, Any], Any], Numbers]]
 HEADS = rf"(?:,heads=(?P<heads>{N}|{L}))?"
 TOKENS = r"(?P<causal>,causal=true)?(?P<tied>,tied=true)?(?P<positions>,positions=true)?(?P<softmax>,softmax=true)?"
 BIAS = r"(?P<bias>,bias=true)?"
 
 
-def tokens_attend(said: Said) -> Built:
+def tokens_attend(options: Options) -> Built:
     """Define layers X -> V X w(X^T K^T Q X), w a power or softmax of each score, perhaps masked; in a transformer, with a layer
     Y -> Y + U (W Y)^r after each.
     """
-    d, a, t, (r,) = said["d"], said["a"], said["t"][0], said.get("r", [1])
-    hidden, layers = said.get("hidden", [0])[0], said.get("layers", [len(d) - 1])[0]
-    if "layers" in said:
+    d, a, t, (r,) = options["d"], options["a"], options["t"][0], options.get("r", [1])
+    hidden, layers = options.get("hidden", [0])[0], options.get("layers", [len(d) - 1])[0]
+    if "layers" in options:
         bound_size(layers, 10**4)
         d, a = d * (layers + 1), a * layers
-    heads = said.get("heads", [1])
+    heads = options.get("heads", [1])
     heads = heads * layers if len(heads) == 1 else heads
     need(len(d) > 1 and len(a) == len(heads) == layers, "ranks or heads are not one for each layer")
-    skip, power = "skip" in said or bool(hidden), 1 if hidden else r
+    skip, power = "skip" in options or bool(hidden), 1 if hidden else r
     need(not skip or len(set(d)) == 1, "skip connections need equal widths")
-    need(power == 1 or "softmax" not in said, "scores of softmax have no power")
-    weights: dict[str, Shape] = {"P": (d[0], t)} if "positions" in said else {}
+    need(power == 1 or "softmax" not in options, "scores of softmax have no power")
+    weights: dict[str, Shape] = {"P": (d[0], t)} if "positions" in options else {}
     for i, (score_rank, h, n, m) in enumerate(zip(a, heads, d, d[1:], strict=False), start=1):
         lead = (h,) if h > 1 else ()
-        own = (
-            {"K": (score_rank, n), "V": (m, n)}
-            if "tied" in said
-            else {"Q": (score_rank, n), "K": (score_rank, n), "V": (m, n)}
-        )
-        own |= {"W": (hidden, n), "U": (n, hidden)} if hidden else {}
-        weights |= {f"{key}{i}": shape if key in "WU" else (*lead, *shape) for key, shape in own.items()}
+        of_layer = {} if "tied" in options else {"Q": (score_rank, n)}
+        of_layer |= {"K": (score_rank, n), "V": (m, n)}
+        of_layer |= {"W": (hidden, n), "U": (n, hidden)} if hidden else {}
+        weights |= {f"{key}{i}": shape if key in "WU" else (*lead, *shape) for key, shape in of_layer.items()}
 
     def mixing(ring: Any, scores: Matrix) -> Matrix:
         """Compute the matrix by which tokens are mixed."""
-        seen = [range(i + 1) if "causal" in said else range(t) for i in range(t)]
-        if "softmax" in said:  # token i attends to token j by row i
+        seen = [range(i + 1) if "causal" in options else range(t) for i in range(t)]
+        if "softmax" in options:  # token i attends to token j by row i
             zero, rows = ring.number(0), [ring.softmax([scores[i][j] for j in seen[i]]) for i in range(t)]
             return transpose([row + [zero] * (t - len(row)) for row in rows])
         return [
@@ -379,7 +376,7 @@ def tokens_attend(said: Said) -> Built:
             for k in range(h):
                 K, Q, V = (
                     (w[key + str(i)] if h == 1 else w[key + str(i)][k])
-                    for key in ("K", "K" if "tied" in said else "Q", "V")
+                    for key in ("K", "K" if "tied" in options else "Q", "V")
                 )
                 scores = product(ring, transpose(product(ring, K, x)), product(ring, Q, x))
                 parts.append(product(ring, V, product(ring, x, mixing(ring, scores))))
@@ -392,17 +389,17 @@ def tokens_attend(said: Said) -> Built:
     return weights, (d[0], t), outputs
 
 
-def perceptron(said: Said) -> Built:
+def perceptron(options: Options) -> Built:
     """Define W_l s(... s(W_1 x + b_1) ...) + b_l, s a power for each layer."""
-    widths, r = said["widths"], said["r"]
+    widths, r = options["widths"], options["r"]
     layers = len(widths) - 1
-    need(layers > 0 and ("bias" in said or len(set(r)) > 1), "the spec is not in canonical form")
+    need(layers > 0 and ("bias" in options or len(set(r)) > 1), "the spec is not in canonical form")
     need(len(r) == layers - 1, "exponents are not one for each hidden layer")
     bound_size(max(widths), MOST_ENTRIES)
     bound_size(layers, 10**5)
     weights: dict[str, Shape] = {}
     for i, (n, m) in enumerate(pairwise(widths), start=1):
-        weights |= {f"W{i}": (m, n)} | ({f"b{i}": (m,)} if "bias" in said else {})
+        weights |= {f"W{i}": (m, n)} | ({f"b{i}": (m,)} if "bias" in options else {})
 
     def outputs(ring: Any, w: dict[str, Any], x: Numbers) -> Numbers:
         """Compute the flat outputs."""
@@ -415,9 +412,9 @@ def perceptron(said: Said) -> Built:
     return weights, (widths[0],), outputs
 
 
-def rank_one_sums(said: Said) -> Built:
+def rank_one_sums(options: Options) -> Built:
     """Define T[i_1, ..., i_N] = sum over s of U_1[i_1, s] ... U_N[i_N, s], the last index fastest."""
-    sizes, (rank,) = said["sizes"], said["rank"]
+    sizes, (rank,) = options["sizes"], options["rank"]
 
     def outputs(ring: Any, w: dict[str, Any], _: Any) -> Numbers:
         """Compute the flat outputs."""
@@ -429,7 +426,7 @@ def rank_one_sums(said: Said) -> Built:
     return {f"U{k}": (n, rank) for k, n in enumerate(sizes, start=1)}, None, outputs
 
 
-FURTHER: dict[str, tuple[Callable[[Said], Built], str]] = {
+FURTHER: dict[str, tuple[Callable[[Options], Built], str]] = {
     "attention": (
         tokens_attend,
         rf"d=(?P<d>{L}),a=(?P<a>{L}),t=(?P<t>{N}){HEADS}(?:,r=(?P<r>{N}))?(?P<skip>,skip=true)?{TOKENS}",
@@ -462,10 +459,10 @@ def by_family(circuit: Circuit, spec: str) -> Definition | None:
     weights, inputs, outputs = FURTHER[family][0](
         {k: list(integers_in(v)) for k, v in match.groupdict().items() if v is not None}
     )
-    shapes = [(name, circuit.gates[place].shape) for name, place in circuit.weights.items()]
+    shapes = [(name, circuit.gates[k].shape) for name, k in circuit.weights.items()]
     need(shapes == list(weights.items()), "the program has other weights than its spec")
-    own = [circuit.gates[place].shape for place in circuit.inputs.values()]
-    need(own == ([] if inputs is None else [inputs]), "the program has other inputs than its spec")
+    input_shapes = [circuit.gates[k].shape for k in circuit.inputs.values()]
+    need(input_shapes == ([] if inputs is None else [inputs]), "the program has other inputs than its spec")
 
     def values(ring: Any, flat: Numbers, x: Numbers) -> Numbers:
         """Compute the flat outputs by the definition."""
@@ -674,7 +671,7 @@ PARTLY = ("singular-point", "singular-locus", "symmetries")
 
 def not_shown(record: dict[str, Any], covered: set[str], partly: dict[str, list[str]]) -> list[str]:
     """List what the answer of a record says and no certificate shows."""
-    analysis, known = str(record.get("analysis")), {*covered, *partly}
+    analysis, at_least_partly = str(record.get("analysis")), {*covered, *partly}
     stated = [n for n in HEADLINE.get(analysis, ()) if record.get(n) not in (None, "undecided")]
     missing = [name for name in stated if name not in covered]
     if analysis == "singular-locus" and not stated and "strata" in partly:  # its answer lists singular strata
@@ -683,7 +680,7 @@ def not_shown(record: dict[str, Any], covered: set[str], partly: dict[str, list[
         missing += [] if decided.issubset(partly["strata"]) else ["strata"]
     elif not stated:
         return ["the answer"]
-    missing += ["functions"] if analysis == "identifiable" and "functions" not in known else []
+    missing += ["functions"] if analysis == "identifiable" and "functions" not in at_least_partly else []
     return missing if "model" in record and "model" in covered else [*missing, "model"]
 
 
@@ -768,11 +765,12 @@ def need_one_network(analysis: Any, certificates: list[Certified]) -> None:
     Dimensions and points of one network may have different programs: its function, and its coordinates. If its spec is not
     supported, `model` is not covered, and nothing follows from both together.
     """
-    specs = {own.spec for own in certificates}
-    compared = all(own.network is not None for own in certificates)
+    specs = {certified.spec for certified in certificates}
+    compared = all(certified.identity is not None for certified in certificates)
     apart = specs != {None} and analysis in ("singular-point", "singular-locus")
     one = len(specs) == 1 and (compared or apart)
-    need(one or len({own.text for own in certificates}) == 1, "the certificates are about different programs")
+    one |= len({certified.text for certified in certificates}) == 1
+    need(one, "the certificates are about different programs")
 
 
 def compare_fields(
@@ -784,8 +782,8 @@ def compare_fields(
     need_one_network(analysis, certificates)
     rational = analysis in ("closure", "membership") or record.get("field", "QQ") == "QQ"
     need(rational, "the record is about another field than its certificate")
-    for own in certificates:
-        follows, in_part = fields_that_follow(record, own)
+    for certified in certificates:
+        follows, in_part = fields_that_follow(record, certified)
         if record.get("field", "QQ") != "QQ":
             follows.pop("span_dim", None)  # modulo a prime there may be other equations
         for name in sorted(set(record) & set(follows)):
@@ -797,11 +795,12 @@ def compare_fields(
     covered = {"certificate", *shown}
     if analysis == "symmetries" and symmetry_dim_follows(record, shown):
         covered.add("symmetry_dim")
-    bounds = set(BOUNDS) & set(record)
-    bounds -= {"image_dim"} if analysis == "closure" else set(bounds if analysis in PARTLY else ())
-    claims = analysis == "dimension" or bool(bounds)
-    need("image_dim" in covered or not claims, "the record is about a dimension, and its certificate is not")
-    unknown = any(own.spec is not None and own.network is None for own in certificates)
+    # a closure may state its dimension, and questions of PARTLY all bounds, without a certificate
+    uncertified = {"closure": ("image_dim",), **dict.fromkeys(PARTLY, BOUNDS)}.get(str(analysis), ())
+    stated = (set(BOUNDS) & set(record)).difference(uncertified)
+    unshown = "image_dim" not in covered and (analysis == "dimension" or bool(stated))
+    need(not unshown, "the record is about a dimension, and its certificate is not")
+    unknown = any(certified.spec is not None and certified.identity is None for certified in certificates)
     return covered - ({"model"} if unknown else set()), partly
 
 
@@ -816,64 +815,74 @@ def symmetry_dim_follows(record: dict[str, Any], shown: dict[str, Any]) -> bool:
     return bool(orbit == fiber)
 
 
-def facts(own: Certified) -> dict[str, Any]:
+Fields = tuple[dict[str, Any], dict[str, list[str]]]
+"""Fields of a record that follow from a certificate, with their values; and of fields that follow in part, these parts."""
+
+
+def network_of(certified: Certified) -> Network | None:
+    """Return the built-in network that the program of a certificate was compared with, if there is one."""
+    return certified.identity.network if certified.identity else None
+
+
+def facts(certified: Certified) -> dict[str, Any]:
     """Return fields of any record, with their values, that follow from a certificate."""
-    program = "program:" + ";".join(own.text.splitlines()[1:])
-    follows: dict[str, Any] = {"model": program if own.spec is None else own.spec}
-    numbers = own.shown.numbers
-    network = own.network.network if own.network else None
-    parameters = network.parameter_dim if network else own.circuit.parameters
-    if own.kind in ("dimension", "symmetry") and parameters is not None:
+    program = "program:" + ";".join(certified.text.splitlines()[1:])
+    follows: dict[str, Any] = {"model": program if certified.spec is None else certified.spec}
+    numbers = certified.shown.numbers
+    network = network_of(certified)
+    parameters = network.parameter_dim if network else certified.circuit.parameters
+    if certified.statement["kind"] in ("dimension", "symmetry") and parameters is not None:
         follows["parameters"] = parameters
-    if own.kind == "dimension":
+    if certified.statement["kind"] == "dimension":
         n = numbers["dimension"]
         follows |= dict.fromkeys(BOUNDS, n)
         if parameters is not None:
             follows["generic_fiber_dim"] = parameters - n
-    if own.kind == "symmetry" and not narrow(own):
+    if certified.statement["kind"] == "symmetry" and not narrow(certified):
         follows["symmetry_lower_bound"] = numbers["orbit"]
     if "span" in numbers:
         follows["span_dim"] = numbers["span"]
     return follows
 
 
-def narrow(own: Certified) -> bool:
+def narrow(certified: Certified) -> bool:
     """Tell whether the program has the weights (Q, K, V) in place of those of its spec: these have other symmetries."""
-    network = own.network.network if own.network else None
+    network = network_of(certified)
     return network is not None and network.narrow
 
 
-def fields_that_follow(record: dict[str, Any], own: Certified) -> tuple[dict[str, Any], dict[str, list[str]]]:  # noqa: PLR0911 -- one case for each kind
+def fields_that_follow(record: dict[str, Any], certified: Certified) -> Fields:  # noqa: PLR0911 -- one case for each kind
     """Return fields of this record that follow from a certificate, with their values, and fields that follow in part."""
-    follows, kind, analysis = facts(own), own.kind, record.get("analysis")
+    follows, kind, analysis = facts(certified), certified.statement["kind"], record.get("analysis")
     if kind == "dimension" and analysis not in PARTLY:
         return follows | {"analysis": "dimension", "certainty": "proved"}, {}
     if kind in VERDICTS and analysis in ("same", "singular-point"):
-        more, partly = about_points(record, own)
+        more, partly = about_points(record, certified)
         return follows | more, partly
     if kind in ("singular", "smooth") and analysis == "singular-locus":
-        return follows, {"strata": about_strata(record, own)}
-    if kind == "dimension" and analysis == "symmetries" and not narrow(own):
+        return follows, {"strata": about_strata(record, certified)}
+    if kind == "dimension" and analysis == "symmetries" and not narrow(certified):
         return follows | ({} if follows.get("generic_fiber_dim", 1) else {"symmetry_lower_bound": 0}), {}
     if kind == "symmetry" and analysis == "symmetries":
-        return follows, {"fields": about_fields(record, own)}
-    if kind == "identifiable" and analysis == "identifiable" and not narrow(own):
-        more, partly = about_function(record, own)
+        return follows, {"fields": about_fields(record, certified)}
+    if kind == "identifiable" and analysis == "identifiable" and not narrow(certified):
+        more, partly = about_function(record, certified)
         return follows | more, partly
     if kind == "closure" and analysis == "closure":
-        more, partly = about_closure(record, own)
+        more, partly = about_closure(record, certified)
         return follows | more, partly
-    if kind in ("inside", "outside") and "point" in record and numbered_alike(record, own, "membership"):
+    point = kind in ("inside", "outside") and "point" in record
+    if point and numbered_alike(record, certified, "membership"):
         follows |= dict.fromkeys(("closure", "complex_image", "real_image"), kind == "inside")
-        follows["point"] = texts(own.claims[kind == "inside"])
+        follows["point"] = texts(certified.statement["point"])
     return follows, {}
 
 
 def texts(value: Any) -> list[str]:
     """List the entries of nested lists, one after the other, as texts."""
-    found = leaves(value)
-    bound_size(max((bit_size(x) for x in found if type(x) in (int, Fraction)), default=0), 10**4)
-    return list(map(str, found))
+    entries = leaves(value)
+    bound_size(max((bit_size(x) for x in entries if type(x) in (int, Fraction)), default=0), 10**4)
+    return list(map(str, entries))
 
 
 def shape_of(value: Any) -> Shape | None:
@@ -885,74 +894,68 @@ def shape_of(value: Any) -> Shape | None:
     return None if inner is None else (len(value), *inner)
 
 
-def about_points(record: dict[str, Any], own: Certified) -> tuple[dict[str, Any], dict[str, list[str]]]:
+def about_points(record: dict[str, Any], certified: Certified) -> Fields:
     """Check that the weights that a record is about are those of its certificate, and return the fields that follow."""
-    analysis, shows = VERDICTS[own.kind]
+    analysis, shows = VERDICTS[certified.statement["kind"]]
     need(record["analysis"] == analysis, "the record and its certificate are about different things")
-    places, points = (["first", "second"], own.claims[0]) if analysis == "same" else (["at"], own.claims)
-    partly: dict[str, list[str]] = {}
-    for name, weights in zip(places, points, strict=True):
-        place = record.get(name)
-        named = place.get("weights") if type(place) is dict else None
-        written = type(named) is dict and set(named) == set(own.circuit.flat)
-        if not written or type(place) is not dict or type(named) is not dict:
+    weights, circuit, partly = certified.statement["weights"], certified.circuit, dict[str, list[str]]()
+    points = dict(zip(("first", "second"), weights, strict=True)) if analysis == "same" else {"at": weights}
+    for name, flat in points.items():
+        point = record.get(name)
+        stated = point.get("weights") if type(point) is dict else None
+        if type(point) is not dict or type(stated) is not dict or set(stated) != set(circuit.flat):
             raise Rejected(f"{name} does not name the weights of the program")
-        rational = place.get("prime") is None and record.get("field", "QQ") == "QQ"
+        rational = point.get("prime") is None and record.get("field", "QQ") == "QQ"
         need(rational, f"{name} is modulo a prime, and its certificate is not")
-        shapes = [own.circuit.gates[place].shape for place in own.circuit.weights.values()]
-        stated = [shape_of(named[weight]) for weight in own.circuit.flat]
-        need(stated == shapes, f"{name} has weights of another shape than the program")
-        flat = [text for weight in own.circuit.flat for text in texts(named[weight])]
-        need(flat == texts(weights), f"{name} is not what the certificate is about")
-        if any(record[name][key] is not None for key in set(record[name]) - {"kind", "weights"}):
+        shapes = [circuit.gates[k].shape for k in circuit.weights.values()]
+        same = [shape_of(stated[weight]) for weight in circuit.weights] == shapes
+        need(same, f"{name} has weights of another shape than the program")
+        entries = [text for weight in circuit.weights for text in texts(stated[weight])]
+        need(entries == texts(flat), f"{name} is not what the certificate is about")
+        if any(point[key] is not None for key in set(point) - {"kind", "weights"}):
             partly[name] = ["the weights"]
     need("verdict" in record, "the record has no verdict")
-    return {"verdict": shows, **{name: record[name] for name in places if name not in partly}}, partly
+    return {"verdict": shows, **{name: record[name] for name in points if name not in partly}}, partly
 
 
-def about_function(record: dict[str, Any], own: Certified) -> tuple[dict[str, Any], dict[str, list[str]]]:
+def about_function(record: dict[str, Any], certified: Certified) -> Fields:
     """Check that a record is about the function of its certificate, with the same verdict, and return what follows."""
-    verdict, fiber = own.shown.numbers["verdict"], own.shown.numbers.get("fiber")
+    verdict, fiber = certified.shown.numbers["verdict"], certified.shown.numbers.get("fiber")
     (row,) = read_list(record.get("functions"), "functions", 1)
     need(type(row) is dict and row.get("verdict") == verdict, f"the certificate shows: {verdict}")
-    follows = {"verdict": verdict, "parameters": own.circuit.parameters}
+    follows = {"verdict": verdict, "parameters": certified.circuit.parameters}
     if fiber is not None:
         follows |= {"generic_fiber_dim": fiber, "symmetry_dim": fiber, "explains_fiber": True}
-    if not is_function(row.get("function"), own):
+    if not is_function(row.get("function"), certified):
         return follows, {}
     if any(row[key] is not None for key in set(row) - {"function", "verdict"}):
         return follows, {"functions": ["the function and its verdict"]}
     return follows | {"functions": record["functions"]}, {}
 
 
-def is_function(text: Any, own: Certified) -> bool:
+def is_function(text: Any, certified: Certified) -> bool:
     """Compare the text of a function of the weights with the program of a certificate [7]; False if it is no such text."""
+    # a comment, after #, could say something else
+    plain = type(text) is str and len(text) <= 1000 and "#" not in text
     try:
-        plain = (
-            type(text) is str and len(text) <= 1000 and "#" not in text
-        )  # a comment could say something else
         tree = ast.parse(text.strip() if plain else "", mode="eval").body
     except (SyntaxError, ValueError):
         return False
-    if (own.spec or "").startswith("map:") and own.network is None:
+    if (certified.spec or "").startswith("map:") and certified.identity is None:
         return False  # the text may name its variables
-    g, count = read_program(own.claims[0]), own.circuit.parameters
+    g, count = read_program(certified.statement["function"]), certified.circuit.parameters
     last = g.gates[g.outputs[0]]
     function = Circuit(g.gates, g.outputs if g.parameters == count else last.operands[1:])
-    variables, other = (
-        variables_of(own.spec or ""),
-        "the function of the record is not that of its certificate",
-    )
+    shape, variables = function.gates[function.outputs[0]].shape, variables_of(certified.spec or "")
+    other = "the function of the record is not that of its certificate"
 
     def values(ring: Any, weights: Numbers, _: Numbers) -> Numbers:
         """Compute the flat function as its text says."""
-        named = arrays(own.circuit, weights[:count])
+        named = arrays(certified.circuit, weights[:count])
         if variables:
             named = dict(zip(variables, weights[:count], strict=True))
         value = value_of(tree, ring, named)
-        need(
-            shape_of(value) == function.gates[function.outputs[0]].shape, other
-        )  # rows are those of one shape
+        need(shape_of(value) == shape, other)
         return leaves(value)
 
     try:
@@ -1041,30 +1044,30 @@ def index_in(node: Any) -> int:
     raise NotWritten
 
 
-def about_strata(record: dict[str, Any], own: Certified) -> list[str]:
+def about_strata(record: dict[str, Any], certified: Certified) -> list[str]:
     """List the strata of a record whose representative is the certificate's point; its verdict is theirs.
 
     One layer of attention is represented by (A, V), another network by its weights.
     """
-    network = own.network.network if own.network else None
-    numbers = read_numbers(own.claims[0], "weights")
+    network = network_of(certified)
+    numbers = read_numbers(certified.statement["weights"], "weights")
     if network is None or not network.heads:
-        rows = arrays(own.circuit, numbers)
+        rows = arrays(certified.circuit, numbers)
     elif network.heads != [1]:
         raise Rejected("strata are known for one layer of attention with one head")
     else:
         ring = Polynomials()
-        weights = arrays(own.circuit, [ring.number(x) for x in numbers])
+        weights = arrays(certified.circuit, [ring.number(x) for x in numbers])
         pair = zip("AV", head(network, ring, weights, 1, 0), strict=True)
         rows = {name: [[f.get((), 0) for f in row] for row in matrix or []] for name, matrix in pair}
     flat = {name: texts(matrix) for name, matrix in rows.items()}
     strata = [s if type(s) is dict else {} for s in read_list(record.get("strata"), "strata")]
     # up to version 3 records of singular loci have rows of integers, since then all entries as text
-    found = [k for k, s in enumerate(strata) if s.get("representative") in (rows, flat) and exact(s)]
-    need(bool(found), "no stratum of the record has the point of its certificate")
-    agree = all(strata[k].get("verdict") == own.kind for k in found)
+    matching = [k for k, s in enumerate(strata) if s.get("representative") in (rows, flat) and exact(s)]
+    need(bool(matching), "no stratum of the record has the point of its certificate")
+    agree = all(strata[k].get("verdict") == certified.statement["kind"] for k in matching)
     need(agree, "a stratum has another verdict than its certificate")
-    return [verdict_of(k) for k in found]
+    return [verdict_of(k) for k in matching]
 
 
 def exact(stratum: dict[str, Any]) -> bool:
@@ -1077,34 +1080,35 @@ def verdict_of(number: int) -> str:
     return f"the verdict of number {number} at its representative"
 
 
-def about_fields(record: dict[str, Any], own: Certified) -> list[str]:
+def about_fields(record: dict[str, Any], certified: Certified) -> list[str]:
     """Count the vector fields of a record that are among those of the certificate."""
-    verified = {json.dumps(value) for value in own.claims[1]}
-    given = [
+    verified = {json.dumps(value) for value in certified.statement["fields"]}
+    stated = [
         f.get("coefficients") if type(f) is dict else f for f in read_list(record.get("fields"), "fields")
     ]
-    found = {json.dumps(value) for value in given} & verified
-    return [f"the identities of {len(found)} of {len(given)}"]
+    common = {json.dumps(value) for value in stated} & verified
+    return [f"the identities of {len(common)} of {len(stated)}"]
 
 
-def numbered_alike(record: dict[str, Any], own: Certified, analysis: str) -> bool:
+def numbered_alike(record: dict[str, Any], certified: Certified, analysis: str) -> bool:
     """Tell whether a record of this question, over QQ, numbers coordinates as the certificate: they are outputs, or all
     coefficients of forms in a vector.
     """
     if record.get("analysis") != analysis or record.get("field", "QQ") != "QQ":
         return False
-    network = own.network.network if own.network else None
+    network = network_of(certified)
     vector = network is not None and len(network.input_shape) == 1
     point = record.get("point")
     need(point is None or type(point) is list, "point is a list")
     count = len(point) if point is not None else record.get("coordinate_count")
-    return not own.circuit.input_size or (vector and identical(count, own.shown.numbers.get("coordinates")))
+    same = identical(count, certified.shown.numbers.get("coordinates"))
+    return not certified.circuit.input_size or (vector and same)
 
 
-def about_closure(record: dict[str, Any], own: Certified) -> tuple[dict[str, Any], dict[str, list[str]]]:
+def about_closure(record: dict[str, Any], certified: Certified) -> Fields:
     """Compare numbers of minimal generators by degree, and equations, of a closure over QQ; return the fields that follow."""
-    (values, k), follows, equations = own.claims, dict[str, Any](), record.get("equations")
-    partly: dict[str, list[str]] = {}
+    values, k = certified.statement["equations"], certified.statement["degree"]
+    equations, follows, partly = record.get("equations"), dict[str, Any](), dict[str, list[str]]()
     if record.get("field", "QQ") != "QQ":
         return {}, {}
     homogeneous = all(len({sum(e for _, e in powers) for _, powers in f}) == 1 for f in values)
@@ -1114,7 +1118,7 @@ def about_closure(record: dict[str, Any], own: Certified) -> tuple[dict[str, Any
         need(type(record["generators"]) is dict, "generators is an object")
         bound = record.get("degree_bound")
         complete = bound is not None and read_integer(bound, 0, 100, "a degree") <= k
-        numbers, most = own.shown.numbers["generators"], bound if complete else k
+        numbers, most = certified.shown.numbers["generators"], bound if complete else k
         shows = {str(degree): n for degree, n in numbers.items() if n and 1 < degree <= most}
         need(all(re.fullmatch(NATURAL, d) for d in record["generators"]), "a degree is not written like this")
         higher = {d: n for d, n in record["generators"].items() if int(d) > k}
@@ -1124,8 +1128,8 @@ def about_closure(record: dict[str, Any], own: Certified) -> tuple[dict[str, Any
             need(identical(record["generators"], shows | higher), "the closure has other generators")
             partly["generators"] = [f"those of degree at most {k}"]
     need(equations is None or type(equations) is list, "equations is a list")
-    if equations and numbered_alike(record, own, "closure"):
-        found = []
+    if equations and numbered_alike(record, certified, "closure"):
+        listed = []
         for f in equations:
             degree, coefficients, factors = read_object(
                 f, "an equation", "degree", "coefficients", "monomials"
@@ -1135,8 +1139,8 @@ def about_closure(record: dict[str, Any], own: Certified) -> tuple[dict[str, Any
             for monomial in read_list(factors, "monomials", number):
                 read_integers(monomial, 0, 10**9, "a coordinate")
             terms = zip(coefficients, factors, strict=True)
-            found.append([[c, [list(power) for power in sorted(Counter(m).items())]] for c, m in terms])
+            listed.append([[c, [list(power) for power in sorted(Counter(m).items())]] for c, m in terms])
             need(identical(degree, max(map(len, factors))), "an equation has another degree")
-        need(identical(found, values), "the closure has other equations")
+        need(identical(listed, values), "the closure has other equations")
         follows |= {"equations": equations, "field": "QQ"}
     return follows, partly

@@ -458,16 +458,15 @@ def check_independence(exponentials: Exponentials, test: Any) -> None:
     number, prime, groups, members, *listed = read_object(test, "a test", *names)
     p, seed = read_prime(prime), read_seed(number)
     groups, members = (read_integer(n, low, 10**5, "a number") for n, low in ((groups, 1), (members, 2)))
-    run, own, size = Evaluation(circuit, ModP(p), units=True), circuit.parameters, circuit.input_size
-    weights = split_list([x % p for x in stream(seed, TEST_WEIGHTS, groups * own)], own, groups)
+    run, size = Evaluation(circuit, ModP(p), units=True), circuit.input_size
+    drawn = [x % p for x in stream(seed, TEST_WEIGHTS, groups * circuit.parameters)]
+    weights = split_list(drawn, circuit.parameters, groups)
     every = groups * members
     draws = read_integers(listed[0], 0, 10**12, "a draw", every) if listed else list(range(every))
     inputs = [[x % p for x in stream(seed, TEST_INPUTS, size, n * size)] for n in draws]
     of_weights = exponentials.units(WEIGHT_UNITS, p, range(groups), seed)
-    one = of_weights[0][
-        0
-    ]  # in the place of e, a constant: the same at all points, so that the column of 1 absorbs constants [10]
-    of_weights = [[one, *units[1:]] for units in of_weights]
+    # the unit in the place of exp(1 / power) is the same at all points, so that the column of 1 absorbs constants [10]
+    of_weights = [[of_weights[0][0], *units[1:]] for units in of_weights]
     of_samples = exponentials.units(SAMPLE_UNITS, p, draws, seed)
     first, rest = exponentials.independent_functions()
     among_weights, among_samples = Echelon(p, len(first)), Echelon(p, len(rest))
@@ -754,7 +753,7 @@ def check_outside(circuit: Circuit, _: Any, value: Any, polynomial: Any) -> Show
     return Shown("the point is not in the closure of the image", [sentence], {"coordinates": len(targets)})
 
 
-def check_singular(circuit: Circuit, network: Any, values: Any, argument: Any) -> Shown:
+def check_singular(circuit: Circuit, identity: Any, values: Any, argument: Any) -> Shown:
     """Check that arcs of weights w(t) through a point have more independent tangent vectors than the dimension [16]."""
     prime, upper, arcs = read_object(argument, "the argument", "prime", "upper", "arcs")
     p, ring = read_prime(prime), Polynomials()
@@ -773,7 +772,7 @@ def check_singular(circuit: Circuit, network: Any, values: Any, argument: Any) -
             (k, m[order:]): c for k, f in enumerate(image) for m, c in f.items() if m.count(0) == order
         }
         vectors.append({key: x for key, c in leading.items() if (x := ModP(p).number(c))})
-    tangent, high = sparse_rank(vectors, p), check_upper(circuit, upper, network)
+    tangent, high = sparse_rank(vectors, p), check_upper(circuit, upper, identity)
     need(
         tangent > high,
         f"the arcs span {tangent} dimensions only, which is not more than the dimension may be",
