@@ -183,6 +183,11 @@ def run(
         elif item.operation in ("exp", "softmax"):
             drawn = np.array([next(exponentials) for _ in range(item.size)], dtype=object).reshape(item.shape)
             found.append(_exponential(item.operation, c, xs[0], drawn, p))
+        elif item.operation == "sqrt":
+            root = np.vectorize(lambda v: square_root(int(v), p), otypes=[object])(xs[0].value)
+            half = np.vectorize(lambda v: pow(2 * int(v), -1, p), otypes=[object])(root)
+            slope = xs[0].slope
+            found.append(_reduced(Dual(root, None if slope is None else slope * half), p))
         elif item.operation == "reciprocal":
             inverse = np.vectorize(lambda v: pow(int(v), -1, p), otypes=[object])(xs[0].value)
             slope = xs[0].slope
@@ -190,6 +195,19 @@ def run(
         else:
             found.append(_reduced(_step(item.operation, c, xs, item.shape, p), p))
     return found
+
+
+class NoRootError(Exception):
+    """A radicand is zero or not a square modulo p."""
+
+
+def square_root(x: int, p: int) -> int:
+    """A square root modulo a prime p with p % 4 == 3."""
+    assert p % 4 == 3
+    root = pow(x, (p + 1) // 4, p)
+    if x == 0 or (root * root - x) % p:
+        raise NoRootError
+    return root
 
 
 def _exponential(operation: str, c: Any, x: Dual, y: np.ndarray, p: int) -> Dual:
@@ -307,14 +325,31 @@ def generic_rank(text: str, seed: int = 5, p: int = P) -> int:
 
 
 def generic_minor(text: str, seed: int = 5, p: int = P) -> tuple[list[int], list[list[int]], int, Any]:
+    """Weights, inputs, the number of outputs, and the pivots of the Jacobian there; NoRootError if no roots are found."""
     program, rng = parse_program(text), random.Random(seed)
     size = sum(map(prod, program.input_shapes.values()))
-    weights = [rng.randrange(p) for _ in range(program.parameter_count)]
-    inputs: list[list[int]] = []
+    weights, inputs = [rng.randrange(p) for _ in range(program.parameter_count)], list[list[int]]()
     rows: list[list[int]] = []
     best, same = -1, 0
+    roots = any(item.operation == "sqrt" for item in program.instructions)
+
+    def exists(x: list[int]) -> bool:
+        """Whether all square roots exist there."""
+        try:
+            return bool(run(program, weights, x, p, slopes=False))
+        except NoRootError:
+            return False
+
+    for _ in range(30 if roots else 0):  # roots of weights alone exist at few weights
+        if any(exists([rng.randrange(p) for _ in range(size)]) for _ in range(30)):
+            break
+        weights = [rng.randrange(p) for _ in range(program.parameter_count)]
     while True:
         more = [[rng.randrange(p) for _ in range(size)] for _ in range(2 if size else 1)]
+        for _ in range(300 if roots else 0):
+            if all(map(exists, more)):
+                break
+            more = [x if exists(x) else [rng.randrange(p) for _ in range(size)] for x in more]
         inputs += more
         rows += jacobian(text, weights, more, p)
         found = pivots(rows, p)
