@@ -43,9 +43,10 @@ Jacobian of the outputs by the n weights.
      1); otherwise G modulo p is zero at the point with probability at most D / p (Schwartz 1980, Zippel 1979). `Sizes` bounds D
      and H for the numerator of a difference of two values: it is a polynomial in variables and in reciprocals r = 1/v; if it has
      degree d, multiplying by all v^d for the reciprocals of the highest level adds d times the degrees and heights of the v.
-     This is used for relations between arguments of exponentials and for the comparison of a program with its spec. The
-     probability is printed. The number of minimal generators of a closure is counted modulo such a prime, which is printed
-     too. But for [18] no other verdict can be wrong by chance: other drawn primes can only make one weaker.
+     (Units are drawn from 1 to p - 1 >= 2^61. In specs exp and sqrt are random functions: two arguments may be equal by chance.)
+     This is used for relations between arguments of exponentials and to compare a program with its spec and with a text; the
+     probability is printed. The generators of a closure are counted modulo such a prime, which is printed too. But for [18] no
+     other verdict can be wrong by chance.
  [8] Last layer. Let the outputs be V Z, with V used once. Rows of V occur in their own outputs only. So the matrix of
      derivatives by some rows of V and by other weights is block triangular with the columns of Z in its diagonal blocks, and
      ranks add up.
@@ -86,6 +87,8 @@ from typing import Any
 
 Shape = tuple[int, ...]
 Numbers = list[Any]
+Table = list[list[int]]
+Vector = dict[int, int]
 
 MOST_BYTES = 16 * 2**20  # of a document
 MOST_ENTRIES = 4 * 2**20  # of all arrays of a program together
@@ -103,14 +106,15 @@ EQUAL = (
     " (if they were not equal, this would have a probability below 2^-{k})"
 )
 SOLVED = "The minor has solutions for drawn right-hand sides (if it were zero: a probability below 2^-100)."
+WHERE = ", wherever the program is defined (that it is defined somewhere was not verified)"
 
 
 class Rejected(Exception):  # noqa: N818 - a verdict
     """Something in the document is false, or is not written as the format demands."""
 
 
-class ZeroDenominator(Rejected):
-    """A denominator is zero at a point modulo a prime."""
+class Undefined(Rejected):
+    """A denominator or a radicand is zero at a point modulo a prime."""
 
 
 class NoRoot(Rejected):
@@ -193,7 +197,10 @@ def read_integer(value: Any, low: int, high: int, what: str) -> int:
 
 def read_list(value: Any, what: str, length: int | None = None) -> list[Any]:
     """Return a copy of a list, of this length if one is demanded."""
-    need(type(value) is list and length in (None, len(value)), f"{what} is a list of {length or 'values'}")
+    need(
+        type(value) is list and length in (None, len(value)),
+        f"{what} is a list of {'values' if length is None else length}",
+    )
     return list(value)
 
 
@@ -220,7 +227,7 @@ def is_prime(n: int) -> bool:
     bases = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37)
     if n <= bases[-1] or n % 2 == 0:
         return n in bases
-    twos = (n - 1 & 1 - n).bit_length() - 1
+    twos = ((n - 1) & -(n - 1)).bit_length() - 1
     powers = ([pow(b, n - 1 >> k, n) for k in range(1, twos + 1)] for b in bases)
     return all(roots[-1] == 1 or n - 1 in roots for roots in powers)
 
@@ -515,7 +522,7 @@ def type_slice(_: str, words: list[str], shapes: list[Shape], what: str) -> Type
     runs, steps = [integers_in(run) for run in words[0].split(",")], row_major(shapes[0])
     need(len(runs) == len(shapes[0]), f"{what}: the shapes do not fit")
     for (start, count, step), n in zip(runs, shapes[0], strict=True):
-        inside = 0 <= start < n and 0 <= start + (count - 1) * step < n and count > 0
+        inside = 0 <= start < n and 0 <= start + (count - 1) * step < n
         need(inside and (step == 1 if count == 1 else step != 0), f"{what}: a slice leaves the array")
     starts, shape, jumps = zip(*runs, strict=True)
     return [], shape, [flat_indices(shape, list(map(mul, jumps, steps)), sum(map(mul, starts, steps)))]
@@ -531,7 +538,7 @@ def type_gather(_: str, words: list[str], shapes: list[Shape], what: str) -> Typ
 def type_concatenate(_: str, words: list[str], shapes: list[Shape], what: str) -> Typed:
     """Type arrays that are joined along an axis: their rows in turn."""
     axis, first = int(words[0]), shapes[0] if shapes else ()
-    fits = axis < len(first) and len(shapes) > 1
+    fits = len(shapes) > 1 and all(len(s) == len(first) > axis for s in shapes)
     fits = fits and len({(*s[:axis], 0, *s[axis + 1 :]) for s in shapes}) == 1
     need(fits, f"{what}: the shapes do not fit")
     shape = (*first[:axis], sum(s[axis] for s in shapes), *first[axis + 1 :])
@@ -637,14 +644,14 @@ class ModP(Ring):
     def reciprocal(self, x: int) -> int:
         """Invert a number that is not zero."""
         if x == 0:
-            raise ZeroDenominator(f"a denominator is zero modulo {self.p}")
+            raise Undefined(f"a denominator is zero modulo {self.p}")
         return pow(x, -1, self.p)
 
     def sqrt(self, x: int) -> int:
         """Return the root below p / 2, by Cipolla: (z + sqrt(d))^((p + 1) / 2) for a number d = z^2 - x that is not a square."""
         p, half = self.p, (self.p - 1) // 2
         if p == 2 or x == 0:
-            raise ZeroDenominator(f"a radicand is zero modulo {p}")
+            raise Undefined(f"a radicand is zero modulo {p}")
         if pow(x, half, p) != 1:
             raise NoRoot(f"a radicand is not a square modulo {p}")
         z = next(z for z in range(p) if pow(z * z - x, half, p) == p - 1)
@@ -656,8 +663,8 @@ class ModP(Ring):
         return min(a, p - a)
 
 
-class Symbols(ModP):
-    """Integers modulo a random prime, exp and sqrt random functions: what is equal here is equal as an expression [7]."""
+class RandomField(ModP):
+    """Integers modulo a random prime, exp and sqrt random functions: what differs here differs as an expression [7]."""
 
     def __init__(self) -> None:
         """Draw the prime and the function."""
@@ -680,8 +687,6 @@ class Symbols(ModP):
 
 Polynomial = dict[Shape, Any]
 """Coefficients of monomials; a monomial is the sorted tuple of its variables."""
-
-
 variable: Any = cache(lambda i: {(i,): 1})  # polynomials are never changed: all rings may share one
 
 
@@ -838,7 +843,7 @@ class Evaluation:
         if operation in BILINEAR:
             other = value(gate.operands[1 - side]) if len(gate.operands) == 2 else [ring.number(1)]
             pair = [other, vector] if side == 1 and not back else [vector, other]
-            return list(plan[1 + side if back else 0](ring, *pair))
+            return list(plan[(1 + side) if back else 0](ring, *pair))
         if operation == "softmax":  # d y_i = y_i (t_i - sum_j y_j t_j) [6]: a symmetric matrix
             y, result = value(k), [zero] * len(vector)
             for line in plan:
@@ -1003,28 +1008,28 @@ class Samples:
     weights: list[int]
     inputs: list[list[int]]  # of each sample; with units, then those in the place of exponentials
 
-    def need_independent(self, rows: list[list[int]], columns: list[int]) -> None:
+    def need_independent(self, rows: Table, columns: list[int]) -> None:
         """Reject if the derivatives of outputs [sample, flat output] by these flat weights are dependent modulo p [1]."""
-        entries, count = self.run.circuit.output_entries, len(self.inputs)
-        need(all(n < count and e < len(entries) for n, e in rows), "there is no such sample or output")
-        matrix = jacobian(self.run, self.weights, self.inputs, [(n, *entries[e]) for n, e in rows], columns)
+        matrix = jacobian(self.run, self.weights, self.inputs, self.entries(rows), columns)
         need(rank(matrix, self.run.ring.p) == len(rows), f"the minor is zero modulo {self.run.ring.p}")
 
-    def need_solutions(
-        self, rows: list[list[int]], directions: list[list[int]], sides: list[list[int]]
-    ) -> None:
-        """Reject if a flat output [sample, flat output] does not move, along each direction of the weights, as its side says."""
+    def entries(self, rows: Table) -> list[Row]:
+        """Return rows of the Jacobian for pairs of a sample and a flat output."""
         entries, count = self.run.circuit.output_entries, len(self.inputs)
         need(all(n < count and e < len(entries) for n, e in rows), "there is no such sample or output")
-        order = sorted(range(len(rows)), key=lambda i: rows[i][0])
-        for n, same_sample in groupby(order, key=lambda i: rows[i][0]):
+        return [(n, *entries[e]) for n, e in rows]
+
+    def need_solutions(self, rows: Table, directions: Table, sides: Table) -> None:
+        """Reject if a flat output [sample, flat output] does not move, along each direction of the weights, as its side says."""
+        entries = self.entries(rows)
+        order = sorted(range(len(rows)), key=lambda i: entries[i])
+        for n, same_sample in groupby(order, key=lambda i: entries[i][0]):
             values, numbers = self.run.values(self.weights, self.inputs[n]), list(same_sample)
             for direction, side in zip(directions, sides, strict=True):
                 slopes = self.run.slopes(values, direction)
-                places = [entries[rows[i][1]] for i in numbers]
-                moved = [slope[index] if (slope := slopes[k]) else 0 for k, index in places]
-                solves = moved == [side[i] for i in numbers]
-                need(solves, "a solution does not solve the equations of the minor")
+                for i in numbers:
+                    slope, index = slopes[entries[i][1]], entries[i][2]
+                    need((slope[index] if slope else 0) == side[i], "a solution does not solve the equations")
 
 
 def draw_sides(circuit: Circuit, argument: Any, p: int, count: int) -> list[list[int]]:
@@ -1079,12 +1084,10 @@ Field = dict[int, Polynomial]
 """Flat weight number i moves by polynomial number i in the flat weights; the others do not move."""
 
 
-def symmetry_vectors(
-    circuit: Circuit, weights: list[int], p: int, groups: Any, vector_fields: Any
-) -> list[dict[int, int]]:
+def symmetry_vectors(circuit: Circuit, weights: list[int], p: int, groups: Any, fields: Any) -> list[Vector]:
     """Verify groups and vector fields, and return the directions modulo p in which they move these weights [4]."""
     pairs = [group_fields(circuit, group) for group in read_list(groups, "groups")]
-    polynomial = [read_field(circuit, value) for value in read_list(vector_fields, "fields")]
+    polynomial = [read_field(circuit, value) for value in read_list(fields, "fields")]
     check_fields(circuit, [*chain(*(generating for generating, _ in pairs)), *polynomial])
     every = chain(*(spanning for _, spanning in pairs), polynomial)
     vectors = (field_at(vector_field, ModP(p), weights) for vector_field in every)
@@ -1116,8 +1119,8 @@ def group_fields(circuit: Circuit, group: Any) -> tuple[list[Field], Iterable[Fi
     """Return fields that generate the Lie algebra of a group, which are to be verified, and fields that span it [5].
 
     For gl the generating ones are a diagonal D of squares, the sum of all E_(i,i+1), and that of all E_(i+1,i). Brackets with D
-    multiply the terms of a sum by different numbers, so that each term is a combination of such brackets. Copies of gl have a D
-    each, of further squares, and the two sums in common.
+    multiply the terms of a sum by different numbers, so that each term is a combination of such brackets: these are differences
+    2 k + 1 of consecutive squares. Copies of gl have a D each, with the next squares, and the two sums in common.
     """
     kind = group.get("group") if type(group) is dict else None
     if kind == "scaling":
@@ -1200,7 +1203,7 @@ def evaluate(ring: Any, f: Polynomial, values: Numbers) -> Any:
 
 
 Attempt = tuple[int, bool]
-"""How a field is verified: the arguments `last` and `solve` of `outputs_move`."""
+"""How a field is verified: the arguments `last` and `solve` of `outputs_may_move`. All attempts are sound."""
 
 
 def check_fields(circuit: Circuit, vector_fields: list[Field]) -> None:
@@ -1212,9 +1215,7 @@ def check_fields(circuit: Circuit, vector_fields: list[Field]) -> None:
         first = check_field(circuit, vector_field, first, expanded)
 
 
-def check_field(
-    circuit: Circuit, vector_field: Field, first: Attempt | None = None, expanded: Any = None
-) -> Attempt:
+def check_field(circuit: Circuit, vector_field: Field, first: Any = None, expanded: Any = None) -> Attempt:
     """Verify that the derivative of the outputs along a field is zero [6]. Return the attempt that succeeded.
 
     First values up to some instruction are unknowns where they do not move, or move linearly; with reciprocals also up to 0, and
@@ -1233,21 +1234,21 @@ def check_field(
         ring = Polynomials(MOST_TERMS if attempt[0] < 0 else MOST_TERMS // 50 + 20 * products)
         try:
             run, variables = Evaluation(circuit, ring), ring.variables(size)
-            if not outputs_move(run, variables, vector_field, attempt[0], attempt[1], expanded):
+            if not outputs_may_move(run, variables, vector_field, attempt[0], attempt[1], expanded):
                 return attempt
         except Unknown as reason:
             too_large = reason if attempt[0] < 0 else too_large
         if circuit.polynomial and number == 0:
-            drawn = Symbols()
+            drawn = RandomField()
             run = Evaluation(circuit, drawn)
-            need(not outputs_move(run, drawn.drawn(size), vector_field, -1, False), changes)
+            need(not outputs_may_move(run, drawn.drawn(size), vector_field, -1, False), changes)
     raise too_large or Rejected(f"{changes}, or is not seen to keep it")
 
 
-def outputs_move(  # noqa: C901, PLR0915 -- one case for each way to move
+def outputs_may_move(  # noqa: C901, PLR0915 -- one case for each way to move
     run: Evaluation, variables: Numbers, vector_field: Field, last: int, solve: bool, expanded: Any = None
 ) -> bool:
-    """Tell whether an output moves when the weights move along a field.
+    """Return False if it is shown that no output moves when the weights move along a field.
 
     Up to instruction number `last`, values that do not move, or of which each entry moves by a multiple of an entry, are unknowns
     that do the same. Values of exp, reciprocal, sqrt and softmax are always unknowns; a line of softmax adds up to one
@@ -1258,7 +1259,8 @@ def outputs_move(  # noqa: C901, PLR0915 -- one case for each way to move
     its derivative along the field; slopes[j] = None stands for zero. New unknowns extend the substitution and change no old one.
     So slopes that are zero polynomials are zero; others may still become zero by the substitution.
 
-    Values that are polynomials in weights and inputs alone are the same for all fields; they are kept in `expanded`.
+    Values that are polynomials in weights and inputs alone, those of the instructions in `plain`, are the same for all fields;
+    they are kept in `expanded`.
     """
     circuit, ring = run.circuit, run.ring
     zero, start, rates = ring.number(0), 0, field_at(vector_field, ring, variables)
@@ -1268,7 +1270,7 @@ def outputs_move(  # noqa: C901, PLR0915 -- one case for each way to move
     plain, kept = set[int](), {} if expanded is None or solve else expanded
 
     def value(k: int) -> Numbers:
-        """Return the value of an instruction, or unknowns in its place."""
+        """Return the value of an instruction whose slopes are known, or unknowns in its place."""
         if k not in values:
             gate = circuit.gates[k]
             divides = any(circuit.gates[j].operation == "reciprocal" for j in gate.operands)
@@ -1344,7 +1346,7 @@ def rules_of_reciprocals(ring: Polynomials, values: Numbers, inverses: Numbers) 
 
 
 def rewritten(ring: Polynomials, f: Polynomial, rules: Rules) -> Polynomial:
-    """Replace products r m while there are any [6]. They become smaller, in degree or in the order of one degree: this ends."""
+    """Replace products r m while there are any [6]. This ends: monomials become smaller in a graded monomial order."""
     variables = set(chain.from_iterable(f))
     active = [(r, *rules[r]) for r in rules.keys() & variables if variables.issuperset(rules[r][0])]
     left, result = dict(f), ring.number(0)
@@ -1383,7 +1385,7 @@ def multiples(slopes: Numbers, values: Numbers) -> list[tuple[Any, int]] | None:
         j = k if leads[k] == monomial else leading.get(monomial, 0)
         c = Fraction(slope.get(monomial, 0)) / (values[j].get(monomial) or 1) if slope else Fraction(0)
         number = c.numerator if c.denominator == 1 else c
-        if slope and slope != {e: number * x for e, x in values[j].items()}:
+        if slope and slope != {e: number * x for e, x in values[j].items()}:  # whatever was chosen above
             return None
         pairs.append((number, j))
     return pairs
@@ -1476,15 +1478,14 @@ def check_symmetry(circuit: Circuit, _: Any, groups: Any, vector_fields: Any) ->
     At a point that is known before, fields could be made to have a smaller rank.
     """
     need(bool(groups or vector_fields), "at least one symmetry is named")
-    ring = Symbols()
+    ring = RandomField()
     weights, inputs = ring.drawn(circuit.parameters), ring.drawn(circuit.input_size)
     # rejects a zero denominator, but none that is zero because of values of exp or sqrt, such as exp(0) - 1
     Evaluation(circuit, ring).values(weights, inputs)
     vectors = symmetry_vectors(circuit, weights, ring.p, groups, vector_fields)
     orbit = sparse_rank(vectors, ring.p)
     several = f"{len(groups)} groups and {len(vector_fields)} vector fields do not change"
-    where = ", wherever the program is defined (that it is defined somewhere was not verified)"
-    where *= circuit.uses(*EXPONENTIAL, "sqrt")
+    where = WHERE if circuit.uses(*EXPONENTIAL, "sqrt") else ""
     sentence = f"{several} its function, identically{where}; their generic orbits have dimension at least"
     return Shown(f"{several} the function", [f"{sentence} {orbit}."], {"orbit": orbit})
 
@@ -1492,9 +1493,7 @@ def check_symmetry(circuit: Circuit, _: Any, groups: Any, vector_fields: Any) ->
 # == 10. Last layers =====================================================================================
 
 
-def check_last_layer(
-    samples: Samples, name: Any, tokens: Any, rows: list[list[int]], columns: list[int]
-) -> int:
+def check_last_layer(samples: Samples, name: Any, tokens: Any, rows: Table, columns: list[int]) -> int:
     """Return the rank that is shown for the output V Z by a minor for some rows of V, and by independent columns of Z [8].
 
     Rows (r, token) of the minor become outputs, together with (r, token) for all independent tokens, and the entries of these
@@ -1513,9 +1512,8 @@ def check_last_layer(
     matrix = [values[x // t][x % t :: t] for x in independent]
     need(rank(matrix, run.ring.p) == len(matrix), f"the tokens are dependent modulo {run.ring.p}")
     outputs = [[x // t, r * t + x % t] for r, x in [*((r, x) for r in used for x in independent), *rows]]
-    samples.need_independent(
-        outputs, [*columns, *(flat.start + r * width + b for r in used for b in range(width))]
-    )
+    of_layer = (flat.start + r * width + b for r in used for b in range(width))
+    samples.need_independent(outputs, [*columns, *of_layer])
     return len(outputs) + (height - len(used)) * len(independent)
 
 
@@ -1597,21 +1595,24 @@ def load(name: str, what: str) -> Any:
 
 
 def report(certificates: list[Certified]) -> list[str]:
-    """Say what all certificates show together, first in a few words."""
+    """Say what all certificates show together, first in a few words, then program by program."""
     counts = Counter(certified.shown.summary for certified in certificates)
-    summaries = (text if n == 1 else f"{text} ({n} points)" for text, n in counts.items())
-    lines = [f"Verified: {'; '.join(summaries)}."]
-    for certified in certificates:
-        number = sha256(certified.text.encode()).hexdigest()
-        lines.append(f"This is about the program with hash {number}.")
-        if certified.identity is not None:
-            lines.append(certified.identity.sentence)
-        elif certified.spec is not None:
-            why = "supported by this checker" if beside("families") else "checked without checker_families.py"
-            name = json.dumps(printable(certified.spec))
-            lines.append(f"Its spec is not {why}, and nothing is verified about it: {name}")
-        lines += certified.shown.sentences
-    return list(dict.fromkeys(lines))
+    summaries = (text if n == 1 else f"{text} ({n} certificates)" for text, n in counts.items())
+    texts = list(dict.fromkeys(certified.text for certified in certificates))
+    lines = [
+        f"Verified: {'; '.join(summaries)}.{f' This is about {len(texts)} programs.' * (len(texts) > 1)}"
+    ]
+    why = "supported by this checker" if beside("families") else "checked without checker_families.py"
+    unknown = f"Its spec is not {why}, and nothing is verified about it: "
+    for text in texts:
+        of_text = [certified for certified in certificates if certified.text == text]
+        named = [c for c in of_text if c.spec is not None]
+        specs = [
+            c.identity.sentence if c.identity else unknown + json.dumps(printable(c.spec)) for c in named
+        ]
+        lines.append(f"This is about the program with hash {sha256(text.encode()).hexdigest()}.")
+        lines += dict.fromkeys([*specs, *chain(*(c.shown.sentences for c in of_text))])
+    return lines
 
 
 def check_document(document: Any) -> tuple[int, list[str]]:
@@ -1631,8 +1632,7 @@ def check_document(document: Any) -> tuple[int, list[str]]:
     if not certificates:
         return 8, ["Not proved: there is no certificate in this record. Nothing was checked."]
     first, *rest = report(certificates)
-    alone = "The record is not compared without checker_families.py."
-    return 9, [f"{first} Not covered: the record.", *rest, alone]
+    return 9, [f"{first} Not covered: the record, which is not compared without checker_families.py.", *rest]
 
 
 def verify(data: str | bytes) -> tuple[int, list[str]]:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import ast
 import json
 import re
+import warnings
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -25,6 +26,7 @@ from typing import Any
 
 from m2bridge.checker import (
     EQUAL,
+    LEAST_EXPONENT,
     MOST_ENTRIES,
     NATURAL,
     RATIONAL,
@@ -36,9 +38,9 @@ from m2bridge.checker import (
     ModP,
     Numbers,
     Polynomials,
+    RandomField,
     Rejected,
     Shape,
-    Symbols,
     bit_size,
     bound_size,
     field_at,
@@ -507,7 +509,7 @@ def identify(circuit: Circuit, spec: str) -> Identity | None:
 def need_equal(circuit: Circuit, values: Callable[[Any, Numbers, Numbers], Numbers], reason: str) -> None:
     """Reject a program whose outputs are not these values at points that the checker draws [7]."""
     for _ in range(REPEATS):
-        ring = Symbols()
+        ring = RandomField()
         weights, inputs = ring.drawn(circuit.parameters), ring.drawn(circuit.input_size)
         outputs = Evaluation(circuit, ring).outputs(weights, inputs)
         need(outputs == values(ring, weights, inputs), reason)
@@ -751,6 +753,8 @@ def check_record(
     rest += [f"{name} but for {', '.join(parts) or 'none'}" for name, parts in partly.items()]
     more = " and more" * (len(rest) > 60)
     last = [f"Not covered by the certificate: {', '.join(rest[:60])}{more}."] if rest else []
+    if "functions" in {*covered, *partly}:
+        sentences.append(f"The text of the function and its program {EQUAL.format(k=LEAST_EXPONENT)}.")
     return (9 if missing else 0), [first, *sentences, *last]
 
 
@@ -934,11 +938,15 @@ def about_function(record: dict[str, Any], certified: Certified) -> Fields:
 
 
 def is_function(text: Any, certified: Certified) -> bool:
-    """Compare the text of a function of the weights with the program of a certificate [7]; False if it is no such text."""
-    # a comment, after #, could say something else
-    plain = type(text) is str and len(text) <= 1000 and "#" not in text
+    """Compare the text of a function of the weights with the program of a certificate [7]: reject another function.
+
+    Return False for a text of another form, which is not covered.
+    """
+    # no comments, which could say something else, and no letters that the parser takes for others
+    plain = type(text) is str and len(text) <= 1000 and re.fullmatch(r"[A-Za-z0-9_ .,:@*+()\[\]-]*", text)
     try:
-        tree = ast.parse(text.strip() if plain else "", mode="eval").body
+        with warnings.catch_warnings(action="ignore"):
+            tree = ast.parse(text.strip() if plain else "", mode="eval").body
     except (SyntaxError, ValueError):
         return False
     if (certified.spec or "").startswith("map:") and certified.identity is None:

@@ -8,27 +8,28 @@ statements `inside`, `outside`, `singular`, `smooth`, `same function`, `differen
 Lemmas, after those of checker.py:
 
 [10] Exponentials. Let v_1, v_2, ... be the arguments of exponentials that depend on weights w alone and u_1, u_2, ... the
-     others, as formal functions: z_k stands for exp(v_k), y_k for exp(u_k). If (A) no rational combination of w and v other
-     than the trivial one lies in QQ(c), where c is a variable in place of exp(1/N), if a relation names the constant 1 (else:
-     in QQ), and (B) no rational combination of the inputs x and of u other than the trivial one lies in QQ(c, w, z), then w, z
-     and, at any number of inputs, x and y are algebraically independent (Ax, On Schanuel's conjectures, Annals of Mathematics
+     others, as formal functions: z_k stands for exp(v_k), y_k for exp(u_k). Where relations name the constant 1, weights or
+     inputs, with the common denominator N, variables c, e_i and f_j stand for exp(1/N), exp(w_i/N) and exp(x_j/N). If (A) no
+     rational combination of w and v other than the trivial one lies in QQ(c), and (B) no rational combination of the inputs x
+     and of u other than the trivial one lies in QQ(c, w, e, z), then w, e, z and, at any number of inputs, x, f and y are
+     algebraically independent (Ax, On Schanuel's conjectures, Annals of Mathematics
      93, 1971, Theorem 3; docs/exponentials.md has the proof). So the Jacobian with variables z, y and dz = z dv, dy = y du has
      the generic rank of J, and [1] holds for it at every point modulo p with z, y not zero. If an argument is a rational
      combination of others, the same holds with its exponential replaced by the monomial in theirs. (A) is tested with one value
      of c at all points. With roots that depend on inputs, (B) is about the field with the roots of one sample [19].
-[11] Composition. Let the network be g(w, f(w, x), x), with f and g rational. Its differential at w maps xi to
+[11] Composition. Let the network be g(w, f(w, x), x), with f and g analytic. Its differential at w maps xi to
      (Dg xi)(f, x) + (dg/df)(f, x) (Df xi)(x), a linear function L of the pair of functions (Df xi, Dg xi). All such pairs form a
      space of dimension at most U = rk Df + rk Dg. If xi is a symmetry of the whole, L is zero on its pair. So the generic rank
      of the whole is at most U minus the rank of the pairs of any symmetries (rank and nullity, applied to L).
 [12] Matrices. The m x M matrices of rank at most n have dimension n (m + M - n) if n <= min(m, M) (Harris, Algebraic Geometry,
      12.1).
-[13] Forms. n + 1 forms of one degree d >= 1 in n >= 2 variables satisfy an equation, homogeneous and not zero, of degree
+[13] Forms. n + 1 forms of one degree d >= 1 in n >= 1 variables satisfy an equation, homogeneous and not zero, of degree
      d^(n-1): the closure of their image in projective n-space is inside a hypersurface of at most that degree, because d^(n-1)
      bounds the number of points on n - 1 general hyperplanes (Bezout's theorem, Fulton, Intersection Theory, 8.4 and 12.3); a
      form times an equation is an equation. Forms h of degree e >= d^(n-1) that differ by a multiple of it are equal behind them.
 [14] Equations. The image is irreducible. If equations vanish on it, at each of its points it has at most the dimension of the
      kernel of their differentials; if this is the dimension of the image, the point is smooth (Jacobian criterion, Hartshorne
-     I.5).
+     I.5). A point modulo p is the reduction of a rational one, where the differentials have at least the rank modulo p.
 [15] Flattenings. Let M be a linear map from the space of coefficients to matrices whose rank is at most rho on each term, over
      the complex numbers. Then it is at most k rho on sums of k terms, hence on the closure X of these. At a point y of X where
      the rank is k rho, u^T M(x) v = 0 for each x in the tangent space of X at y and u, v in the left and the right kernel of
@@ -51,7 +52,7 @@ Lemmas, after those of checker.py:
 [20] Functions of the weights. If fields do not change the network and have the rank n - dim at a point, they span the kernel of
      its differential at generic weights, which is the tangent space of the fiber there. A function g of the weights that they do
      not move is constant on the fiber near such a point, because their flows reach all of it there. If fields with components for
-     a further weight c do not move c g, put c = 1 (for a matrix: rows or columns that are unit vectors): the derivative of g
+     a further weight c do not move c g, put c = 1 (ones, or the identity matrix): the derivative of g
      along each field is a matrix of the kind of c, with polynomial entries, times g. So along flows g is multiplied by invertible
      factors of this kind. If a field that does not change the network moves g at a point modulo p, it does so at generic weights,
      and g has infinitely many values on generic fibers.
@@ -92,13 +93,13 @@ from m2bridge.checker import (
     Numbers,
     Polynomial,
     Polynomials,
+    RandomField,
     Rejected,
     Ring,
     Shape,
     Shown,
-    Symbols,
+    Undefined,
     Unknown,
-    ZeroDenominator,
     bit_size,
     bound_size,
     check_fields,
@@ -130,7 +131,7 @@ from m2bridge.checker import (
     transpose,
 )
 
-# == 1. Exponentials ====================================================================================
+# == 1. Exponentials and roots ===========================================================================
 
 Size = tuple[int, int, int]
 """Bounds for a polynomial: its degree, the logarithm of the sum of its absolute coefficients, and its level in `Sizes`."""
@@ -140,6 +141,7 @@ class Sizes(Ring):
     """Bounds for degree and height of values, in place of the values [7].
 
     Reciprocals, exponentials and roots are further variables. A reciprocal has a level, above that of its denominator.
+    `of_identity` is about values computed before it is called: these add to `denominators`.
     """
 
     def __init__(self) -> None:
@@ -211,8 +213,8 @@ class Exponentials:
     relations: dict[int, dict[int, Any]]
 
     @cached_property
-    def power(self) -> int:
-        """Return the common denominator of the relations: units stand for exponentials of f / power."""
+    def denominator(self) -> int:
+        """Return the common denominator of the relations: units stand for exponentials of f / denominator."""
         return lcm(*(c.denominator for terms in self.relations.values() for c in terms.values()))
 
     def units(self, stream_number: int, p: int, draws: Sequence[int], seed: int) -> list[list[int]]:
@@ -225,7 +227,7 @@ class Exponentials:
         results = []
         for function in (f for k in sorted(self.arguments) for f in self.arguments[k]):
             terms = self.relations.get(function, {function: 1})
-            powers = (pow(units[j], int(c * self.power), p) for j, c in terms.items())
+            powers = (pow(units[j], int(c * self.denominator), p) for j, c in terms.items())
             results.append(reduce(lambda x, y: x * y % p, powers, 1))
         return results
 
@@ -290,12 +292,12 @@ def read_relations(plain: Exponentials, value: Any) -> Exponentials:
             j = read_integer(j, 0, function - 1, "a function")
             need(j not in terms, "a function is listed twice in one relation")
             terms[j] = read_numbers([c], "a coefficient")[0]
-            need(bit_size(terms[j]) <= 64, "a coefficient is large")
+            bound_size(bit_size(terms[j]), 64)
         relations[function] = terms
     dependent = any(j in relations for terms in relations.values() for j in terms)
     need(not dependent, "a relation names a function that is dependent itself")
     exponentials = replace(plain, relations=relations)
-    need(exponentials.power < 2**64, "a relation has a large denominator")
+    bound_size(exponentials.denominator, 2**64)
     return exponentials
 
 
@@ -368,7 +370,7 @@ def check_roots(
     """Check for each square root that it is the first one that does not exist at its point [19].
 
     Roots of weights alone have weights, at which only what depends on no input is computed; the others have inputs at the same
-    weights.
+    weights, at which all roots of weights exist. Roots are numbered in the order of the program.
     """
     sees = circuit.depends(set(circuit.inputs.values()))
     gates = [k for k, gate in enumerate(circuit.gates) if gate.operation == "sqrt"]
@@ -407,7 +409,8 @@ def relations_error(exponentials: Exponentials) -> int:
     """Return k if `check_relations` accepts a false relation with probability at most 2^-k [7].
 
     Either a relation is false at a random point, or two radicands are equal there, so that their roots are one variable.
-    Exponentials are quotients of monomials in the units; their degree, and that of a common denominator, multiply the others.
+    Exponentials are monomials in the units, of degree at most D S for the common denominator D and the sum S of all absolute
+    coefficients, with positive and negative exponents; multiplying by the negative ones adds as much again.
     """
     ring, circuit, relations = Sizes(), exponentials.circuit, exponentials.relations
     count = sum(map(len, exponentials.arguments.values()))
@@ -418,7 +421,7 @@ def relations_error(exponentials: Exponentials) -> int:
         ring.multiply(ring.number(c), values[j]) for terms in relations.values() for j, c in terms.items()
     ]
     coefficients = [c for terms in relations.values() for c in terms.values()]
-    degree = exponentials.power * (1 + 2 * sum(map(abs, coefficients)))
+    degree = exponentials.denominator * (1 + 2 * sum(map(abs, coefficients)))
     size = len(sizes) * ring.of_identity(sizes)
     if radicands := ring.arguments:
         size += comb(len(radicands), 2) * ring.of_identity(radicands)
@@ -437,7 +440,7 @@ def check_relations(exponentials: Exponentials) -> None:
     if exponentials.relations:
         relations_error(exponentials)  # refuses what is too large
     for _ in range(REPEATS if exponentials.relations else 0):
-        ring = Symbols()
+        ring = RandomField()
         run = Evaluation(circuit, ring, units=True)
         w, x = ring.drawn(circuit.parameters), ring.drawn(circuit.input_size)
         units = [RANDOM.randrange(1, ring.p) for _ in range(exponentials.count)]
@@ -465,7 +468,7 @@ def check_independence(exponentials: Exponentials, test: Any) -> None:
     draws = read_integers(listed[0], 0, 10**12, "a draw", every) if listed else list(range(every))
     inputs = [[x % p for x in stream(seed, TEST_INPUTS, size, n * size)] for n in draws]
     of_weights = exponentials.units(WEIGHT_UNITS, p, range(groups), seed)
-    # the unit in the place of exp(1 / power) is the same at all points, so that the column of 1 absorbs constants [10]
+    # the unit in the place of exp(1 / denominator) is the same at all points, so that the column of 1 absorbs constants [10]
     of_weights = [[of_weights[0][0], *units[1:]] for units in of_weights]
     of_samples = exponentials.units(SAMPLE_UNITS, p, draws, seed)
     first, rest = exponentials.independent_functions()
@@ -479,7 +482,7 @@ def check_independence(exponentials: Exponentials, test: Any) -> None:
                 )
                 for n in numbers
             ]
-        except ZeroDenominator:
+        except Undefined:
             continue  # the point is left out
         if len(among_weights.rows) < len(first):
             among_weights.add([rows[0][j] for j in first])
@@ -500,11 +503,14 @@ def span_bound(circuit: Circuit) -> int:
     """
     last = circuit.gates[circuit.outputs[0]]
     linear = len(circuit.outputs) == 1 and last.operation == "einsum" and last.words == ["ab", "b", "a"]
-    linear = linear and circuit.input_size > 0 and circuit.gates[last.operands[0]].operation == "weight"
-    need(linear, "the program does not end in a weight times a vector")
+    need(
+        linear and circuit.gates[last.operands[0]].operation == "weight",
+        "the program does not end in a weight times a vector",
+    )
     m, n = circuit.gates[last.operands[0]].shape
     each = coordinates_bound(circuit) // m
-    return n * (m + each - n) if n < min(m, each) else m * each
+    most = min(n, m, each)  # the rank
+    return most * (m + each - most)
 
 
 def composition_bound(circuit: Circuit, p: int, weights: list[int], groups: Any, vector_fields: Any, index: Any, first: Any,  # noqa: PLR0913 -- the values of one argument
@@ -549,23 +555,22 @@ def hypersurface_bound(first: Circuit, second: Circuit, cut: str) -> int:
     function. The cut must be the one input of the second part.
     """
     n = first.input_size
-    need(n >= 2 and second.input_size == n + 1, "the cut is not of one entry more than the inputs")
-    need(list(second.inputs) == [cut] and first.size(*first.outputs) == n + 1, "inputs bypass the cut")
+    bound_size(n, 1000)
+    need(first.size(*first.outputs) == n + 1, "the cut is not of one entry more than the inputs")
+    need(list(second.inputs) == [cut], "inputs bypass the cut")
     degrees = []
     for side in (first, second):
         masks = set(degree_sets(side))
         mask = masks.pop() if len(masks) == 1 else 0
         need(mask.bit_count() == 1 and mask > 1, "a part is not homogeneous of one degree")
         degrees.append(mask.bit_length() - 1)
-    e = degrees[1]
-    small = degrees[0] == 1 or n <= e.bit_length()  # else the power, at least 2^(n-1), is above e
-    need(small and degrees[0] ** (n - 1) <= e, "the second part has too small a degree for the equation")
-    d = degrees[0] ** (n - 1)
+    d, e = degrees[0] ** (n - 1), degrees[1]
+    need(d <= e, "the second part has too small a degree for the equation")
     return second.size(*second.outputs) * (comb(e + n, n) - comb(e - d + n, n))
 
 
 def name_of_cut(circuit: Circuit) -> str:
-    """Make a name that no input has."""
+    """Make a name that no input has: names have no %, and this one is longer than those of earlier cuts."""
     return f"{max(['', *circuit.inputs], key=len)}%"
 
 
@@ -813,7 +818,7 @@ def check_different_functions(circuit: Circuit, _: Any, pair: Any, values: Any) 
     """Check that two exact weights give different outputs at an exact input: they differ modulo a prime that is drawn [1]."""
     if not circuit.polynomial:
         raise Unknown("the program is not polynomial")
-    ring = ModP(Symbols().p)
+    ring = ModP(RandomField().p)
     points = [*read_pair(circuit, pair), read_numbers(values, "an input", circuit.input_size)]
     *weights, inputs = [[ring.number(x) for x in numbers] for numbers in points]
     first, second = (Evaluation(circuit, ring).outputs(flat, inputs) for flat in weights)
@@ -840,43 +845,76 @@ UP_TO = (
 
 def check_identifiable(circuit: Circuit, _: Any, function: Any, verdict: Any, argument: Any) -> Shown:
     """Check what the function of a program determines of a function of its weights, near generic weights [4] [20]."""
-    g, n, moved = read_program(function), circuit.parameters, verdict == "not determined"
-    names = [[(name, c.gates[k].shape) for name, k in c.weights.items()] for c in (circuit, g)]
-    same = names[1][: len(names[0])] == names[0] and not g.inputs and len(g.outputs) == 1 and g.polynomial
+    g = read_program(function)
+    own, of_g = ([(name, c.gates[k].shape) for name, k in c.weights.items()] for c in (circuit, g))
+    same = of_g[: len(own)] == own and not g.inputs and len(g.outputs) == 1 and g.polynomial
     need(same, "the function is not a polynomial one of the weights of the program")
     need(type(verdict) is str, "a verdict is a text")
-    shows = "determined" if g.parameters == n else up_to(g, len(names[0]))
-    need(g.parameters == n if moved else verdict == shows, "the verdict is about another function")
-    numbers: dict[str, Any] = {"verdict": verdict}
-    keys = ("prime", "weights", "fields", *(() if moved else ("lower",)))
-    values = dict(zip(keys, read_object(argument, "the argument", *keys), strict=True))
-    p, fields = read_prime(values["prime"]), read_list(values["fields"], "fields")
-    weights, read = read_point(values["weights"], n, p), [read_field(g, value) for value in fields]
+    if verdict == "not determined":
+        need(len(of_g) == len(own), "the verdict is about another function")
+        numbers, sentences = check_not_determined(circuit, g, argument)
+    else:
+        shows = "determined" if len(of_g) == len(own) else up_to(g, len(own))
+        need(verdict == shows, "the verdict is about another function")
+        numbers, sentences = check_determined(circuit, g, argument)
+    lines = "; ".join(function.splitlines()[1 + len(of_g) :])
+    first = f"Locally at generic weights, its function determines of the function of its weights [{lines}]: {verdict}."
+    numbers["verdict"] = verdict
+    if verdict.startswith(("each", "up to", "determined up to")):
+        sentences.append("Not verified: that a symmetry moves it.")
+    return Shown(f"a function of the weights: {verdict}", [first, *sentences], numbers)
+
+
+def check_not_determined(circuit: Circuit, g: Circuit, argument: Any) -> tuple[dict[str, Any], list[str]]:
+    """Check that one vector field does not change the network, and moves a function of its weights at a point [4] [20]."""
+    prime, point, fields = read_object(argument, "the argument", "prime", "weights", "fields")
+    p = read_prime(prime)
+    weights = read_point(point, circuit.parameters, p)
+    vectors = symmetry_vectors(circuit, weights, p, [], fields)
+    need(len(vectors) == 1, "one vector field moves the function")
+    drawn = RandomField()  # rejects a denominator that is zero, unless by values of exp or sqrt
+    Evaluation(circuit, drawn).values(drawn.drawn(circuit.parameters), drawn.drawn(circuit.input_size))
+    run = Evaluation(g, ModP(p))
+    slopes = run.slopes(run.values(weights, []), [vectors[0].get(i, 0) for i in range(circuit.parameters)])
+    need(any(slopes[g.outputs[0]] or ()), "the vector field does not move the function at this point")
+    undecided = circuit.uses(*EXPONENTIAL, "sqrt")
+    sentences = ["That the program is defined somewhere was not verified."] if undecided else []
+    return {}, [*sentences, "Not verified: that it is determined up to no factor."]
+
+
+def check_determined(circuit: Circuit, g: Circuit, argument: Any) -> tuple[dict[str, Any], list[str]]:
+    """Check that vector fields change neither the network nor g, and span the tangent spaces of its generic fibers [4] [20].
+
+    If g has a further weight, its last, the fields may move that too; without these terms they are fields on the network.
+    """
+    prime, point, listed, lower = read_object(argument, "the argument", "prime", "weights", "fields", "lower")
+    p, n, fields = read_prime(prime), circuit.parameters, read_list(listed, "fields")
+    weights = read_point(point, n, p)
+    on_g = [read_field(g, value) for value in fields]
     on_network = [[term for term in value if term[0] < n] for value in fields]
     vectors = symmetry_vectors(circuit, weights, p, [], on_network)
-    if moved:
-        need(len(vectors) == 1, "one vector field moves the function")
-        drawn = Symbols()  # rejects a denominator that is zero, unless by values of exp or sqrt
-        Evaluation(circuit, drawn).values(drawn.drawn(n), drawn.drawn(circuit.input_size))
-        run = Evaluation(g, ModP(p))
-        slopes = run.slopes(run.values(weights, []), [vectors[0].get(i, 0) for i in range(n)])
-        need(any(slopes[g.outputs[0]] or ()), "the vector field does not move the function at this point")
-    else:
-        check_fields(g, read)
-        low, high = check_lower(circuit, values["lower"]), n - sparse_rank(vectors, p)
-        need(low == high, f"the rank is at least {low}, the symmetries show that it is at most {high}")
-        numbers["fiber"] = n - low
-    lines = "; ".join(function.splitlines()[1 + len(names[1]) :])
-    sentences = [
-        f"Locally at generic weights, its function determines of the function of its weights [{lines}]: {verdict}."
-    ]
-    if moved and circuit.uses(*EXPONENTIAL, "sqrt"):
-        sentences.append("That the program is defined somewhere was not verified.")
-    if verdict != "determined":
-        limit = "it is determined up to no factor" if moved else "a symmetry moves it"
-        sentences.append(f"Not verified: that {limit}.")
-    sentences += lower_bound_sentences(circuit, values.get("lower", {}))
-    return Shown(f"a function of the weights: {verdict}", sentences, numbers)
+    check_fields(g, on_g)
+    if g.parameters > n:
+        need_more_values(g, weights, p)
+    low, high = check_lower(circuit, lower), n - sparse_rank(vectors, p)
+    need(low == high, f"the rank is at least {low}, the symmetries show that it is at most {high}")
+    return {"fiber": n - low}, lower_bound_sentences(circuit, lower)
+
+
+def need_more_values(g: Circuit, weights: list[int], p: int) -> None:
+    """Reject a product c f of the last weight c and a function f if the multiples of f may be all values of f near it: that the
+    rank of the Jacobian of f is at most the number of entries of c.
+    """
+    factor, function = g.gates[-1].operands
+    run, c = Evaluation(g, ModP(p)), g.size(factor)
+    values = run.values([*weights, *[1] * c], [])
+    read = [k for k in g.weights.values() if k != factor and g.depends({k})[function]]
+    wanted, rows = g.depends(set(read)), Echelon(p, g.size(*read))
+    for index in range(g.size(function)):
+        if len(rows.rows) <= c:
+            gradients = run.gradient(values, function, index, wanted)
+            rows.add([x for k in read for x in gradients.get(k, [0] * g.size(k))])
+    need(len(rows.rows) > c, "the factor has as many entries as the function has independent values")
 
 
 def up_to(g: Circuit, count: int) -> str | None:
@@ -886,9 +924,8 @@ def up_to(g: Circuit, count: int) -> str | None:
     multiplied = last.operation == "einsum" and len(last.operands) == 2 and last.operands[0] == count
     if not once or not multiplied or g.outputs != [len(g.gates) - 1]:
         return None
-    factor, function = (g.gates[k].shape for k in last.operands)
-    too_many = prod(factor) >= prod(function)  # such factors can take the function to every value near it
-    if too_many or (len(factor) == 2 and factor[0] != factor[1]):
+    factor = g.gates[count].shape
+    if len(factor) == 2 and factor[0] != factor[1]:
         return None
     first, second, result = last.words
     letters = f"{first},{second}->{result}" if len({*second}) == len(second) else ""
@@ -903,12 +940,13 @@ def check_closure(circuit: Circuit, _: Any, values: Any, value: Any, argument: A
 
     For each degree up to k, the rank of the multiples of the equations and the rank of all monomials, as vectors of their
     values at image points, must add up to the number of monomials. Gradings of the weights for which all coordinates are
-    homogeneous split them into blocks. An equation that is independent of the multiples of those of lower degree is a minimal
-    generator. A prime that was chosen for it could make such multiples dependent: the checker draws another [7].
+    homogeneous split them into blocks. Equations that are independent of the multiples of those of lower degree are counted:
+    minimal generators, if all are homogeneous. A prime that was chosen for it could make such multiples dependent: the checker
+    draws another [7].
     """
     prime, gradings = read_object(argument, "the argument", "prime", "gradings")
     read_prime(prime)
-    p, k = Symbols().p, read_integer(value, 0, 100, "a degree")
+    p, k = RandomField().p, read_integer(value, 0, 100, "a degree")
     equations, targets = check_equations(circuit, values)
     bound_size(comb(len(targets) + k, k), 3 * 10**4)
     grades = [coordinate_degrees(circuit, targets, g) for g in read_list(gradings, "gradings")]
@@ -922,21 +960,21 @@ def check_closure(circuit: Circuit, _: Any, values: Any, value: Any, argument: A
     need(same, "an equation is not homogeneous for a grading")
     generators = count_generators(circuit, targets, low, k, block_of, p)
     sentences = [
-        f"Each of the {len(equations)} equations vanishes on its image identically, by expansion over ZZ.",
+        f"Each of the {len(equations)} equations vanishes on its image identically, by expansion.",
         f"Every polynomial of degree at most {k} that vanishes there is a combination of their multiples of such degrees.",
-        "Minimal generators are counted modulo a random prime above 2^61.",
+        "How many equations of each degree follow from none of lower degree is counted modulo a random prime above 2^61.",
         "Not covered: equations of higher degree, and whether these generate a prime ideal.",
     ]
     vanish = "1 equation vanishes" if len(equations) == 1 else f"{len(equations)} equations vanish"
-    summary = f"{vanish} on the image, and up to degree {k} there are no others"
+    summary = f"{vanish} on the image, and all others up to degree {k} are combinations of their multiples"
     span = {"span": len(targets) - generators[1]} if k else {}
     return Shown(summary, sentences, {"coordinates": len(targets), "generators": generators, **span})
 
 
 def count_generators(circuit: Circuit, targets: list[Polynomial], equations: list[Polynomial], k: int,
                      block_of: Callable[[Shape], Shape], p: int) -> Counter[int]:  # fmt: skip
-    """Check that multiples of the equations are all that vanishes, degree by degree; count minimal generators by degree [17]
-    [7].
+    """Check that multiples of the equations are all that vanishes, degree by degree [17]; count, for each degree, equations that
+    are independent of the multiples of those of lower degree [7].
     """
     monomials_of = [
         list(combinations_with_replacement(range(len(targets)), degree)) for degree in range(k + 1)

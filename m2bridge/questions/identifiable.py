@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from math import prod
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
@@ -330,9 +331,13 @@ class _Decision:
         ):
             product = multiplied(function, freedom)
             keeping = self._keeping(product, freedom.motions(self.program.parameter_count))
-            if keeping is not None:
+            if keeping is not None and self._rank_of(function) > prod(freedom.shape):
                 return _Decided(freedom.text, text, product, keeping)
         return _Decided(NOT_DETERMINED, text, function, (field,))
+
+    def _rank_of(self, function: Program) -> int:
+        """Return the generic rank of a function of the weights: with a smaller one its multiples may be all its values."""
+        return generic_rank(function, p=self.p, seed=self.seed, upper=function.parameter_count).rank
 
     def example(self, function: Program) -> dict[str, Any] | None:
         """Return two weights with the same function of the network at which the function of the weights differs."""

@@ -236,7 +236,7 @@ class Server:
         """Return the checks of a mutant in their order, and how many of those that reach it are left out."""
         file, name = mutant.function
         every = set().union(*(self.reached.get((file, line), set()) for line in mutant.lines))
-        if not name:
+        if not name or not every:  # outside of functions, or in the body of a class
             every = set(range(len(self.checks)))
         first = self.noticing.get(mutant.function, [])
         order = sorted(every, key=lambda n: (n not in first, self.seconds[n]))

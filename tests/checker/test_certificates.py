@@ -601,7 +601,7 @@ def test_records_without_the_file_of_families(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(checker, "beside", lambda name: None if name == "families" else beside(name))
     code, said = outcome(record(image_dim=99))
     assert (code, said.partition(".")[0]) == (9, "Verified: the dimension is 5")
-    assert "Not covered: the record." in said
+    assert "Not covered: the record" in said
     assert outcome({"job": {}, "result": record()})[0] == 9
     assert outcome({"job": {}, "result": record(certificate=None)})[0] == 8
     assert outcome({"result": record()})[0] == 8  # not the record of a batch
@@ -637,4 +637,4 @@ def test_records_of_the_program_are_verified(
     done = alone(path, tmp_path, families=False)
     rests = json.loads(path.read_text())["certificate"]["upper"]["kind"] in ("virtual", "layers")
     assert done.returncode == (8 if rests else 9), done.stdout
-    assert rests or "Not covered: the record." in done.stdout
+    assert rests or "Not covered: the record" in done.stdout

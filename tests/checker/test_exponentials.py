@@ -136,6 +136,20 @@ def test_radicands_that_are_equal_at_a_point_count() -> None:
     assert errors[1] <= errors[0] - 4 * 14
 
 
+def test_every_pair_of_radicands_counts() -> None:
+    """24 entries of w x have degree 2 and height 0. Of 276 pairs each is equal with probability (2 + 23) / 2^61: 23 for the sum
+    of all, which bounds a difference. The relation adds 2 (2 + 2); units: 1 + 2 2. Together 5 * (8 + 276 * 25) < 2^16.
+    """
+    text = program(
+        "weight w [24]", "input x [24]", "input z []", "multiply %0 %1", "sqrt %3", "einsum a-> %4", "scale 2 %2", "exp %2",
+        "exp %6", "multiply %7 %8", "multiply %5 %9",
+    )  # fmt: skip
+    functions = checker_further.number_functions(checker.read_program(text))
+    first = functions.start + 25
+    exponentials = checker_further.read_relations(functions, [[first + 1, [[first, 2]]]])
+    assert checker_further.relations_error(exponentials) == 4 * (61 - 16)
+
+
 @pytest.mark.parametrize("name", [name for name, (_, _, relations) in CASES.items() if relations])
 def test_dependent_arguments_are_not_taken_for_independent(name: str) -> None:
     """Without the relation, or with another one, the same document is rejected."""
@@ -223,12 +237,15 @@ def test_damaged_documents() -> None:
     rejected(lambda e: e["relations"][0].__setitem__(0, 5))  # an input is no argument
     rejected(lambda e: e["relations"][0].__setitem__(0, 99))
     rejected(lambda e: e["relations"][0][1].append([9, 1]))  # a function that comes later
-    rejected(lambda e: e["relations"][0][1].__setitem__(0, [7, "1/18446744073709551629"]))
     rejected(lambda e: e["relations"].pop())
     rejected(lambda e: e["test"].update(prime=8))
     rejected(lambda e: e["test"].update(weights=1, inputs=2))  # too few points for the rank
     rejected(lambda e: e["test"].update(inputs=1))
     rejected(lambda e: e.pop("test"))
+    large = copy.deepcopy(lower)
+    large["exponentials"]["relations"][0][1][0] = [7, "1/18446744073709551629"]
+    with pytest.raises(checker.Unknown):
+        checker.check_lower(circuit, large)
     del lower["exponentials"]
     with pytest.raises(checker.Rejected):
         checker.check_lower(circuit, lower)

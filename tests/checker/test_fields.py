@@ -398,20 +398,20 @@ def test_the_operand_of_a_normalisation_is_soon_one_unknown(monkeypatch: pytest.
              "multiply %8 %12", "einsum ab,b->a %1 %13"]  # fmt: skip
     text = "".join(f"%{k} = {line}\n" for k, line in enumerate(lines))
     circuit = checker.read_program(f"m2bridge program 1\n{text}output y %14\n")
-    attempts, outputs_move = [], checker.outputs_move
+    attempts, outputs_may_move = [], checker.outputs_may_move
 
     def counted(*arguments: Any) -> bool:
         attempts.append(arguments[3:5])
-        return outputs_move(*arguments)
+        return outputs_may_move(*arguments)
 
-    monkeypatch.setattr(checker, "outputs_move", counted)
+    monkeypatch.setattr(checker, "outputs_may_move", counted)
     row = {9: {(): 1}, 10: {(): 1}, 11: {(): 1}}
     assert checker.check_field(circuit, row) == (5, False)
     assert [last for last, solve in attempts if not solve] == [14, 0, 8, 5]
     assert checker.check_field(circuit, {15: {(): 1}}) == (14, False)  # no instruction reads b
     ring = checker.Polynomials()
     run, variables = checker.Evaluation(circuit, ring), ring.variables(19)
-    assert outputs_move(run, variables, {**row, 11: {(): 2}}, 5, False)
+    assert outputs_may_move(run, variables, {**row, 11: {(): 2}}, 5, False)
 
 
 def test_products_of_reciprocals_and_denominators_are_rewritten() -> None:

@@ -224,11 +224,23 @@ def test_the_function_of_a_record_is_that_of_its_certificate() -> None:
         "W1**-1",
         "W1[0, 0, 0]",
         "W2@W1#W1",
+        "\uff372@W1",  # the parser takes this letter for a W
+        "'\\\x1b'",
         None,
         3,
     ):
         code, output = outcome(with_function(record, value))
         assert (code, "Not covered: functions" in output) == (9, True)
+
+
+@pytest.mark.filterwarnings("error")
+def test_texts_are_parsed_without_warnings(tmp_path: Path) -> None:
+    """A warning of Python's parser would print the text of the record."""
+    record = document_of(m2bridge.identifiable("linear(widths=[2,1,2])", function="W2 @ W1"))
+    (tmp_path / "record").write_text(json.dumps(with_function(record, "1if W2 else 2")))
+    command = [sys.executable, "-I", "-W", "always", checker.__file__, str(tmp_path / "record")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (9, "")
 
 
 def with_function(record: dict[str, Any], text: Any) -> dict[str, Any]:
@@ -444,3 +456,32 @@ def test_the_exit_code_remains_when_nobody_reads() -> None:
     with Path("/dev/full").open("w") as full:
         command = [sys.executable, "-I", checker.__file__, str(PUBLISHED / "dimension-mlp.json")]
         assert subprocess.run(command, stdout=full, check=False).returncode == 0
+
+
+CUSP = program(
+    "weight t []", "constant [] -1", "power 2 %0", "add %2 %1", "multiply %0 %3", "reshape [1] %3", "reshape [1] %4",
+    "concatenate 0 %5 %6",
+)  # fmt: skip
+LINE = program("weight t []", "scale 2 %0")
+
+
+def test_sentences_stand_under_the_program_that_they_are_about() -> None:
+    """(t^2 - 1, t^3 - t) has a double point at t = 1; the image 2 t is a line, and has none."""
+    singular = {"prime": 2**61 - 1, "upper": {"kind": "parameters"}, "arcs": [[[1, 1]], [[-1, 1]]]}
+    upper = {"kind": "parameters"}
+    dimensions = [of_dimension(text, 1, "a file") | {"upper": upper} for text in (CUSP, LINE)]
+    statement = {"kind": "singular", "weights": [1]}
+    point = certificate(CUSP, statement, "a file", argument=singular)
+    record = {
+        "analysis": "singular-point",
+        "model": "a file",
+        "at": {"weights": {"t": "1"}},
+        "verdict": "singular",
+    }
+    code, lines = checker.verify(json.dumps({**record, "certificate": [*dimensions, point]}))
+    assert code == 9
+    assert "about 2 programs" in lines[0]
+    heads = [k for k, line in enumerate(lines) if line.startswith("This is about the program")]
+    assert len(heads) == 2
+    assert [k for k, line in enumerate(lines) if "is singular at" in line] < heads[1:]
+    assert sum("Its dimension is 1" in line for line in lines) == 2

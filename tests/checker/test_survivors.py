@@ -6,16 +6,22 @@ import json
 from fractions import Fraction
 from typing import Any
 
+import makers as M  # noqa: N812
 import pytest
 import test_lemmas
 
 from m2bridge import checker, checker_families, checker_further
 
 
-def read(*lines: str) -> checker.Circuit:
-    """Read the program of these instructions; the last one is the output."""
+def read_text(*lines: str) -> str:
+    """Write the program of these instructions; the last one is the output."""
     body = "".join(f"%{k} = {line}\n" for k, line in enumerate(lines))
-    return checker.read_program(f"m2bridge program 1\n{body}output y %{len(lines) - 1}\n")
+    return f"m2bridge program 1\n{body}output y %{len(lines) - 1}\n"
+
+
+def read(*lines: str) -> checker.Circuit:
+    """Read the program of these instructions."""
+    return checker.read_program(read_text(*lines))
 
 
 @pytest.mark.parametrize(
@@ -43,9 +49,9 @@ def test_roots_modulo_a_prime(p: int) -> None:
         assert 0 < root <= p // 2
     with pytest.raises(checker.NoRoot):
         ring.sqrt(next(n for n in range(p) if pow(n, (p - 1) // 2, p) == p - 1))
-    with pytest.raises(checker.ZeroDenominator):
+    with pytest.raises(checker.Undefined):
         ring.sqrt(0)
-    with pytest.raises(checker.ZeroDenominator):
+    with pytest.raises(checker.Undefined):
         checker.ModP(2).sqrt(1)
 
 
@@ -157,7 +163,8 @@ def test_a_number_is_not_determined_up_to_scale() -> None:
     """c v is kept if c is divided by what v is multiplied with; but v can be every number, so that this says nothing."""
     product = test_lemmas.program("weight v []", "weight w []", "weight c []", "einsum ,-> %2 %0")
     moves = [2, -1, [[2, 1]]]
-    for verdict in ("determined up to scale", "determined", "not determined", "each row up to scale"):
+    test_lemmas.refused(about("determined up to scale", product, moves), "as many entries")
+    for verdict in ("determined", "not determined", "each row up to scale"):
         test_lemmas.refused(about(verdict, product, moves), "about another function")
 
 
@@ -171,9 +178,8 @@ def test_a_number_is_not_determined_up_to_scale() -> None:
         (("weight c [2,2]", "einsum ab,bc->ac %2 %0"), "up to a change of basis of the rows"),
         (("weight c [4,4]", "einsum ab,cda->cdb %2 %1"), "up to a change of basis of the columns"),
         (("weight c []", "power 2 %0", "einsum ,ab->ab %2 %3"), "determined up to scale"),
-        # one factor alone, as many factors as entries, and products that show less
+        # one factor alone, and products that show less
         (("weight c []", "einsum -> %2"), None),
-        (("weight c [3,3]", "einsum ab,ca->cb %2 %0"), None),
         (("weight c [1,2]", "einsum ab,bc->ac %2 %0"), None),
         (("weight c [2,3]", "einsum ab,ab->ab %2 %0"), None),
         (("weight c [3]", "einsum a,ba->b %2 %0"), None),
@@ -267,3 +273,48 @@ def test_perceptrons_of_further_families_have_biases_or_several_exponents() -> N
     for widths, r in (([2, 2, 2], [2]), ([2], [])):
         with pytest.raises(checker.Rejected, match="canonical form"):
             checker_families.perceptron({"widths": widths, "r": r} | ({"bias": []} if not r else {}))
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_arrays_with_other_numbers_of_axes_are_not_joined(axis: int) -> None:
+    with pytest.raises(checker.Rejected, match="shapes do not fit"):
+        read("weight a [2,3]", "weight b [2]", f"concatenate {axis} %0 %1")
+
+
+def test_units_of_weights_are_functions_of_weights() -> None:
+    """exp(w + x) exp(-x) = exp(w), so that u = exp(w) + x^2 and v = x^2 are dependent over functions of weights (lemma 10, B)."""
+    text = read_text(
+        "weight w []", "input x []", "add %0 %1", "scale -1 %1", "exp %2", "exp %3", "multiply %4 %5", "power 2 %1",
+        "add %6 %7", "exp %8", "exp %7", "multiply %9 %0", "add %11 %10",
+    )  # fmt: skip
+    relations = {"w + x": [3, [[1, 1], [2, 1]]], "-x": [4, [[2, -1]]]}
+    lower, _ = M.unit_minor(text, relations={})
+    lower["exponentials"]["relations"] = list(relations.values())
+    with pytest.raises(checker.Rejected, match="not seen to be independent"):
+        checker.check_lower(checker.read_program(text), lower)
+
+
+def test_multiples_of_a_function_are_not_all_its_values() -> None:
+    """s = u + v moves by a factor, as every function of rank one; so does (s, 0). That (u, v) does says something."""
+    network = read_text("weight w [2]", "weight v []", "input x [2]", "einsum a,a-> %0 %2", "multiply %1 %3")
+    lower, dim = M.minor(network)
+    assert dim == 2
+    scaling = [[0, 1, [[0, 1]]], [1, 1, [[1, 1]]], [2, -1, [[2, 1]]], [3, -1, [[3, 1]]]]
+    head = ("weight w [2]", "weight v []", "weight c []")
+    padded = read_text(
+        *head,
+        "reshape [1,2] %0",
+        "einsum ab->a %3",
+        "constant [1] 0",
+        "concatenate 0 %4 %5",
+        "einsum ,a->a %2 %6",
+    )
+    weights = {"entries": [3, 5, 7]}
+    for function, code in ((padded, 7), (read_text(*head, "einsum ,a->a %2 %0"), 0)):
+        document = {
+            "format": "m2bridge certificate", "version": 2, "spec": None, "program": network,
+            "statement": {"kind": "identifiable", "function": function, "verdict": "determined up to scale"},
+            "argument": {"prime": M.P, "weights": weights, "fields": [scaling], "lower": lower},
+        }  # fmt: skip
+        found, lines = checker.verify(json.dumps(document))
+        assert found == code, lines
