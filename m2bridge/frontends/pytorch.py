@@ -337,7 +337,7 @@ class _Traced:
             given = inputs[0] if len(inputs) == 1 else np.concatenate([np.zeros(0), *map(np.ravel, inputs)])
             own = np.asarray(run(program, weights, given)).ravel()
             parts = self.torch.utils._pytree.tree_leaves(said)
-            theirs = np.concatenate([parts[k].numpy().ravel() for k in self.kept])
+            theirs = np.concatenate([parts[k].detach().numpy().ravel() for k in self.kept])
             if own.shape != theirs.shape or not np.allclose(
                 own, theirs, rtol=_LARGEST_DIFFERENCE, atol=_LARGEST_DIFFERENCE
             ):

@@ -186,6 +186,11 @@ def test_functions_of_torch(function, shape):
     agree(Written(function), shape)
 
 
+def test_a_weight_may_be_an_output_beside_others():
+    network = agree(Written(lambda f, x: (f(x), f.bias)), (3,))
+    assert list(network.recorded.output_shapes.values()) == [(3,), (3,)]
+
+
 def test_filling_a_new_tensor_in_place():
     def filled(f, x):
         z = torch.zeros(2, 3)
