@@ -162,6 +162,16 @@ def _sigmoid(a: Array) -> Array:
     return 1 / (1 + np.exp(-a))
 
 
+def _max(a: Array, dim: Any = None, keepdim: bool = False) -> Any:
+    """Take the largest entries, which cancel in a softmax; as in PyTorch a tuple with an axis, but without the indices."""
+    return np.max(a) if dim is None else (_amax(a, dim, keepdim),)
+
+
+def _amax(a: Array, dim: Any = (), keepdim: bool = False) -> Array:
+    axes = None if dim in ((), []) else tuple(dim) if isinstance(dim, Sequence) else dim
+    return np.max(a, axis=axes, keepdims=keepdim)
+
+
 def _gelu(a: Array, approximate: str = "none") -> Array:
     """Compute x (1 + tanh z) / 2 = x sigmoid(2 z) for z = sqrt(2 / pi) (x + 0.044715 x^3), with the numbers of PyTorch's code."""
     if approximate != "tanh":
@@ -327,6 +337,7 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
     **dict.fromkeys(
         ("addmm", "baddbmm", "addmv"), lambda bias, x, y, beta=1, alpha=1: _add(x @ y * alpha, bias * beta)
     ),
+    "lerp": lambda a, b, weight: a + (b - a) * weight,
     "addcmul": lambda a, b, c, value=1: a + b * c * value,
     "bilinear": lambda x, y, weight, bias=None: _biased(np.einsum("...i,oij,...j->...o", x, weight, y), bias),
     "cat": lambda arrays, dim=0: np.concatenate(list(arrays), axis=dim),
@@ -341,6 +352,11 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
     "exp": _exp_of,
     "sigmoid": _sigmoid,
     "tanh": lambda a: 1 - 2 / (1 + np.exp(2 * a)),
+    "sinh": lambda a: (np.exp(a) - np.exp(-a)) * Fraction(1, 2),
+    "cosh": lambda a: (np.exp(a) + np.exp(-a)) * Fraction(1, 2),
+    "expm1": lambda a: np.exp(a) - 1,
+    "max": _max,
+    "amax": _amax,
     "silu": lambda a: a * _sigmoid(a),
     "gelu": _gelu,
     **dict.fromkeys(("softmax", "_softmax"), _softmax),
@@ -361,6 +377,8 @@ REFUSED: dict[str, str] = {
          "hardswish", "softplus", "erf", "_prelu_kernel", "mish", "log_sigmoid"), _ACTIVATION
     ),
     "clamp_min": "it is piecewise; for functional.normalize or cosine_similarity, divide by x.norm(dim=-1, keepdim=True)",
+    **dict.fromkeys(("cdist", "_cdist_forward", "_euclidean_dist"),
+                    "write the distances as (x[:, None] - y[None]).norm(dim=-1)"),
     "instance_norm": "write it as nn.GroupNorm with one channel in each group",
     **dict.fromkeys(("max_pool2d_with_indices", "max_pool2d", "max_pool3d_with_indices", "adaptive_max_pool2d"),
                     "use average pooling, which is linear"),
@@ -371,7 +389,7 @@ REFUSED: dict[str, str] = {
     **dict.fromkeys(("log", "log_softmax", "_log_softmax", "logsumexp", "log1p", "log2"),
                     "logarithms are not supported; return the scores or the softmax itself"),
     **dict.fromkeys(("sin", "cos"), "sines and cosines of weights or inputs are not supported; keep them in a buffer"),
-    **dict.fromkeys(("max", "amax", "min", "amin", "maximum", "minimum", "sort", "topk", "argmax", "argmin", "gt", "lt",
+    **dict.fromkeys(("min", "amin", "maximum", "minimum", "sort", "topk", "argmax", "argmin", "gt", "lt",
                      "ge", "le", "eq", "ne", "sign", "round", "floor", "ceil", "_local_scalar_dense", "item"), _VALUES),
 }  # fmt: skip
 """Operations that no recorded network has, with what to do instead."""

@@ -40,6 +40,7 @@ _WHOLE = (
     "rms_norm",
     "group_norm",
     "linalg_vector_norm",
+    "lerp",
     *REFUSED,
 )
 """Operations that are not taken apart: they are recorded as people write them, or refused by their own name."""
@@ -295,6 +296,10 @@ class _Traced:
         torch = self.torch
         args, kwargs = torch.fx.node.map_arg((node.args, node.kwargs), lambda n: values[n])
         if node.target is operator.getitem:
+            if isinstance(args[0], tuple) and args[1] >= len(args[0]):
+                raise NotPolynomialError(
+                    f"{location_of_node(node)}: the indices of the largest entries cannot be recorded; use constant indices"
+                )
             return args[0][args[1]] if args[0] is not None else None
         if not any(isinstance(item, (Recorded, Masked)) for item in leaves(torch, (args, kwargs))):
             with torch.no_grad():
@@ -317,6 +322,9 @@ class _Traced:
             raise InputError(
                 f"{location_of_node(node)}: {base} cannot be recorded: {first_line(error)}"
             ) from error
+        if base in ("max", "amax"):
+            largest = result[0] if isinstance(result, tuple) else result
+            largest.recorder.maxima[largest.index] = location_of_node(node)
         return torch.as_tensor(result) if type(result) is np.ndarray else result
 
     # -- the comparison ---------------------------------------------------------------------------------

@@ -40,6 +40,20 @@ CHANGES = {
     ),
     "root": (Written(lambda f, x: f(x) ** 0.25), (3,), "power 0.25", "integer"),
     "comparison": (Written(lambda f, x: torch.where(f(x) > 0, f(x), x)), (3,), "gt", "constant mask"),
+    "largest": (
+        Written(lambda f, x: f(x).amax(-1)),
+        (3,),
+        "itself (Written)",
+        "only in a softmax",
+    ),
+    "index-of-the-largest": (
+        Written(lambda f, x: x[f(x).max(-1).indices]),
+        (3,),
+        "the indices of the largest",
+        "constant indices",
+    ),
+    "larger": (Written(lambda f, x: torch.max(f(x), x)), (3,), "maximum", "constant mask"),
+    "distances": (Written(lambda f, x: torch.cdist(f(x), x)), (3, 3), "cdist", ".norm(dim=-1)"),
     "log-softmax": (
         Written(lambda f, x: functional.log_softmax(f(x), -1)),
         (3,),

@@ -164,6 +164,10 @@ def test_causal_attention_of_torch_itself():
     assert "scale 1/2" in network.recorded.text
 
 
+def normalised(e: Tensor) -> Tensor:
+    return e / e.sum(-1, keepdim=True)
+
+
 @pytest.mark.parametrize(
     ("function", "shape"),
     [
@@ -171,6 +175,11 @@ def test_causal_attention_of_torch_itself():
         (lambda f, x: (f(x) @ x.mT).masked_fill(torch.ones(3, 3).triu(1).bool(), float("-inf")).softmax(-1) @ x, (3, 3)),
         (lambda f, x: ((f(x) @ x.mT + torch.full((3, 3), float("-inf")).triu(1)) / 2).softmax(-1) @ x, (3, 3)),
         (lambda f, x: functional.silu(f(x)) + torch.tanh(x) * torch.sigmoid(f(x)), (3,)),
+        (lambda f, x: torch.sinh(f(x)) + torch.cosh(x) * torch.expm1(f(x)), (3,)),
+        (lambda f, x: torch.lerp(x, f(x), torch.sigmoid(f(x))) + torch.lerp(x, f(x), 0.25), (3,)),
+        (lambda f, x: normalised(torch.exp(f(x) - f(x).amax(-1, keepdim=True))), (2, 3)),
+        (lambda f, x: normalised(torch.exp(f(x) - f(x).max(-1, keepdim=True).values)), (2, 3)),
+        (lambda f, x: normalised(torch.exp(f(x) - f(x).max())), (3,)),
         (lambda f, x: torch.einsum("ij,kj,kl->il", f(x), x, x), (2, 3)),
         (lambda f, x: torch.stack([f(x)[1], x[0]]).flip(0).roll(1, 0)[:, ::2].reshape(4).unsqueeze(0), (2, 3)),
         (lambda f, x: torch.cat(f(x).chunk(2, -2), -1).permute(1, 0) * torch.arange(6.0)[:, None], (2, 3)),
