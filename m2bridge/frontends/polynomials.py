@@ -37,6 +37,8 @@ NAME = re.compile(r"[A-Za-z][A-Za-z0-9']*(?:_(?:\d+|[A-Za-z][A-Za-z0-9]*|\(\s*\d
 
 _TOKEN = re.compile(rf"\s*(?:(?P<number>\d+)|(?P<name>{NAME.pattern})|(?P<sign>\*\*|[-+*/^()]))")
 
+_FUNCTIONS = frozenset(("exp", "sqrt", "tanh", "sigmoid", "softmax"))
+"""Functions that a network may contain, and a polynomial may not."""
 FACTOR = "a number, a variable or '('"
 
 
@@ -113,7 +115,8 @@ class PolynomialParser:
             rest = self.text[self.at :]
             self.start = self.at + len(rest) - len(rest.lstrip())
             if self.start < len(self.text):
-                self.fail(f"{self.text[self.start]!r} is not allowed in a polynomial")
+                hint = "; write 1/10 for 0.1" if self.text[self.start] == "." else ""
+                self.fail(f"{self.text[self.start]!r} is not allowed in a polynomial{hint}")
             self.kind, self.token = "end", ""
             return
         self.kind = match.lastgroup or ""
@@ -236,7 +239,10 @@ class PolynomialParser:
     def variable(self) -> int:
         name = _canonical(self.token)
         if name not in self.index:
-            self.fail(f"the variable {name!r} is not declared; {suggestion(name, self.variables)}")
+            known = suggestion(name, self.variables)
+            if name in _FUNCTIONS:
+                known += f"; for the function {name} write a Python function, python:FILE.py:f"
+            self.fail(f"the variable {name!r} is not declared; {known}")
         self.advance()
         return self.index[name]
 
@@ -246,7 +252,8 @@ class PolynomialParser:
             return 1
         self.advance()
         if self.kind != "number":
-            self.fail(f"an exponent must be a number without sign, found {self.found}")
+            hint = "; write 1/x^2 for x^-2" if self.token == "-" else ""
+            self.fail(f"an exponent must be a number without sign, found {self.found}{hint}")
         if len(self.token) > 9 or int(self.token) > self.limits.exponent:
             self.fail(f"the exponent {self.token[:20]} is above {self.limits.exponent}")
         value = self.integer()
