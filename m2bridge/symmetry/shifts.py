@@ -231,7 +231,9 @@ class _Carrying:
         """Return the gains of a centred array that the weight multiplies along some axes; letters are axes of the weight."""
         if not along or prod(self.tensors[self.weight].shape[k] for k in along) > _MOST_GAINS:
             return ()
-        item = next(item for item in self.tensors if self.weight in item.operands)
+        item = next((item for item in self.tensors if self.weight in item.operands), None)
+        if item is None:  # the weight is an output
+            return ()
         side = item.operands.index(self.weight)
         own, others = _sides(item, side)
         wanted = {own[k] for k in along}

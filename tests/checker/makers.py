@@ -136,7 +136,11 @@ class Dual:
 
     def moved(self, f: Callable[[np.ndarray], np.ndarray]) -> Dual:
         """A rearrangement of entries."""
-        slope = None if self.slope is None else np.stack([f(np.asarray(part, dtype=object)) for part in self.slope])
+        slope = (
+            None
+            if self.slope is None
+            else np.stack([f(np.asarray(part, dtype=object)) for part in self.slope])
+        )
         return Dual(f(self.value), slope)
 
 

@@ -334,3 +334,9 @@ def test_a_centred_array_that_is_also_used_otherwise_is_seen() -> None:
 
     program = from_callable(layer, {"U": (3, 2)}, inputs={"x": (2,)}).program
     assert not structure(program).shifts
+
+
+def test_a_weight_that_is_an_output_is_not_shifted() -> None:
+    """(A x, b) determines all of A and b."""
+    model = m2bridge.from_callable(lambda A, b, x: (A @ x, b), {"A": (2, 2), "b": (2,)}, inputs={"x": (2,)})
+    assert m2bridge.dimension(model, engine=False).image_dim == 6
