@@ -21,7 +21,7 @@ Jacobian of the outputs by the n weights.
      divide products of the constants' denominators and of the values under `reciprocal`. Where none of these is zero modulo p,
      a minor that is not zero modulo p is not zero. So the rank modulo p at one point is at most the generic rank. The author of
      a document chooses the prime and the point; a bad choice can only make the rank smaller. Schwartz and Zippel's lemma is not
-     needed.
+     needed, nor is Hensel's: points modulo p are reductions of integers.
  [2] Dimension. In characteristic 0 the closure of the image of a map has the generic rank of its Jacobian as its dimension
      (Shafarevich, Basic Algebraic Geometry 1, II.6.2). Outputs at chosen inputs are linear in the coefficients of the function:
      the rank of their derivatives is at most that of the coefficients.
@@ -31,8 +31,10 @@ Jacobian of the outputs by the n weights.
      are C(n+k-1, k) monomials of degree k in n variables (Stanley, Enumerative Combinatorics 1, 1.2).
  [4] Kernel. If a vector field xi does not change the function, J xi = 0 identically. So the generic rank of J is at most n
      minus the generic rank of such fields, which by [1] is at least their rank at one point modulo p.
- [5] Brackets. Fields that do not change a function are closed under the Lie bracket (xi f = eta f = 0 gives [xi, eta] f = 0), and
-     matrices E_(i,i+1), E_(i+1,i) generate those of trace zero (Humphreys, Introduction to Lie Algebras, 1.2).
+ [5] Groups. Fields that do not change a function are closed under the Lie bracket (xi f = eta f = 0 gives [xi, eta] f = 0), and
+     matrices E_(i,i+1), E_(i+1,i) generate those of trace zero (Humphreys, Introduction to Lie Algebras, 1.2). GL(n, C) and its
+     torus are connected, also without the analytic hypersurface of all g at which f(g w) is not defined; so they do not change f
+     if their fields do not. If f has square roots, of two values, only g near the identity serve: -w for w changes sqrt(w^2) / w.
  [6] Substitution. An identity of polynomials in unknowns holds for all values of the unknowns. Values y of exp, reciprocal, sqrt
      and softmax satisfy dy = y dt, dy = -y^2 dt, 2 y dy = dt, dy_i = y_i (dt_i - sum_j y_j dt_j), a line of softmax adds up to
      1, and a reciprocal y of t satisfies y t = 1.
@@ -45,8 +47,8 @@ Jacobian of the outputs by the n weights.
      degree d, multiplying by all v^d for the reciprocals of the highest level adds d times the degrees and heights of the v.
      (Units are drawn from 1 to p - 1 >= 2^61. In specs exp and sqrt are random functions: two arguments may be equal by chance.)
      This is used for relations between arguments of exponentials and to compare a program with its spec and with a text; the
-     probability is printed. The generators of a closure are counted modulo such a prime, which is printed too. But for [18] no
-     other verdict can be wrong by chance.
+     probability is printed. The generators of a closure are counted modulo such a prime, which is printed too. Nothing else can
+     be verified wrongly by chance, but for [18]. (True documents can be rejected by chance.)
  [8] Last layer. Let the outputs be V Z, with V used once. Rows of V occur in their own outputs only. So the matrix of
      derivatives by some rows of V and by other weights is block triangular with the columns of Z in its diagonal blocks, and
      ranks add up.
@@ -55,8 +57,6 @@ Jacobian of the outputs by the n weights.
      p right-hand sides b. These are drawn from a hash of the program and of everything in the argument but the solutions, so that
      nothing that determines A can be chosen after b; each further choice that somebody tries passes with probability at most
      p^-k, at most 2^-100, for k right-hand sides. It needs no elimination.
-
-Hensel's lemma is not used: points modulo p are reductions of integers.
 
 Contents: 1 Documents   2 Programs   3 Numbers   4 Evaluation   5 Linear algebra   6 Minors   7 Symmetries   8 Upper bounds
 9 Dimensions and symmetries   10 Last layers   11 Documents and outcomes.
@@ -1473,9 +1473,8 @@ def lower_bound_sentences(circuit: Circuit, lower: Any) -> list[str]:
 
 
 def check_symmetry(circuit: Circuit, _: Any, groups: Any, vector_fields: Any) -> Shown:
-    """Check groups and vector fields; the dimension of their generic orbits is at least their rank at a drawn point [1].
-
-    At a point that is known before, fields could be made to have a smaller rank.
+    """Check groups and fields [5]. Their generic orbits have at least the dimension of their rank at a point [1]. It is drawn: at
+    a point that is known before, fields could be made to have a smaller rank.
     """
     need(bool(groups or vector_fields), "at least one symmetry is named")
     ring = RandomField()
@@ -1484,7 +1483,8 @@ def check_symmetry(circuit: Circuit, _: Any, groups: Any, vector_fields: Any) ->
     Evaluation(circuit, ring).values(weights, inputs)
     vectors = symmetry_vectors(circuit, weights, ring.p, groups, vector_fields)
     orbit = sparse_rank(vectors, ring.p)
-    several = f"{len(groups)} groups and {len(vector_fields)} vector fields do not change"
+    near = " (their elements near the identity)" if groups and circuit.uses("sqrt") else ""
+    several = f"{len(groups)} groups{near} and {len(vector_fields)} vector fields do not change"
     where = WHERE if circuit.uses(*EXPONENTIAL, "sqrt") else ""
     sentence = f"{several} its function, identically{where}; their generic orbits have dimension at least"
     return Shown(f"{several} the function", [f"{sentence} {orbit}."], {"orbit": orbit})

@@ -26,6 +26,7 @@ from typing import Any
 
 from m2bridge.checker import (
     EQUAL,
+    EXPONENTIAL,
     LEAST_EXPONENT,
     MOST_ENTRIES,
     NATURAL,
@@ -208,14 +209,12 @@ def arrays(circuit: Circuit, weights: Numbers) -> dict[str, Any]:
     return {name: nested([weights[i] for i in flat], shapes[name]) for name, flat in circuit.flat.items()}
 
 
-def head(
-    network: Network, ring: Any, w: dict[str, Any], layer: int, number: int
-) -> tuple[Matrix, Matrix | None]:
-    """Return A and V of one head, where A may be given by Q and K, or be virtual; V is None for virtual weights."""
+def head(network: Network, ring: Any, w: dict[str, Any], layer: int, number: int) -> tuple[Matrix, Matrix]:
+    """Return A and V of one head, where A may be given by Q and K, or be virtual; V is empty for virtual weights."""
     mark, several = "" if network.family == "lightning" else str(layer), network.heads[layer - 1] > 1
     of_head = {n[0]: value[number] if several else value for n, value in w.items() if n[1:] == mark}
     scores = of_head.get("A") or of_head.get("M") or product(ring, transpose(of_head["K"]), of_head["Q"])
-    return scores, of_head.get("V")
+    return scores, of_head.get("V", [])
 
 
 def network_outputs(network: Network, ring: Any, w: dict[str, Any], x: Any) -> Numbers:
@@ -316,7 +315,6 @@ def by_map(circuit: Circuit, spec: str) -> Definition | None:
                 value = ring.number(-1 if part[0] == "-" else 1)
                 for factor in part.strip("+-").split("*"):
                     base, _, exponent = factor.partition("^")
-                    need(base in at or base[0].isdigit(), "a variable of the spec is not declared")
                     number = at[base] if base in at else ring.number(read_rational(base))
                     value = ring.multiply(value, ring.power(number, int(exponent or 1)))
                 total = ring.add(total, value)
@@ -503,7 +501,8 @@ def identify(circuit: Circuit, spec: str) -> Identity | None:
     words, values = definition
     k = comparison_error(circuit, values)
     need_equal(circuit, values, "the program is not that of its spec")
-    return Identity(f"The program {words} of {printable(spec)}: both {EQUAL.format(k=k)}.", network)
+    where = ", wherever both are defined" if circuit.uses(*EXPONENTIAL, "sqrt") else ""
+    return Identity(f"The program {words} of {printable(spec)}{where}: both {EQUAL.format(k=k)}.", network)
 
 
 def need_equal(circuit: Circuit, values: Callable[[Any, Numbers, Numbers], Numbers], reason: str) -> None:
@@ -914,6 +913,7 @@ def about_points(record: dict[str, Any], certified: Certified) -> Fields:
         shapes = [circuit.gates[k].shape for k in circuit.weights.values()]
         same = [shape_of(stated[weight]) for weight in circuit.weights] == shapes
         need(same, f"{name} has weights of another shape than the program")
+        need(point.get("kind", "weights") in ("random", "stratum", "weights"), f"{name} has no kind that records have")
         entries = [text for weight in circuit.weights for text in texts(stated[weight])]
         need(entries == texts(flat), f"{name} is not what the certificate is about")
         if any(point[key] is not None for key in set(point) - {"kind", "weights"}):
@@ -1055,11 +1055,11 @@ def index_in(node: Any) -> int:
 def about_strata(record: dict[str, Any], certified: Certified) -> list[str]:
     """List the strata of a record whose representative is the certificate's point; its verdict is theirs.
 
-    One layer of attention is represented by (A, V), another network by its weights.
+    One layer of attention is represented by (A, V) unless it has virtual weights, another network by its weights.
     """
     network = network_of(certified)
     numbers = read_numbers(certified.statement["weights"], "weights")
-    if network is None or not network.heads:
+    if network is None or not network.heads or "L" in certified.circuit.weights:
         rows = arrays(certified.circuit, numbers)
     elif network.heads != [1]:
         raise Rejected("strata are known for one layer of attention with one head")
@@ -1067,7 +1067,7 @@ def about_strata(record: dict[str, Any], certified: Certified) -> list[str]:
         ring = Polynomials()
         weights = arrays(certified.circuit, [ring.number(x) for x in numbers])
         pair = zip("AV", head(network, ring, weights, 1, 0), strict=True)
-        rows = {name: [[f.get((), 0) for f in row] for row in matrix or []] for name, matrix in pair}
+        rows = {name: [[f.get((), 0) for f in row] for row in matrix] for name, matrix in pair}
     flat = {name: texts(matrix) for name, matrix in rows.items()}
     strata = [s if type(s) is dict else {} for s in read_list(record.get("strata"), "strata")]
     # up to version 3 records of singular loci have rows of integers, since then all entries as text

@@ -858,7 +858,7 @@ def check_identifiable(circuit: Circuit, _: Any, function: Any, verdict: Any, ar
         need(verdict == shows, "the verdict is about another function")
         numbers, sentences = check_determined(circuit, g, argument)
     lines = "; ".join(function.splitlines()[1 + len(of_g) :])
-    first = f"Locally at generic weights, its function determines of the function of its weights [{lines}]: {verdict}."
+    first = f"The function of its weights [{lines}], locally at generic weights: {verdict}."
     numbers["verdict"] = verdict
     if verdict.startswith(("each", "up to", "determined up to")):
         sentences.append("Not verified: that a symmetry moves it.")

@@ -859,6 +859,24 @@ def test_a_denominator_may_be_zero_because_of_values_of_exp() -> None:
         assert (code, where in said) == (0, analytic), said
 
 
+def test_a_program_is_that_of_its_spec_where_both_are_defined() -> None:
+    """W x + 0 / (exp(0) - 1) is defined nowhere, and equal to W x for a random function in place of exp."""
+    plain = ("weight W1 [1,1]", "input x [1]", "einsum ab,b->a %0 %1")
+    zero = (
+        "scale 0 %2",
+        "exp %3",
+        "constant [1] -1",
+        "add %4 %5",
+        "reciprocal %6",
+        "multiply %3 %7",
+        "add %2 %8",
+    )
+    for lines, hedged in ((plain, False), ((*plain, *zero), True)):
+        identity = checker_families.identify(checker.read_program(lines_of(*lines)), "linear(widths=[1,1])")
+        assert identity is not None
+        assert ("wherever both are defined" in identity.sentence) == hedged
+
+
 def test_radicands_may_be_negative_at_all_real_points() -> None:
     """sqrt(-1 - w^2) has dimension one as an algebraic function; the output says that no real point was verified."""
     text = lines_of("weight a []", "power 2 %0", "constant [] -1", "scale -1 %1", "add %3 %2", "sqrt %4")
@@ -989,6 +1007,7 @@ def test_records_of_points_say_no_more_than_the_weights() -> None:
     more = {**first, "detail": "rank_a=1"}
     assert outcome({**record, "first": more})[1].endswith("analysis, first but for the weights.")
     rejected({**record, "first": {"weights": given[0] | {"B": ["1"]}}})
+    rejected({**record, "first": {**first, "kind": "over the field with 49 elements"}})
     rejected({**record, "verdict": "different"})
     changed = certificate("different")
     pair = [checker_families.arrays(circuit, list(map(str, ws))) for ws in changed["statement"]["weights"]]
@@ -1133,7 +1152,8 @@ def test_hostile_texts(text: str, code: int) -> None:
         ["weight W [2]", "gather [1] 2 %0"],
         ["weight W [2]", "gather [2] 0 %0"], ["weight W [2]", "reshape [3] %0"], ["weight W [2]", "concatenate 0 %0"],
         ["weight W [2]", "concatenate 1 %0 %0"], ["weight W [1,2]", "weight V [1,3]", "concatenate 0 %0 %1"],
-        ["weight W [2,1]", "weight V [3,1]", "concatenate 1 %0 %1"], ["weight W [2]", "softmax 1 %0"], ["weight W [2]", "constant [2] 1"], ["weight W [2]", "constant [1]"],
+        ["weight W [2,1]", "weight V [3,1]", "concatenate 1 %0 %1"],
+        ["weight W [2]", "softmax 1 %0"], ["weight W [2]", "constant [2] 1"], ["weight W [2]", "constant [1]"],
         ["weight W [2]", "constant [1] +1"], ["weight W [2]", "constant [1] 1_0"],
         ["weight W [2]", "constant [1] 01"], ["weight W [2]", "constant [1] 2/4"], ["input x [2]"],
         ["input x [2]", "weight W [2]"], ["weight W [2]", "weight W [2]"], ["weight W [2]", "negate %0"],

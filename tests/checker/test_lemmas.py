@@ -127,6 +127,23 @@ def test_lemma_5_diagonal_matrices_do_not_generate_gl() -> None:
         checker.check_upper(scaled, gl)
 
 
+def test_lemma_5_square_roots_are_kept_by_elements_near_the_identity() -> None:
+    """sqrt(w^2) / w is the sign of w: scaling by -1 changes it. Its vector field does not."""
+    text = program("weight w []", "power 2 %0", "sqrt %1", "reciprocal %0", "multiply %2 %3")
+    scaling = {"group": "scaling", "weights": {"w": 1}}
+    shown = checker.check_symmetry(checker.read_program(text), None, [scaling], [])
+    assert "near the identity" in shown.summary
+    assert "near the identity" in shown.sentences[0]
+    shown = checker.check_symmetry(checker.read_program(text), None, [], [[[0, 1, [[0, 1]]]]])
+    assert "near the identity" not in shown.summary
+    assert (
+        "near"
+        not in checker.check_symmetry(
+            read("weight w []", "reciprocal %0", "multiply %0 %1"), None, [scaling], []
+        ).summary
+    )
+
+
 def test_lemma_5_brackets_separate_the_matrices_of_a_sum() -> None:
     """(2 u1 u3 - u2^2) (2 v1 v3 - v2^2), v dual to u, is kept by the sums of all E_(i,i+1) and of all E_(i+1,i), and by diag(1,
     2, 3), which generate a copy of gl(2); not by gl(3).

@@ -301,6 +301,28 @@ def singular_locus(
     return {"analysis": "singular-locus", "model": model, "strata": strata, "certificate": document}
 
 
+def test_strata_of_virtual_weights_are_compared_with_all_of_them() -> None:
+    """The function l m x^3 has no singular points; a stratum without l is not that of the certificate."""
+    lines = [
+        "weight M1 [1,1]",
+        "weight L [1,1]",
+        "input x [1,1]",
+        "einsum ab,bc->ac %0 %2",
+        "einsum ab,ac->bc %2 %3",
+    ]
+    lines += ["einsum ab,bc->ac %2 %4", "einsum ab,bc->ac %1 %5"]
+    body = "".join(f"%{k} = {line}\n" for k, line in enumerate(lines))
+    text = f"m2bridge program 1\n{body}output y %6\n"
+    spec = "deep-lightning(d=[1,1],a=[1],t=1,parametrization=virtual)"
+    document = M.smooth_certificate(text, [2, 3], [], M.minor(text)[0], prime=M.SMALL, spec=spec)
+    record = {"analysis": "singular-locus", "model": spec, "certificate": document}
+    for representative, code in (
+        ({"M1": ["2"], "L": ["3"]}, 0), ({"M1": ["2"], "L": ["1"]}, 7), ({"A": [["2"]], "V": []}, 7), ({"A": ["2"], "V": []}, 7),
+    ):  # fmt: skip
+        strata = [{"representative": representative, "verdict": "smooth"}]
+        assert outcome(record | {"strata": strata})[0] == code, representative
+
+
 def test_strata_of_scalar_weights_and_of_huge_ones() -> None:
     """Products of a and b with c and d, at zero; and weights whose product has more digits than Python writes."""
     lines = [*(f"weight {x} []" for x in "abcd"), *(f"multiply %{i} %{j}" for i in (0, 1) for j in (2, 3))]
