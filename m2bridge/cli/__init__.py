@@ -47,22 +47,6 @@ _MODULES = dict.fromkeys(("explain", "cite", "report", "check", "schema"), "reco
 _MODULES |= {"doctor": "engine", "describe": "models"}
 """The module that registers a command, if it has another name than the command."""
 
-REPLACED = {
-    "hilbert-series": "the Hilbert series is a field of closure: m2bridge closure SPEC",
-    "canonical": "m2bridge same compares two sets of weights, and m2bridge symmetries lists the symmetries",
-    "mcp": "every question prints its record with --json, and m2bridge schema QUESTION its JSON Schema",
-    "figure sweep": "m2bridge.Store(DIR).frame().plot(x=..., y=...) draws a sweep in Python",
-    "licenses": "the container image lists its licences in /opt/m2bridge/LICENSES.txt",
-    "render": "the option --script of a question prints its Macaulay2 script: m2bridge QUESTION SPEC --script",
-}
-"""Removed commands, and what to use instead."""
-
-REPLACED_OPTIONS = {
-    "--estimate": "use --timeout; the results obtained before the limit are printed",
-    "--latex": "m2bridge cite prints LaTeX, and pandoc converts the Markdown of m2bridge explain",
-}
-"""Removed options of commands, and what to use instead."""
-
 EXIT_CODES = """\
 Exit codes: 0 answered (also if `verify` finds a statement false); 1 unexpected error; 2 usage or bad input; \
 3 witnesses disagree; 4 no Macaulay2; 5 a limit was reached, partial results are printed; 6 a recorded verdict changed; \
@@ -208,8 +192,6 @@ def _dispatch(arguments: list[str], started: float) -> int:
         return 0
     builtin = {*QUESTIONS, *COMMANDS}
     if not completing and names and names[0] not in builtin and names[0] not in sentences():
-        if names[0] in REPLACED:
-            raise InputError(f"There is no command {names[0]!r}: {REPLACED[names[0]]}")
         from m2bridge.errors import suggestion
 
         raise InputError(
@@ -244,14 +226,6 @@ def _report_usage_error(error: Exception) -> int:
     command_path = "m2bridge" if context is None else context.command_path
     if message.startswith("No such command") and "Did you mean" not in message and context is not None:
         message = f"{message.rstrip('.')}; choose from: {', '.join(context.command.list_commands(context))}"
-    removed = f"{command_path} {message.partition(chr(39))[2].partition(chr(39))[0]}".removeprefix(
-        "m2bridge "
-    )
-    if message.startswith("No such command") and removed in REPLACED:
-        message = f"There is no command {removed!r}: {REPLACED[removed]}"
-    option = getattr(error, "option_name", "")
-    if option in REPLACED_OPTIONS:
-        message = f"No such option: {option}; {REPLACED_OPTIONS[option]}"
     _report_error(f"{message.rstrip('.')} (see {command_path} --help)")
     return int(getattr(error, "exit_code"))  # noqa: B009
 

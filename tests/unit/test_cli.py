@@ -198,25 +198,6 @@ def test_an_ideal_has_one_field(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert "--field QQ and --prime 101" in error_line(capsys)
 
 
-def test_the_error_for_a_removed_command_names_its_replacement(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(cli.REPLACED, "example", "use m2bridge closure")
-    removed = set(cli.REPLACED) - {*sentences(), *cli.COMMANDS, "render"}
-    for name in removed:
-        assert main([name, *LAYER]) == 2
-        message = error_line(capsys)
-        assert repr(name) in message
-        assert cli.REPLACED[name] in message
-
-
-def test_a_removed_figure_and_a_moved_family_say_what_to_use(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["figure", "sweep", "store", "--x", "d", "-o", "x.png"]) == 2
-    assert cli.REPLACED["figure sweep"] in error_line(capsys)
-    assert main(["dimension", "tensor-train(sizes=[2,2],ranks=[1])"]) == 2
-    assert "examples/families" in error_line(capsys)
-
-
 def test_force_goes_past_the_size_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     """--force lifts the size limit and no other check."""
 
@@ -429,11 +410,6 @@ def test_a_pipe_has_no_colour_and_a_known_width(monkeypatch: pytest.MonkeyPatch)
 
 def test_certainties_have_a_colour_each() -> None:
     assert len({show.styled(certainty.value) for certainty in Certainty}) == len(Certainty)
-
-
-def test_a_removed_option_names_what_to_use(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["dimension", "--d", "2", "--dp", "1", "--estimate"]) == 2
-    assert "--timeout" in error_line(capsys)
 
 
 PLAIN_WORDS = (

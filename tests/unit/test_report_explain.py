@@ -124,8 +124,6 @@ def test_the_command_prints_the_explanation_of_the_record(
     path = records.save(record, tmp_path)
     assert main(["explain", str(path)]) == 0
     assert capsys.readouterr().out == explain(record)
-    assert main(["explain", str(path), "--latex"]) == 2
-    assert "m2bridge cite" in capsys.readouterr().err
 
 
 def _without(name: str) -> Damage:
