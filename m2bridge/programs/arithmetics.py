@@ -1,6 +1,6 @@
 """The arithmetics over which programs are interpreted: float64, F_p, objects (polynomials, rationals, `arb`).
 
-Each implements :class:`Arithmetic`. Indexing, reshaping and transposing are those of the arrays themselves. Polynomials in the
+Each is an :class:`Arithmetic`. Indexing, reshaping and transposing are those of the arrays themselves. Polynomials in the
 inputs are one more arithmetic (:mod:`m2bridge.programs.coefficients`).
 """
 
@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import lru_cache
 from math import isqrt
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -30,67 +30,30 @@ class ZeroDenominatorError(ZeroDivisionError):
         super().__init__(f"{problem} modulo {p}")
 
 
-class Arithmetic(Protocol):
-    """Operations on arrays that interpreting a program needs."""
+class Arithmetic(ABC):
+    """Operations on arrays that interpreting a program needs: those of NumPy, each followed by :meth:`tidy`, and five others."""
 
+    @abstractmethod
     def constant(self, values: Sequence[Fraction], shape: Shape) -> Array:
         """Convert rational numbers in row-major order to an array."""
 
+    @abstractmethod
     def integers(self, array: Any) -> Array:
         """Convert an array of integers."""
 
+    @abstractmethod
+    def exp(self, array: Array) -> Array: ...
+    @abstractmethod
+    def reciprocal(self, array: Array) -> Array: ...
+    @abstractmethod
+    def sqrt(self, array: Array) -> Array: ...
+
     def convert_input(self, array: Any) -> Array:
         """Convert an array passed by the caller to this arithmetic."""
-
-    def convert_output(self, array: Array) -> Any:
-        """Convert an array of this arithmetic to the type of the caller."""
-
-    def zeros(self, shape: Shape) -> Array: ...
-    def add(self, left: Array, right: Array) -> Array: ...
-    def multiply(self, left: Array, right: Array) -> Array: ...
-    def scale(self, factor: Fraction, array: Array) -> Array: ...
-    def negative(self, array: Array) -> Array: ...
-    def matmul(self, left: Array, right: Array) -> Array: ...
-    def sum(self, array: Array, axes: tuple[int, ...]) -> Array: ...
-    def power(self, array: Array, exponent: int) -> Array: ...
-    def exp(self, array: Array) -> Array: ...
-    def reciprocal(self, array: Array) -> Array: ...
-    def sqrt(self, array: Array) -> Array: ...
-
-    def softmax(self, array: Array, axis: int) -> Array:
-        """Divide exponentials by their sum along an axis, which is counted from the end."""
-
-    def normalised(self, array: Array, axis: int) -> Array:
-        """Divide entries by their sum along an axis, which is counted from the end."""
-
-    def kept_sum(self, array: Array, axis: int) -> Array:
-        """Sum along an axis, counted from the end, which stays with length 1."""
-
-    def concatenate(self, arrays: Sequence[Array], axis: int) -> Array: ...
-    def broadcast(self, array: Array, shape: Shape) -> Array: ...
-
-    def spread(self, array: Array, indices: np.ndarray, size: int) -> Array:
-        """Add by scattering along the last axis: entry k is added at `indices[k]` of a last axis of length `size`."""
-
-
-class NumPyArithmetic(ABC):
-    """Operations that NumPy's operators on arrays provide, each followed by :meth:`tidy`."""
-
-    @abstractmethod
-    def constant(self, values: Sequence[Fraction], shape: Shape) -> Array: ...
-    @abstractmethod
-    def integers(self, array: Any) -> Array: ...
-    @abstractmethod
-    def exp(self, array: Array) -> Array: ...
-    @abstractmethod
-    def reciprocal(self, array: Array) -> Array: ...
-    @abstractmethod
-    def sqrt(self, array: Array) -> Array: ...
-
-    def convert_input(self, array: Any) -> Array:
         return self.integers(array)
 
     def convert_output(self, array: Array) -> Any:
+        """Convert an array of this arithmetic to the type of the caller."""
         return array
 
     def zeros(self, shape: Shape) -> Array:
@@ -130,15 +93,17 @@ class NumPyArithmetic(ABC):
         return result
 
     def softmax(self, array: Array, axis: int) -> Array:
+        """Divide exponentials by their sum along an axis, which is counted from the end."""
         return self.normalised(self.exp(array), axis)
 
     def kept_sum(self, array: Array, axis: int) -> Array:
+        """Sum along an axis, counted from the end, which stays with length 1."""
         shape = list(array.shape)
         shape[axis] = 1
         return self.sum(array, (len(shape) + axis,)).reshape(tuple(shape))
 
     def normalised(self, array: Array, axis: int) -> Array:
-        """Divide by the sum along an axis."""
+        """Divide entries by their sum along an axis, which is counted from the end."""
         return self.multiply(array, self.reciprocal(self.kept_sum(array, axis)))
 
     def concatenate(self, arrays: Sequence[Array], axis: int) -> Array:
@@ -148,12 +113,13 @@ class NumPyArithmetic(ABC):
         return np.broadcast_to(array, shape)
 
     def spread(self, array: Array, indices: np.ndarray, size: int) -> Array:
+        """Add by scattering along the last axis: entry k is added at `indices[k]` of a last axis of length `size`."""
         result = self.zeros((*array.shape[:-1], size))
         np.add.at(result.swapaxes(0, -1), indices, array.swapaxes(0, -1))
         return self.tidy(result)
 
 
-class FloatArithmetic(NumPyArithmetic):
+class FloatArithmetic(Arithmetic):
     """Float64, or another floating-point type."""
 
     def __init__(self, dtype: Any = np.float64) -> None:
@@ -178,7 +144,7 @@ class FloatArithmetic(NumPyArithmetic):
         return self.normalised(self.exp(array - array.max(axis=axis, keepdims=True)), axis)
 
 
-class PrimeFieldArithmetic(NumPyArithmetic):
+class PrimeFieldArithmetic(Arithmetic):
     """F_p for p < 2^23: balanced residues in float64.
 
     There is no exponential function: :mod:`m2bridge.programs.exponentials` puts units in its place. A denominator that is zero
@@ -263,7 +229,7 @@ def _constant_residues(constants: _Same, field: Field) -> Array:
     return residues
 
 
-class ObjectArithmetic(NumPyArithmetic):
+class ObjectArithmetic(Arithmetic):
     """Arrays of Python objects with + and *: polynomials, Fractions, integers, `arb`.
 
     `number` makes an element of the arithmetic from a rational number.

@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from m2bridge.errors import NotPolynomialError, OutOfReachError
-from m2bridge.programs.arithmetics import Arithmetic, Array, NumPyArithmetic
+from m2bridge.programs.arithmetics import Arithmetic, Array
 from m2bridge.programs.instructions import Shape, flat_parts
 from m2bridge.programs.program import Program
 from m2bridge.programs.run import Lettered, evaluate, flat_outputs, tangents
@@ -56,7 +56,7 @@ def _nonzero(coefficients: Array) -> np.ndarray:
     return occurring
 
 
-class InputPolynomials(NumPyArithmetic):
+class InputPolynomials(Arithmetic):
     """Polynomials in `variables` variables, with coefficients in another arithmetic.
 
     An operation with more than `most_products` products of terms is an OutOfReachError, raised before the computation.
