@@ -17,6 +17,11 @@ from m2bridge.frontends.refusals import WithoutValues, not_polynomial, wrong_inp
 from m2bridge.programs.arithmetics import object_array
 from m2bridge.programs.instructions import AxisSlice, Shape
 
+_METHODS = (
+    "sum", "mean", "prod", "var", "std", "max", "dot", "trace", "cumsum", "cumprod", "diagonal", "ravel", "repeat", "take",
+    "squeeze", "swapaxes", "copy", "conjugate",
+)  # fmt: skip
+"""Methods of NumPy's arrays that are recorded as the function of the same name."""
 _ENTRY_FUNCTIONS = (
     "exp", "tanh", "sqrt", "cbrt", "sin", "cos", "tan", "arcsin", "arccos", "arctan", "sinh", "cosh", "arcsinh", "arccosh",
     "arctanh", "exp2", "expm1", "log", "log2", "log10", "log1p", "fabs", "rint", "degrees", "radians",
@@ -218,30 +223,11 @@ class Recorded(WithoutValues, NDArrayOperatorsMixin):
 
         return call_function(self.recorder, function, args, kwargs)
 
-    # -- methods that are NumPy's functions of the same name ------------------------------------------
-
-    sum = _method("sum")
-    mean = _method("mean")
-    prod = _method("prod")
-    var = _method("var")
-    std = _method("std")
-    max = _method("max")
-    dot = _method("dot")
-    trace = _method("trace")
-    cumsum = _method("cumsum")
-    cumprod = _method("cumprod")
-    diagonal = _method("diagonal")
-    ravel = _method("ravel")
-    repeat = _method("repeat")
-    take = _method("take")
-    squeeze = _method("squeeze")
-    swapaxes = _method("swapaxes")
-    copy = _method("copy")
-    conj = _method("conjugate")
-    conjugate = _method("conjugate")
-
     @property
     def real(self) -> Recorded:
+        return self
+
+    def conj(self) -> Recorded:
         return self
 
     def __getattr__(self, name: str) -> Any:
@@ -251,7 +237,7 @@ class Recorded(WithoutValues, NDArrayOperatorsMixin):
         )
 
 
-for _name in (*_ENTRY_FUNCTIONS, *_REFUSED_METHODS):
+for _name in (*_METHODS, *_ENTRY_FUNCTIONS, *_REFUSED_METHODS):
     setattr(Recorded, _name, _method(_name))
 
 
