@@ -50,12 +50,7 @@ def register(app: typer.Typer) -> None:
         Example: m2bridge results results --where '"small" in tags and outcome == "complete"' --format csv
         """
         if form not in tables.FORMATS:
-            hint = (
-                f"; from Python: m2bridge.Store(DIR).frame().to_{form}()"
-                if form in ("latex", "parquet")
-                else ""
-            )
-            raise InputError(f"--format {form!r} is not one of {', '.join(tables.FORMATS)}{hint}")
+            raise InputError(f"--format {form!r} is not one of {', '.join(tables.FORMATS)}")
         if full and form != "json":
             raise InputError("--full requires --format json")
         condition = None if where is None else parse(where)

@@ -30,8 +30,6 @@ from m2bridge.linear.modular import rank_mod
 from m2bridge.linear.primes import LARGE_PRIME, given_numbers, prime_for
 
 MOST_SPAN_COORDINATES = 2_000  # coordinates whose linear span `describe` computes
-_EXAMPLES = ("cross-attention", "graph-convolution", "group-convolution", "polynomial-mlp", "tensor-train")
-"""Families of the example package, which were part of m2bridge earlier."""
 _SHOWN_COORDINATES = 12  # coordinates that `describe` names
 
 
@@ -144,14 +142,6 @@ def families() -> dict[str, Family]:
     return FAMILIES | {c.family: _family("other packages", c) for c in classes if c.family not in FAMILIES}
 
 
-def _nearest(name: str) -> str:
-    """Return the name of an unknown family, and what to write or to install instead."""
-    hint = suggestion(name, tuple(families()))
-    if name in _EXAMPLES:
-        hint = "install the package examples/families of the source tree, which has it"
-    return f"{name!r} (position 1); {hint}"
-
-
 def parse_spec(text: str) -> Model:
     """Return the model that a spec string names.
 
@@ -181,7 +171,8 @@ def parse_spec(text: str) -> Model:
     arguments = read(text)
     family = FAMILIES.get(arguments.family) or families().get(arguments.family)
     if family is None:
-        raise SpecError(f"no family {_nearest(arguments.family)}", text=text, position=1)
+        hint = suggestion(arguments.family, tuple(families()))
+        raise SpecError(f"no family {arguments.family!r} (position 1); {hint}", text=text, position=1)
     if family.build is None:
         hint = f"write {family.name}:..., as in {family.example}"
         raise SpecError(f"{text[:80]}: {hint}", text=text, position=1)

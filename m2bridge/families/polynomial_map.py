@@ -27,7 +27,7 @@ from m2bridge.frontends.polynomials import (
     split_at_commas,
     whole,
 )
-from m2bridge.frontends.program_files import read_document
+from m2bridge.frontends.program_files import NAME_RULE, is_short_line, read_document
 from m2bridge.frontends.rational_functions import (
     Quotient,
     fraction_text,
@@ -43,10 +43,6 @@ LARGEST_MAP_FILE = 1_000_000
 """Bytes of a file with a map."""
 _MOST_LISTED_VARIABLES = 12  # variables that a title lists
 _KEYS = ("name", "variables", "polynomials")
-_NO_EQUATIONS = (
-    "variables of a map cannot satisfy equations; use a parametrization instead: for c^2 + s^2 = 1 the map "
-    "(1-t^2)/(1+t^2);2*t/(1+t^2), for a matrix of rank at most a the product K^T Q of weights K and Q with a rows"
-)
 
 
 class UserModel(Model):
@@ -282,8 +278,6 @@ def read_inline(text: str) -> PolynomialMap | RationalMap:
         raise SpecError(
             f"{text[:80]}: expected '->' after the variables, as in map:s,t->s^2;s*t;t^2", position=5
         )
-    if "|" in coordinates:
-        raise SpecError(f"{text[:80]}: {_NO_EQUATIONS}", position=text.index("|"))
     return from_text(PolynomialMap.unnamed, _listed(variables), coordinates.split(";"))
 
 
@@ -360,14 +354,12 @@ def read_map(path: str | Path) -> PolynomialMap | RationalMap:  # noqa: C901 -- 
         return list(value)
 
     for key in document:
-        if key == "constraints":
-            fail(key, _NO_EQUATIONS)
         if key not in _KEYS:
             fail(key, f"there is no key {key!r}; {suggestion(str(key), _KEYS)}")
     variables = strings("variables")
     name = document.get("name", file.stem)
-    if not isinstance(name, str) or not name.isprintable() or len(name) > 200:
-        fail("name", "name should be a short string on one line")
+    if not is_short_line(name):
+        fail("name", NAME_RULE)
     read_up_to = 0
 
     def read(item: str, where: str) -> Quotient:

@@ -32,7 +32,7 @@ FORMAT = "m2bridge program file 1"
 LARGEST_PROGRAM_FILE = 2**28
 """Bytes of a file with a program."""
 _KEYS = ("format", "name", "notes", "sha256", "program")
-_NAME = "name should be a short string on one line"
+NAME_RULE = "name should be a short string on one line"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ def save_program(
     """Write a program to a .toml file, whole or not at all; an existing file is replaced."""
     file = Path(path)
     title = file.stem if name is None else name
-    need(_is_short_line(title), f"{file}: {_NAME}")
+    need(is_short_line(title), f"{file}: {NAME_RULE}")
     lines = [
         "# A network recorded by m2bridge. The hash is that of the text of the program.",
         f'format = "{FORMAT}"',
@@ -98,7 +98,7 @@ def _program_file(document: dict[str, Any]) -> ProgramFile:
     program = parse_program(text)
     fits = document["sha256"] == program.sha256
     need(fits, f"sha256 is not the hash of the program, which is {program.sha256}")
-    need(_is_short_line(name), _NAME)
+    need(is_short_line(name), NAME_RULE)
     return ProgramFile(program, name, tuple(notes))
 
 
@@ -134,7 +134,7 @@ def _wrong(file: Path, message: str) -> ParseError:
     return ParseError(f"{file}: {message}", source=str(file))
 
 
-def _is_short_line(name: Any) -> bool:
+def is_short_line(name: Any) -> bool:
     return isinstance(name, str) and name.isprintable() and 0 < len(name) <= 200
 
 

@@ -194,8 +194,6 @@ def parse_program(text: str) -> Program:
             result = _RESULT.fullmatch(line)
             if result:
                 outputs.append((result[1], int(result[2])))
-            elif line.startswith("vanishing "):
-                raise ProgramError("weights cannot satisfy equations; use a parametrization instead")
             elif outputs:
                 raise ProgramError("instructions come before outputs")
             else:

@@ -101,16 +101,9 @@ def test_the_command_fits_into_eighty_columns(
     assert "32005" in printed
 
 
-@pytest.mark.parametrize(
-    ("form", "hint"), [("latex", "to_latex()"), ("parquet", "to_parquet()"), ("xml", "")]
-)
-def test_other_formats_are_rejected(
-    store: Path, form: str, hint: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["results", str(store), "--format", form]) == 2
-    err = capsys.readouterr().err
-    assert "table, csv, json" in err
-    assert hint in err
+def test_other_formats_are_rejected(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["results", str(store), "--format", "xml"]) == 2
+    assert "table, csv, json" in capsys.readouterr().err
 
 
 def test_a_condition_on_an_unknown_name_is_rejected(store: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -308,19 +308,6 @@ def test_the_example_runs(capsys: pytest.CaptureFixture[str]) -> None:
     assert "np.maximum" in printed
 
 
-def test_equations_on_the_source_are_refused_with_advice(tmp_path: Path) -> None:
-    with pytest.raises(SpecError, match="parametrization"):
-        parse_spec("map:c,s->c^2;c*s|c^2+s^2-1")
-    (tmp_path / "circle.toml").write_text(
-        'variables = ["c", "s"]\npolynomials = ["c"]\nconstraints = ["c^2+s^2-1"]\n'
-    )
-    with pytest.raises(ParseError, match=r"line 3: .*parametrization") as error:
-        read_map(tmp_path / "circle.toml")
-    assert error.value.line == 3
-    with pytest.raises(ProgramError, match="parametrization"):
-        parse_spec("program:%0 = weight x [2];%1 = power 2 %0;vanishing %1;output y %0")
-
-
 def test_an_inline_map_has_limits_and_subscripts() -> None:
     assert parse_spec("map: x_(0,1) , y ->x_(0,1)*y").coordinate_names == ("x_(0,1)*y",)
     with pytest.raises(SpecError, match="characters"):
