@@ -14,7 +14,7 @@ from rich.table import Table
 from m2bridge._version import __version__
 from m2bridge.cli.common import EngineOption, JsonOption, console, group_of, print_json
 from m2bridge.engine import machine
-from m2bridge.engine.discovery import ADVICE, MSOLVE_PROGRAM, Candidate, candidates
+from m2bridge.engine.discovery import ADVICE, Candidate, candidates
 from m2bridge.engine.helper_programs import missing_programs
 from m2bridge.engine.install import (
     MSOLVE,
@@ -63,7 +63,7 @@ def register(app: typer.Typer) -> None:  # noqa: C901 -- the commands of the gro
     def list_command(as_json: JsonOption = False) -> None:
         """List every Macaulay2 and msolve found on this machine, in the order of choice. Each one is run as a test."""
         macaulay2 = candidates(fresh=True)
-        msolve = candidates(fresh=True, program=MSOLVE_PROGRAM)
+        msolve = candidates(fresh=True, wheel=MSOLVE)
         if as_json:
             print_json([candidate_document(candidate) for candidate in (*macaulay2, *msolve)])
             return
@@ -93,7 +93,7 @@ def register(app: typer.Typer) -> None:  # noqa: C901 -- the commands of the gro
     ) -> None:
         """Show which Macaulay2 and msolve are used, which others were found, and why they are not used."""
         macaulay2 = candidates(engine, fresh=True)
-        msolve = candidates(fresh=True, program=MSOLVE_PROGRAM)
+        msolve = candidates(fresh=True, wheel=MSOLVE)
         used = next((candidate for candidate in macaulay2 if candidate.works), None)
         available, wheel = wheel_available()
         document: dict[str, Any] = {

@@ -29,7 +29,7 @@ from m2bridge.errors import InputError, NoEngineError
 from m2bridge.limits import Limits
 from m2bridge.scripts import Script
 
-VARIABLE = "M2BRIDGE_M2"
+VARIABLE = MACAULAY2.variable
 OLDEST = (1, 21)
 PROBE_LIMITS = Limits(wall_seconds=60.0, memory_bytes=None, output_bytes=2**16)
 PROBE = Script(
@@ -83,43 +83,21 @@ class Candidate:
         return self.info is not None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EngineProgram:
-    """A program to find: its wheel, and the variable that names its path."""
-
-    wheel: Wheel
-    variable: str
-
-    @property
-    def name(self) -> str:
-        return self.wheel.program
-
-    def probe(self, path: Path) -> tuple[str | None, str | None]:
-        """Test the program at `path`; return its version and None, or None and the reason why it does not work."""
-        return _probe_msolve(path) if self is MSOLVE_PROGRAM else _probe(path)
-
-
-MACAULAY2_PROGRAM = EngineProgram(wheel=MACAULAY2, variable=VARIABLE)
-MSOLVE_PROGRAM = EngineProgram(wheel=MSOLVE, variable="M2BRIDGE_MSOLVE")
-
-
-def candidate_paths(
-    explicit: str | None = None, program: EngineProgram = MACAULAY2_PROGRAM
-) -> Iterator[tuple[str, Path]]:
+def candidate_paths(explicit: str | None = None, wheel: Wheel = MACAULAY2) -> Iterator[tuple[str, Path]]:
     """Yield the pairs (origin, path) to test, in the order of choice. An explicit path is the only candidate."""
-    named = explicit or os.environ.get(program.variable)
+    named = explicit or os.environ.get(wheel.variable)
     if named:
         yield "option", Path(shutil.which(named) or named).absolute()
         return
-    on_path = shutil.which(program.wheel.binary.name)
+    on_path = shutil.which(wheel.binary.name)
     if on_path:
         yield "path", Path(on_path).absolute()
     for directory in dict.fromkeys(sysconfig.get_path(key) for key in ("platlib", "purelib")):
-        binary = Path(directory) / program.wheel.binary
+        binary = Path(directory) / wheel.binary
         if binary.exists():
             yield "wheel", binary
             break
-    for binary in installed(program.wheel):
+    for binary in installed(wheel):
         yield "installed", binary
 
 
@@ -128,11 +106,9 @@ def origin_of(info: EngineInfo) -> str:
     return next((origin for origin, path in candidate_paths() if path.resolve() == info.path), info.origin)
 
 
-def check_candidate(
-    origin: str, path: Path, *, fresh: bool = False, program: EngineProgram = MACAULAY2_PROGRAM
-) -> Candidate:
+def check_candidate(origin: str, path: Path, *, fresh: bool = False, wheel: Wheel = MACAULAY2) -> Candidate:
     """Test the program at `path`. Unless `fresh`, a successful test of the same file is read from the cache."""
-    candidate = Candidate(path=path, origin=origin, program=program.name)
+    candidate = Candidate(path=path, origin=origin, program=wheel.program)
     try:
         real = path.resolve(strict=True)
         if not real.is_file() or not os.access(real, os.X_OK):
@@ -144,12 +120,12 @@ def check_candidate(
     version: str | None = None if fresh else _read_cache(real)
     reason: str | None = None
     if version is None:
-        version, reason = program.probe(real)
+        version, reason = _probe_msolve(real) if wheel is MSOLVE else _probe(real)
         if version is not None:
             _write_cache(real, version)
     info = None
     if version is not None:
-        info = EngineInfo(version=version, origin=origin, path=real, program=program.name)
+        info = EngineInfo(version=version, origin=origin, path=real, program=wheel.program)
     return replace(candidate, info=info, reason=reason)
 
 
@@ -241,17 +217,17 @@ def _write_cache(path: Path, version: str) -> None:
 
 
 def candidates(
-    explicit: str | None = None, *, fresh: bool = False, program: EngineProgram = MACAULAY2_PROGRAM
+    explicit: str | None = None, *, fresh: bool = False, wheel: Wheel = MACAULAY2
 ) -> tuple[Candidate, ...]:
     """Test all candidates and return them in the order of choice (the output of `m2bridge doctor`)."""
-    paths = candidate_paths(explicit, program)
-    return tuple(check_candidate(origin, path, fresh=fresh, program=program) for origin, path in paths)
+    paths = candidate_paths(explicit, wheel)
+    return tuple(check_candidate(origin, path, fresh=fresh, wheel=wheel) for origin, path in paths)
 
 
 def find_msolve() -> EngineInfo | None:
     """Return the first working msolve; None if there is none."""
-    for origin, path in candidate_paths(program=MSOLVE_PROGRAM):
-        candidate = check_candidate(origin, path, program=MSOLVE_PROGRAM)
+    for origin, path in candidate_paths(wheel=MSOLVE):
+        candidate = check_candidate(origin, path, wheel=MSOLVE)
         if candidate.info is not None:
             return candidate.info
     return None

@@ -25,13 +25,17 @@ PYTHON = sys.executable
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wheel:
-    """A wheel on PyPI that contains an engine: its pinned version, the sha256 of each file, and the path of the program in it."""
+    """A wheel on PyPI that contains an engine: its pinned version, the sha256 of each file, and the path of the program in it.
+
+    `variable` is the environment variable that names another path of the program.
+    """
 
     program: str
     package: str
     version: str
     hashes: tuple[str, ...]
     binary: Path
+    variable: str
     size: str
     other_ways: str
 
@@ -51,6 +55,7 @@ MACAULAY2 = Wheel(
         "4f50dc700443877c20b36de9cbec6ab04c52d338910c3a81c8c77c3d5235f964",
     ),
     binary=Path("sage_wheels/bin/M2"),
+    variable="M2BRIDGE_M2",
     size="75 MB, 330 MB unpacked",
     other_ways="other ways: apt-get install macaulay2, or brew install Macaulay2/tap/M2",
 )
@@ -69,6 +74,7 @@ MSOLVE = Wheel(
         "e72d14563b739506334b923eadb183ac411e70c744f4437b59ad76d49537b59a",
     ),
     binary=Path("sage_wheels/bin/msolve"),
+    variable="M2BRIDGE_MSOLVE",
     size="7 MB, 21 MB unpacked",
     other_ways="other ways: apt-get install msolve (Debian 13), or brew install msolve",
 )
@@ -149,10 +155,9 @@ def install(progress: Progress = lambda _: None, *, again: bool = False, wheel: 
 
 def _test(directory: Path, wheel: Wheel) -> Candidate:
     """Test the program in a directory."""
-    from m2bridge.engine.discovery import MACAULAY2_PROGRAM, MSOLVE_PROGRAM, check_candidate
+    from m2bridge.engine.discovery import check_candidate
 
-    program = MSOLVE_PROGRAM if wheel is MSOLVE else MACAULAY2_PROGRAM
-    return check_candidate("installed", directory / wheel.binary, fresh=True, program=program)
+    return check_candidate("installed", directory / wheel.binary, fresh=True, wheel=wheel)
 
 
 def _tested_version(directory: Path, wheel: Wheel, adjective: str) -> str:

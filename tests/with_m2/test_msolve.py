@@ -171,7 +171,7 @@ def test_a_broken_msolve_is_not_used(
     path = wrapped(tmp_path, msolve, change).info.path
     monkeypatch.setenv("M2BRIDGE_MSOLVE", str(path))
     assert find_msolve() is None
-    (candidate,) = discovery.candidates(program=discovery.MSOLVE_PROGRAM)
+    (candidate,) = discovery.candidates(wheel=discovery.MSOLVE)
     assert reason in (candidate.reason or "")
 
 
