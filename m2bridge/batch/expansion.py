@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cache
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -18,7 +17,7 @@ from m2bridge.batch.job import Job
 from m2bridge.batch.jobfile import COMMON, FILE_ANALYSES, NAME, JobFile, Section
 from m2bridge.errors import InputError, OutOfReachError, ParseError, SpecError, suggestion
 from m2bridge.families import Model, catalogue, parse_spec
-from m2bridge.families.spec import Arguments, read, written
+from m2bridge.families.spec import read, written
 from m2bridge.families.user_code import is_code, split_spec
 from m2bridge.limits import Limits, parse_bytes, parse_seconds
 
@@ -157,7 +156,7 @@ class SectionReader:
 
     def _check_names(self) -> None:
         """Check that the analyses and families exist, before the points are counted."""
-        names_of = {"analysis": sorted([*registry.jobs(), *FILE_ANALYSES]), "model": families()}
+        names_of = {"analysis": sorted([*registry.jobs(), *FILE_ANALYSES]), "model": [*arguments_by_family()]}
         titles = {"analysis": "analysis", "model": "family"}
         for entry in ("analysis", "model", "spec"):
             for name in self._constants(entry):
@@ -183,7 +182,8 @@ class SectionReader:
             return frozenset()
         valid: list[str] = []
         if self.section.kind == "grid" and "spec" not in self.entries:
-            valid = ["model", "when", *_union(self._constants("model"), families(), arguments_of)]
+            arguments = arguments_by_family()
+            valid = ["model", "when", *_union(self._constants("model"), [*arguments], arguments.__getitem__)]
         analyses = [*registry.jobs(), *FILE_ANALYSES]
         valid += _union(self._constants("analysis"), analyses, self._option_names)
         valid += ("analysis", "spec", *COMMON, "options", *FILE_ANALYSES)
@@ -326,34 +326,10 @@ def check_plain(name: str, value: Any) -> None:
             raise InputError(f"{name} = {str(value)[:60]!r} must be a number or a word", argument=name)
 
 
-def families() -> list[str]:
-    """Return the names of the families that can be used in a grid."""
-    return [family.name for family in catalogue.families().values() if family.build is not None]
-
-
-@cache
-def arguments_of(family: str) -> tuple[str, ...]:
-    """Return the names of the arguments of a family.
-
-    >>> arguments_of("mlp")
-    ('widths', 'r', 'bias')
-    """
-    build = catalogue.families()[family].build
-    recorder = _ArgumentRecorder("", family, {}, {})
-    try:
-        if build is not None:
-            build(recorder)
-    except SpecError:
-        pass
-    return tuple(recorder.positions)
-
-
-class _ArgumentRecorder(Arguments):
-    """Records the names that a family allows, and stops the construction of the model."""
-
-    def only(self, *keys: str) -> None:
-        self.positions.update(dict.fromkeys(keys, 1))
-        self.fail("the names are recorded")
+def arguments_by_family() -> dict[str, tuple[str, ...]]:
+    """Return the names of the arguments of each family that can be used in a grid."""
+    families = catalogue.families().values()
+    return {family.name: family.arguments for family in families if family.build is not None}
 
 
 def _union(names: Sequence[Any], valid: Sequence[str], items_of: Callable[[str], Iterable[str]]) -> list[str]:

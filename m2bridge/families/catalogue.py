@@ -20,7 +20,7 @@ from m2bridge.families.convolution import Convolution
 from m2bridge.families.evaluation import random_image_points
 from m2bridge.families.perceptron import MLP, Linear
 from m2bridge.families.polynomial_map import read_inline
-from m2bridge.families.spec import Arguments, read
+from m2bridge.families.spec import Arguments, argument_names, read
 from m2bridge.families.target_grading import target_grading
 from m2bridge.families.tensors import CP
 from m2bridge.families.transformer import Transformer
@@ -35,24 +35,26 @@ _SHOWN_COORDINATES = 12  # coordinates that `describe` names
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """A family of models: its name in specs, a description, an example, its group in lists, and the function that builds one."""
+    """A family of models: its name in specs, a description, an example, its group in lists, and the function that builds one.
+
+    `arguments` are the names of the arguments of its specs.
+    """
 
     name: str
     summary: str
     example: str
     kind: str = "user-defined"
     build: Callable[[Arguments], Model] | None = None
+    arguments: tuple[str, ...] = ()
 
 
 def _family(kind: str, model: type[Model]) -> Family:
-    return Family(model.family, model.summary, model.example, kind, model.from_arguments)
+    return _options(kind, model.family, model, model.example, model.summary)
 
 
-def _options(
-    kind: str, name: str, build: Callable[..., Model], example: str, summary: str
-) -> Family:  # fmt: skip
-    """Return a family that is a set of options of a class: the arguments of its spec are those of the function."""
-    return Family(name, summary, example, kind, lambda arguments: arguments.called(build))
+def _options(kind: str, name: str, build: Callable[..., Model], example: str, summary: str) -> Family:
+    """Return a family whose arguments are those of a class, or of a function that sets options of a class."""
+    return Family(name, summary, example, kind, lambda given: given.called(build), argument_names(build))
 
 
 def _multi_head(arguments: Arguments) -> Model:
@@ -74,12 +76,12 @@ _LISTED = (
     ),
     Family(
         "multi-head", "one layer of lightning self-attention with several heads (short for deep-lightning)",
-        "multi-head(d=3,dp=3,a=3,heads=2,t=2)", "attention", _multi_head,
+        "multi-head(d=3,dp=3,a=3,heads=2,t=2)", "attention", _multi_head, argument_names(Lightning),
     ),
     Family(
         "skip-lightning", "lightning self-attention with skip connections (short for deep-lightning)",
         "skip-lightning(d=[2,2,2],a=[2,2],t=2)", "attention",
-        lambda arguments: arguments.changed(skip=True).called(DeepLightning),
+        lambda arguments: arguments.changed(skip=True).called(DeepLightning), argument_names(DeepLightning),
     ),
     _options(
         "attention", "softmax", Softmax, "softmax(d=[3,3,3],a=[2,2],t=3)",

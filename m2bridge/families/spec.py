@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import MISSING, Field, dataclass, fields, replace
+from dataclasses import dataclass, replace
 from inspect import signature
 from typing import Any, NoReturn, TypeVar
 
@@ -35,10 +35,19 @@ WRITTEN = {"coordinate_system": "coordinates"}
 """Fields of models that have another name in specs."""
 
 
-def type_name(item: Field[Any]) -> str:
-    """Return the type of a field as it is written, with and without ``from __future__ import annotations``."""
-    kind: Any = item.type
-    return kind.__name__ if type(kind) is type else str(kind)
+def type_name(annotation: Any) -> str:
+    """Return a type as it is written, with and without ``from __future__ import annotations``."""
+    return annotation.__name__ if type(annotation) is type else str(annotation)
+
+
+def argument_names(build: Callable[..., Any]) -> tuple[str, ...]:
+    """Return the names of the arguments of a spec whose model a class or a function builds.
+
+    >>> from m2bridge.families import MLP
+    >>> argument_names(MLP)
+    ('widths', 'r', 'bias')
+    """
+    return tuple(WRITTEN.get(name, name) for name in signature(build).parameters)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,25 +73,16 @@ class Arguments:
         """Return these arguments with other values."""
         return replace(self, values=self.values | values)
 
-    def built(self, model: type[_Built]) -> _Built:
-        """Build the model whose fields are these arguments; a field without a default is needed.
+    def called(self, build: Callable[..., _Built]) -> _Built:
+        """Call a class or a function whose keyword arguments are these; one without a default is needed.
 
         A list with one integer for each layer may be given as a single integer, unless it is needed.
         """
-        items = [(item.name, type_name(item), item.default is MISSING) for item in fields(model)]  # type: ignore[arg-type]
-        return model(
-            **self._values_of(
-                [(name, kind if needed else _one_or_list(kind), needed) for name, kind, needed in items]
-            )
-        )
-
-    def called(self, build: Callable[..., _Built]) -> _Built:
-        """Call a function whose keyword arguments are these; one without a default is needed."""
-        items = signature(build).parameters.values()
-        kinds = [
-            (item.name, item.annotation.removesuffix(" | None"), item.default is item.empty) for item in items
-        ]
-        return build(**self._values_of(kinds))
+        items = []
+        for item in signature(build).parameters.values():
+            kind, needed = type_name(item.annotation).removesuffix(" | None"), item.default is item.empty
+            items.append((item.name, _ONE_OR_LIST if kind == _LIST and not needed else kind, needed))
+        return build(**self._values_of(items))
 
     def _values_of(self, items: Sequence[tuple[str, str, bool]]) -> dict[str, Value]:
         """Return the value of each item (name, type as a string, whether it is required)."""
@@ -98,10 +98,6 @@ class Arguments:
             elif needed:
                 self.fail(f"{self.family} requires {key}=" + ("[...]" if kind == _LIST else ""))
         return values
-
-
-def _one_or_list(kind: str) -> str:
-    return _ONE_OR_LIST if kind == _LIST else kind
 
 
 class _Reader:

@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from math import prod
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 from m2bridge.errors import NotPolynomialError, SpecError, suggestion
-from m2bridge.families.spec import WRITTEN, Arguments, type_name, written
+from m2bridge.families.spec import WRITTEN, type_name, written
 
 _RESERVED_NAMES = frozenset({"p", "kk", "R", "weights", "coordinates", "network", "rendered"})
 """Names of scripts with a fixed meaning, which a field cannot have in a partial."""
@@ -45,7 +45,7 @@ class SpecFields(ABC):
             value = getattr(self, item.name)
             if value is None:
                 value = self.defaults.get(item.name)
-            kind = type_name(item)
+            kind = type_name(item.type)
             if "tuple[int" in kind and value is not None:
                 value = (value,) * self.list_length if isinstance(value, int) else tuple(value)
             object.__setattr__(self, item.name, value)
@@ -95,11 +95,6 @@ class SpecFields(ABC):
         highest, shown = (r, r) if isinstance(r, int) else (max(r, default=1), list(r))
         low = highest <= 64 and prod(exponents) <= 10**6
         self.need(low, "r", f"r={shown} gives functions of too high a degree")
-
-    @classmethod
-    def from_arguments(cls, arguments: Arguments) -> Self:
-        """Return the model that the arguments of a spec describe."""
-        return arguments.built(cls)
 
     @property
     def spec(self) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from m2bridge.batch import expansion, jobfile, registry
+from m2bridge.batch import jobfile, registry
 from m2bridge.batch.grid import Grid, axis_of
 from m2bridge.batch.plan import Plan, expand
 from m2bridge.errors import InputError, OutOfReachError, ParseError
@@ -323,4 +323,4 @@ def test_an_invalid_default_is_reported_once() -> None:
 
 @pytest.mark.parametrize("family", [family for family in FAMILIES.values() if family.build is not None])
 def test_the_arguments_of_a_family_are_those_of_its_example(family: Family) -> None:
-    assert set(read(family.example).values) <= set(expansion.arguments_of(family.name))
+    assert set(read(family.example).values) <= set(family.arguments)
