@@ -341,7 +341,7 @@ class Recorder(Builder):
         """Refuse a maximum that one of the results still needs."""
         for index in sorted(indices_needed(self.instructions, results) & set(self.maxima), reverse=True):
             raise not_polynomial(
-                "the largest entry is not a polynomial; max is supported only in a softmax:\n"
+                "the largest entry is not a polynomial; use a mean, a sum or torch.softmax. max is supported only in a softmax:\n"
                 "    e = np.exp(S - S.max(axis, keepdims=True)); e / e.sum(axis, keepdims=True)",
                 self.maxima[index],
             )

@@ -64,8 +64,8 @@ CHANGES = {
     "inverse": (
         Written(lambda f, x: torch.linalg.inv(f(x))),
         (3, 3),
-        "is not a supported operation",
-        "+, *, @",
+        "itself (Written)",
+        "make the inverse a weight",
     ),
 }
 
