@@ -8,7 +8,7 @@ the network is a Macaulay2 partial, which shares no code with the first.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import lru_cache
 from math import comb, prod
 from typing import Any, ClassVar
@@ -23,6 +23,7 @@ from m2bridge.families.knowledge import NOTHING_KNOWN, Formula, Knowledge
 from m2bridge.families.spec_fields import SpecFields
 from m2bridge.families.symmetries import Symmetry
 from m2bridge.families.user_definition import NOTHING_WRITTEN, UserDefinition
+from m2bridge.frontends.polynomials import polynomial_text
 from m2bridge.frontends.recording import record_call
 from m2bridge.linear.primes import GivenNumbers
 from m2bridge.linear.residues import Mod
@@ -210,7 +211,7 @@ class Model(SpecFields):
         variables = [
             name + _index(i[::-1]) for name, shape in inputs.items() for i in np.ndindex(shape[::-1])
         ]
-        terms = [_monomial_name(row, variables) for row in self.monomials]
+        terms = [polynomial_text({tuple(row): 1}, variables) for row in self.monomials]
         return tuple(f"{entry}: {term}" for entry in entries for term in terms)
 
     @property
@@ -284,12 +285,6 @@ def _renamed(shapes: dict[str, Shape], alone: str) -> dict[str, Shape]:
 
 def _index(index: tuple[int, ...]) -> str:
     return "[" + ",".join(str(i + 1) for i in index) + "]" if index else ""
-
-
-def _monomial_name(exponents: np.ndarray, names: Sequence[str]) -> str:
-    """Return a monomial as text, e.g. ``x[1,1]*x[2,2]^2``."""
-    pairs = zip(names, exponents, strict=True)
-    return "*".join(name if power == 1 else f"{name}^{power}" for name, power in pairs if power) or "1"
 
 
 @lru_cache(maxsize=16)

@@ -23,7 +23,7 @@ from typing import NamedTuple
 import numpy as np
 
 from m2bridge.linear.modular import echelon_mod
-from m2bridge.linear.residues import field_of, rational
+from m2bridge.linear.residues import field_of, rational, residue
 from m2bridge.programs.arithmetics import Array, PrimeFieldArithmetic, ZeroDenominatorError
 from m2bridge.programs.instructions import flat_parts
 from m2bridge.programs.points import Integers, integer_rows, integers, lettered
@@ -349,7 +349,7 @@ class _Test:
             if self.columns.is_sample(column):
                 left = others[:, 0, column - start].copy()
                 for other, c in relation.items():
-                    left = (left - others[:, 0, other - start] * _residue(c, self.p)) % self.p
+                    left = (left - others[:, 0, other - start] * residue(c, self.p)) % self.p
                 rest = _multiple(left, ours[:, : 1 + self.columns.weights], self.p)
             if rest is None:
                 return "arguments of exponentials differ by a function of the weights that is not a multiple of one weight"
@@ -370,14 +370,10 @@ def _multiple(values: Integers, table: Integers, p: int) -> Relation | None:
     return None
 
 
-def _small_rational(residue: int, p: int) -> Fraction | None:
-    fraction = rational(residue, p)
+def _small_rational(value: int, p: int) -> Fraction | None:
+    fraction = rational(value, p)
     small = fraction is not None and max(abs(fraction.numerator), fraction.denominator) <= LARGEST_COEFFICIENT
     return fraction if small else None
-
-
-def _residue(value: Fraction, p: int) -> int:
-    return value.numerator * pow(value.denominator, -1, p) % p
 
 
 def _dependent(table: Integers, columns: Sequence[int], p: int) -> dict[int, Relation | None]:

@@ -11,6 +11,7 @@ from pathlib import Path
 from m2bridge.errors import InputError
 from m2bridge.families import Lightning
 from m2bridge.figures.slices import AXES, Slice, slice_file
+from m2bridge.frontends.polynomials import polynomial_text
 
 MODEL = Lightning(d=2, dp=1, a=2, t=2, parametrization="attention", coordinate_system="segre")
 
@@ -60,16 +61,12 @@ def read_slice(text: str) -> Slice:
 
 def quadric_text(affine_slice: Slice, which: int) -> str:
     """Return the coefficients of a (0) or b (1) as affine functions of x, y, z."""
-    entries = [_affine_text(affine_slice, 3 * which + i) for i in range(3)]
+    monomials = [(0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1)]
+    vectors = (affine_slice.origin, *affine_slice.directions)
+    entries = []
+    for i in range(3 * which, 3 * which + 3):
+        coefficients = zip(monomials, (vector[i] for vector in vectors), strict=True)
+        entries.append(
+            polynomial_text({monomial: c for monomial, c in coefficients if c}, AXES).replace("*", "")
+        )
     return f"({', '.join(entries)})"
-
-
-def _affine_text(affine_slice: Slice, index: int) -> str:
-    terms = [(affine_slice.origin[index], "")]
-    terms += [(u[index], label) for u, label in zip(affine_slice.directions, AXES, strict=False)]
-    text = ""
-    for c, label in terms:
-        if c:
-            size = "" if abs(c) == 1 and label else str(abs(c))
-            text += ("-" if c < 0 else "+" if text else "") + size + label
-    return text or "0"
