@@ -76,7 +76,7 @@ def plan_of(
     memory_bytes = default_memory if memory is None else parse_bytes(memory, "--memory")
     limits = Limits(wall_seconds=parse_seconds(timeout, "--timeout"), memory_bytes=memory_bytes)
     inline = json.dumps(jobs) if isinstance(jobs, Mapping) else None
-    file = jobfile.read(Path(str(jobs))) if inline is None else jobfile.read_text(inline, Path("jobs.json"))
+    file = jobfile.read(Path(str(jobs))) if inline is None else jobfile.parse(inline, Path("jobs.json"))
     plan = expand(file, limits=limits, most_jobs=most_jobs)
     return replace(plan, jobs=plan.jobs[shard_jobs])
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from m2bridge.errors import InputError, ParseError, suggestion
+from m2bridge.frontends.program_files import read_text
 from m2bridge.limits import parse_bytes, parse_seconds
 
 LARGEST_JOB_FILE = 1_000_000  # bytes, read before the file is parsed
@@ -123,25 +124,10 @@ def read(path: Path) -> JobFile:
     """
     if path.suffix not in (".toml", ".json"):
         raise InputError(f"{path}: the name of a job file ends in .toml or .json")
-    try:
-        if not path.is_file():
-            raise InputError(f"{path}: no such file")
-        with path.open("rb") as file:
-            data = file.read(LARGEST_JOB_FILE + 1)
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror}") from None
-    if len(data) > LARGEST_JOB_FILE:
-        raise InputError(
-            f"{path}: a job file has at most {LARGEST_JOB_FILE:,} bytes; use grids, or several files"
-        )
-    try:
-        text = data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise ParseError(f"{path}: not UTF-8 text (byte {error.start})", source=str(path)) from None
-    return read_text(text, path)
+    return parse(read_text(path, LARGEST_JOB_FILE), path)
 
 
-def read_text(text: str, path: Path) -> JobFile:  # noqa: C901 -- each check adds one mistake; together they are the grammar of a section
+def parse(text: str, path: Path) -> JobFile:  # noqa: C901 -- each check adds one mistake; together they are the grammar of a section
     """Parse the text of a job file; the suffix of `path` determines the format."""
     mistakes = Mistakes(path.name)
     document = _document(text, path, mistakes)

@@ -104,16 +104,9 @@ def _program_file(document: dict[str, Any]) -> ProgramFile:
 
 def read_document(file: Path, largest: int) -> tuple[str, dict[str, Any]]:
     """Read a TOML or JSON file of at most `largest` bytes; return text and value. A ParseError names the position."""
+    text = read_text(file, largest)
     try:
-        if not file.is_file():
-            raise InputError(f"{file}: no such file")
-        size = file.stat().st_size
-        if size > largest:
-            raise InputError(f"{file}: the file has {size} bytes, more than {largest}")
-        text = file.read_text(encoding="utf-8")
         document = json.loads(text) if file.suffix == ".json" else tomllib.loads(text)
-    except UnicodeDecodeError as error:
-        raise _wrong(file, f"byte {error.start} is not UTF-8 text") from None
     except RecursionError:
         raise ParseError(f"{file}: nested too deeply", source=str(file), line=1, column=1) from None
     except json.JSONDecodeError as error:
@@ -123,11 +116,24 @@ def read_document(file: Path, largest: int) -> tuple[str, dict[str, Any]]:
         ) from None
     except ValueError as error:  # tomllib's error says "(at line 1, column 2)" itself
         raise _wrong(file, str(error).splitlines()[0]) from None
-    except OSError as error:
-        raise InputError(f"{file}: {error.strerror}") from None
     if not isinstance(document, dict):
         raise _wrong(file, "expected an object with names and values")
     return text, document
+
+
+def read_text(file: Path, largest: int) -> str:
+    """Read a UTF-8 text of at most `largest` bytes."""
+    try:
+        if not file.is_file():
+            raise InputError(f"{file}: no such file")
+        size = file.stat().st_size
+        if size > largest:
+            raise InputError(f"{file}: the file has {size:,} bytes, more than {largest:,}")
+        return file.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise _wrong(file, f"byte {error.start} is not UTF-8 text") from None
+    except OSError as error:
+        raise InputError(f"{file}: {error.strerror}") from None
 
 
 def _wrong(file: Path, message: str) -> ParseError:

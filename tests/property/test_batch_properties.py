@@ -68,7 +68,7 @@ def test_any_text_is_an_expression_or_a_parse_error(text: str) -> None:
 def test_any_text_is_a_job_file_or_an_input_error(text: str) -> None:
     for name in ("x.toml", "x.json"):
         try:
-            expand(jobfile.read_text(text, Path(name)))
+            expand(jobfile.parse(text, Path(name)))
         except InputError:
             pass
         else:

@@ -29,11 +29,11 @@ when = "a <= d"
 
 
 def plan_of(text: str, name: str = "jobs.toml", **options: int) -> Plan:
-    return expand(jobfile.read_text(text, Path(name)), **options)  # type: ignore[arg-type]
+    return expand(jobfile.parse(text, Path(name)), **options)  # type: ignore[arg-type]
 
 
 def test_a_job_file_is_not_changed_by_its_expansion() -> None:
-    file = jobfile.read_text(EXAMPLE, Path("jobs.toml"))
+    file = jobfile.parse(EXAMPLE, Path("jobs.toml"))
     with pytest.raises(ParseError):
         expand(file, most_jobs=1)
     assert not file.mistakes.entries

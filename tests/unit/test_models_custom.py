@@ -90,7 +90,7 @@ def test_bad_files_are_one_line_errors_with_a_place(
 def test_large_missing_and_foreign_files(tmp_path: Path) -> None:
     large = tmp_path / "large.toml"
     large.write_bytes(b"#" * 10_000_000)
-    with pytest.raises(InputError, match="10000000 bytes"):
+    with pytest.raises(InputError, match="10,000,000 bytes"):
         read_map(large)
     with pytest.raises(InputError, match="file"):
         read_map(tmp_path / "none.toml")
