@@ -29,7 +29,7 @@ from m2bridge.linear.primes import GivenNumbers
 from m2bridge.linear.residues import Mod
 from m2bridge.programs.coefficients import monomials
 from m2bridge.programs.evaluation import Weights, run
-from m2bridge.programs.instructions import Shape, flat_parts
+from m2bridge.programs.instructions import Shape, split_flat
 from m2bridge.programs.program import Program
 from m2bridge.views import shorten
 
@@ -124,8 +124,7 @@ class Model(SpecFields):
 
     def unflatten(self, vector: Any) -> dict[str, Any]:
         """Invert :meth:`flatten`."""
-        batch, blocks = vector.shape[:-1], flat_parts(self.parameters)
-        return {name: vector[..., block].reshape((*batch, *shape)) for name, shape, block in blocks}
+        return split_flat(vector, self.parameters)
 
     def draw_weights(self, rng: np.random.Generator, p: int, *batch: int) -> dict[str, np.ndarray]:
         """Draw points of the parameter space over F_p: int64 arrays, entries in [0, p), leading axes of lengths `batch`."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from m2bridge.families.base import Model
 from m2bridge.programs.gradings import gradings
-from m2bridge.programs.instructions import flat_parts
+from m2bridge.programs.instructions import split_flat
 
 
 @lru_cache(maxsize=32)
@@ -23,9 +23,11 @@ def target_grading(model: Model) -> np.ndarray | None:
     if weights is None or not program.inputs:
         return None if weights is None else weights.outputs
     blocks = []
-    for _, shape, block in flat_parts(program.input_shapes):  # variables of a matrix go column by column
-        entries = weights.inputs[:, block].reshape(len(weights.inputs), *shape)
-        blocks.append(entries.transpose(0, *range(len(shape), 0, -1)).reshape(len(entries), prod(shape)))
+    for entries in split_flat(weights.inputs, program.input_shapes).values():
+        by_column = entries.transpose(
+            0, *range(entries.ndim - 1, 0, -1)
+        )  # the variables of a matrix go column by column
+        blocks.append(by_column.reshape(len(entries), prod(entries.shape[1:])))
     variables = np.concatenate(blocks, axis=1) @ model.monomials.T
     target = weights.outputs[:, :, None] - variables[:, None, :]
     return np.asarray(target.reshape(len(target), model.coordinate_count))

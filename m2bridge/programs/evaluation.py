@@ -25,7 +25,7 @@ from m2bridge.programs.arithmetics import (
     elementwise,
 )
 from m2bridge.programs.coefficients import Form, coefficient_table, output_form
-from m2bridge.programs.instructions import Shape, flat_parts
+from m2bridge.programs.instructions import Shape, split_flat
 from m2bridge.programs.program import Program
 from m2bridge.programs.run import Lettered, evaluate, flat_outputs, tangents
 
@@ -139,20 +139,13 @@ def _by_name(program: Program, inputs: Any) -> dict[str, Any]:
     shapes = program.input_shapes
     if len(shapes) == 1:
         return {next(iter(shapes)): inputs}
-    slices = flat_parts(shapes)
-    return {
-        name: inputs[..., entries].reshape((*inputs.shape[:-1], *shape)) for name, shape, entries in slices
-    }
+    return split_flat(inputs, shapes)
 
 
 def unit_directions(program: Program, arithmetic: Arithmetic) -> dict[str, Lettered]:
     """Return one unit direction for each flat weight."""
-    unit = np.eye(program.parameter_count, dtype=np.int64)
-    slices = flat_parts(program.parameters)
-    return {
-        name: Lettered("T", arithmetic.integers(unit[:, entries].reshape(-1, *shape)))
-        for name, shape, entries in slices
-    }
+    unit = split_flat(np.eye(program.parameter_count, dtype=np.int64), program.parameters)
+    return {name: Lettered("T", arithmetic.integers(array)) for name, array in unit.items()}
 
 
 def run(program: Program, weights: Weights, inputs: Any = None) -> Any:

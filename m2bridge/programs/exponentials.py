@@ -25,7 +25,7 @@ import numpy as np
 from m2bridge.linear.modular import echelon_mod
 from m2bridge.linear.residues import field_of, rational, residue
 from m2bridge.programs.arithmetics import Array, PrimeFieldArithmetic, ZeroDenominatorError
-from m2bridge.programs.instructions import flat_parts
+from m2bridge.programs.instructions import flat_parts, split_flat
 from m2bridge.programs.points import Integers, integer_rows, integers, lettered
 from m2bridge.programs.program import Program
 from m2bridge.programs.roots import input_roots
@@ -256,10 +256,7 @@ class _Test:
         numbers, first = [], 0
         for group in range(groups):
             units = Units(program, self.relations, p=p, seed=self.seed, first_group=group)
-            arrays = {
-                n: self.weights[group, entries].reshape(shape)
-                for n, shape, entries in flat_parts(program.parameters)
-            }
+            arrays = split_flat(self.weights[group], program.parameters)
             points = input_roots(
                 program, arrays, units.at, p=p, seed=self.seed, stream=TEST_INPUTS, first=first
             )
@@ -285,22 +282,8 @@ class _Test:
         inputs = integer_rows(self.seed, TEST_INPUTS, rows, program.input_count, p)
         inputs = inputs.reshape(groups, members, program.input_count)
         arithmetic = _PointsLeftOut(p, groups)
-        arrays = lettered(
-            arithmetic,
-            {
-                n: weights[:, entries].reshape(groups, *shape)
-                for n, shape, entries in flat_parts(program.parameters)
-            },
-            "N",
-        )
-        arrays |= lettered(
-            arithmetic,
-            {
-                n: inputs[:, :, entries].reshape(groups, members, *shape)
-                for n, shape, entries in flat_parts(program.input_shapes)
-            },
-            "NM",
-        )
+        arrays = lettered(arithmetic, split_flat(weights, program.parameters), "N")
+        arrays |= lettered(arithmetic, split_flat(inputs, program.input_shapes), "NM")
         units = Units(program, self.relations, p=p, seed=self.seed, groups=groups, draws=self.draws)
         results = evaluate(program, arithmetic, arrays, units)
         constant = np.ones((groups, 1), dtype=np.int64)

@@ -14,7 +14,7 @@ import flint
 import numpy as np
 
 from m2bridge.programs.arithmetics import ObjectArithmetic, object_array
-from m2bridge.programs.instructions import flat_parts
+from m2bridge.programs.instructions import split_flat
 from m2bridge.programs.program import Program
 from m2bridge.programs.run import Lettered, evaluate
 
@@ -68,10 +68,8 @@ def gradings(program: Program) -> Gradings | None:
     nothing = np.zeros(variables, dtype=np.int64)
     arithmetic = ObjectArithmetic(lambda number: _Character(nothing if number else None, conditions))
     units = [_Character(row, conditions) for row in np.eye(variables, dtype=np.int64)]
-    slices = flat_parts(program.parameters | program.input_shapes)
-    arrays = {
-        name: Lettered("", object_array(units[entries_of], shape)) for name, shape, entries_of in slices
-    }
+    characters = split_flat(object_array(units, (variables,)), program.parameters | program.input_shapes)
+    arrays = {name: Lettered("", array) for name, array in characters.items()}
     values = evaluate(program, arithmetic, arrays)
     entries = [entry for _, index in program.outputs for entry in values[index].array.flat]
     outputs = np.array([nothing if entry.vector is None else entry.vector for entry in entries])

@@ -41,6 +41,16 @@ def flat_parts(shapes: Mapping[str, Shape]) -> Iterator[tuple[str, Shape, slice]
         start += prod(shape)
 
 
+def split_flat(vectors: Any, shapes: Mapping[str, Shape]) -> dict[str, Any]:
+    """Split vectors, along the last axis, into the arrays that were concatenated; other axes stay in front.
+
+    >>> split_flat(np.arange(3), {"A": (1, 2), "b": (1,)})
+    {'A': array([[0, 1]]), 'b': array([2])}
+    """
+    parts = flat_parts(shapes)
+    return {name: vectors[..., part].reshape((*vectors.shape[:-1], *shape)) for name, shape, part in parts}
+
+
 class ProgramError(InputError):
     """A text that is not a program, or an instruction that does not fit its operands."""
 

@@ -9,7 +9,7 @@ from math import prod
 import numpy as np
 
 from m2bridge.programs.arithmetics import Arithmetic, Array
-from m2bridge.programs.instructions import Instruction, flat_parts
+from m2bridge.programs.instructions import Instruction, flat_parts, split_flat
 from m2bridge.programs.layers import output_layer
 from m2bridge.programs.points import NOTHING_HELD, Held
 from m2bridge.programs.program import Program
@@ -161,9 +161,8 @@ def output_seeds(
 def form_seeds(program: Program, arithmetic: Arithmetic, lead: str, forms: np.ndarray) -> dict[int, Lettered]:
     """Return linear forms of the flat outputs, which the last axis of `forms` is over, as forms of instructions."""
     seeds: dict[int, Lettered] = {}
-    for name, shape, entries in flat_parts(program.output_shapes):
+    for name, array in split_flat(forms, program.output_shapes).items():
         index = dict(program.outputs)[name]
-        array = forms[..., entries].reshape(*forms.shape[:-1], *shape)
         seed = Lettered(lead, arithmetic.integers(array), arithmetic)
         seeds[index] = seed if index not in seeds else seeds[index] + seed
     return seeds

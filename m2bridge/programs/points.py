@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from m2bridge.programs.arithmetics import Arithmetic
-from m2bridge.programs.instructions import Shape, flat_parts
+from m2bridge.programs.instructions import Shape, split_flat
 from m2bridge.programs.program import Program
 from m2bridge.programs.run import Lettered
 
@@ -72,9 +72,9 @@ class Held:
     def count(self) -> int:
         return sum(int(mask.sum()) for mask in self.masks.values())
 
-    def with_held(self, name: str, array: np.ndarray, unit: int = 1) -> np.ndarray:
-        """Return the array of a weight with its held entries set to their values times `unit`."""
-        return np.where(self.masks[name], self.values[name] * unit, array) if name in self.masks else array
+    def with_held(self, name: str, array: np.ndarray) -> np.ndarray:
+        """Return the array of a weight with its held entries set to their values."""
+        return np.where(self.masks[name], self.values[name], array) if name in self.masks else array
 
     def free(self, name: str, shape: Shape) -> Integers:
         """Return the flat indices of the entries of a weight that are not held."""
@@ -86,18 +86,15 @@ NOTHING_HELD = Held()
 
 def draw_weights(program: Program, p: int, seed: int, held: Held = NOTHING_HELD) -> dict[str, Integers]:
     """Draw random weights in 0..p-1; held entries have their values."""
-    numbers = integers(seed, WEIGHTS, program.parameter_count, p)
-    slices = flat_parts(program.parameters)
-    return {name: held.with_held(name, numbers[entries].reshape(shape)) for name, shape, entries in slices}
+    numbers = split_flat(integers(seed, WEIGHTS, program.parameter_count, p), program.parameters)
+    return {name: held.with_held(name, array) for name, array in numbers.items()}
 
 
 def draw_inputs(
     program: Program, p: int, seed: int, samples: int | Integers, stream: int = INPUTS
 ) -> dict[str, Integers]:
     """Draw the first `samples` random inputs of a seed, or those with the given numbers; the leading axis is the sample."""
-    numbers = integer_rows(seed, stream, samples, program.input_count, p)
-    slices = flat_parts(program.input_shapes)
-    return {name: numbers[:, entries].reshape(len(numbers), *shape) for name, shape, entries in slices}
+    return split_flat(integer_rows(seed, stream, samples, program.input_count, p), program.input_shapes)
 
 
 def lettered(arithmetic: Arithmetic, arrays: Mapping[str, Integers], lead: str = "") -> dict[str, Lettered]:
