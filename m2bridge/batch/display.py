@@ -7,7 +7,7 @@ import html
 import socket
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
@@ -73,13 +73,17 @@ class RunState:
     excluded: list[str] = field(default_factory=list)
 
     @property
+    def outcomes(self) -> Counter[str]:
+        """Return the number of finished jobs for each outcome."""
+        return self.cached + self.done
+
+    @property
     def finished(self) -> int:
-        return self.cached.total() + self.done.total()
+        return self.outcomes.total()
 
     @property
     def failed(self) -> int:
-        both = self.cached + self.done
-        return sum(count for outcome, count in both.items() if outcome != "complete")
+        return self.finished - self.outcomes["complete"]
 
     def document(self) -> dict[str, Any]:
         return {
@@ -176,9 +180,8 @@ class Notebook(Display):
         self._last = 0.0
 
     def _draw(self, state: RunState) -> None:
-        counts = ", ".join(f"{count} {name}" for name, count in sorted((state.cached + state.done).items()))
         left = f", about {_clock(state.eta_seconds)} left" if state.eta_seconds is not None else ""
-        text = f"{state.finished}/{state.total}: {counts or 'none yet'}; {_clock(state.seconds)}{left}"
+        text = f"{state.finished}/{state.total}: {counts_text(state.outcomes)}; {_clock(state.seconds)}{left}"
         text += f" ({state.stopping})" if state.stopping else ""
         bar = f'<progress max="{max(state.total, 1)}" value="{state.finished}"></progress>'
         self._show(text, f"{bar} {html.escape(text)}")
@@ -237,6 +240,12 @@ def live_view(state: RunState) -> Group:
     if state.stopping:
         lines.append(Text(state.stopping, style="bold yellow"))
     return Group(*lines)
+
+
+def counts_text(outcomes: Mapping[str, int]) -> str:
+    """Return the number of jobs for each outcome as text, the largest number first."""
+    ordered = sorted(outcomes.items(), key=lambda item: -item[1])
+    return ", ".join(f"{count} {outcome}" for outcome, count in ordered) or "none"
 
 
 def host_lines(hosts: dict[str, dict[str, Any]]) -> list[str]:

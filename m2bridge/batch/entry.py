@@ -39,7 +39,7 @@ class BatchResult:
     @property
     def outcomes(self) -> dict[str, int]:
         """Return the number of jobs for each outcome, including those answered from the store."""
-        return dict(self.state.cached + self.state.done)
+        return dict(self.state.outcomes)
 
     @property
     def exit_code(self) -> int:

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from m2bridge.batch.display import Display, Lines, Picture, RunState
+from m2bridge.batch.display import Display, Lines, Picture, RunState, counts_text
 from m2bridge.batch.entry import plan_of, run_batch
 from m2bridge.batch.launchers import open_launcher
 from m2bridge.batch.plan import MOST_JOBS, Plan
@@ -157,16 +157,14 @@ def register(app: typer.Typer) -> None:
         else:
             _summary(done.state, store, common.console())
         if done.interrupted:
-            common.console(stderr=True).print(
-                "interrupted; run the same command again to continue", markup=False
-            )
+            common.report("interrupted; run the same command again to continue")
         raise typer.Exit(done.exit_code)
 
 
 def _print_lines(text: str) -> None:
     """Print each line of a text on standard error."""
     for line in text.splitlines():
-        common.console(stderr=True).print(line, markup=False, soft_wrap=True)
+        common.report(line)
 
 
 def _plan(path: Path, **options: Any) -> Plan:
@@ -177,9 +175,8 @@ def _plan(path: Path, **options: Any) -> Plan:
         lines = error.fields.get("lines")
         if not lines:
             raise
-        err = common.console(stderr=True)
         for line in lines:
-            err.print(f"{path}: {line}", markup=False, soft_wrap=True)
+            common.report(f"{path}: {line}")
         count = len(error.fields["mistakes"])
         raise InputError(f"{path} has {count} error{'s' * (count > 1)}; no job was run") from None
 
@@ -234,12 +231,9 @@ def _task_table(tasks: list[Task]) -> Table:
 
 
 def _summary(state: RunState, store: Path, console: Console) -> None:
-    both = state.cached + state.done
-    parts = ", ".join(
-        f"{count} {outcome}" for outcome, count in sorted(both.items(), key=lambda item: -item[1])
-    )
+    counts = counts_text(state.outcomes)
     console.print(
-        f"{state.finished} of {state.total} jobs: {parts or 'none'}; {state.cached.total()} from the store; "
+        f"{state.finished} of {state.total} jobs: {counts}; {state.cached.total()} from the store; "
         f"{state.seconds:.1f} s",
         markup=False,
     )

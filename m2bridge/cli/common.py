@@ -187,13 +187,17 @@ def console(*, stderr: bool = False) -> Console:
     return _Console(stderr=stderr, width=width, highlight=False, emoji=False, soft_wrap=False)
 
 
+def report(line: str, style: str = "") -> None:
+    """Print a line on standard error; only the terminal wraps it."""
+    console(stderr=True).print(line, style=style, markup=False, soft_wrap=True)
+
+
 def report_unknown_files(files: Sequence[str]) -> None:
     """List on standard error the files of a store directory that do not belong to the store; they are ignored."""
     if files:
         more = f", and {len(files) - _MOST_UNKNOWN_FILES} more" if len(files) > _MOST_UNKNOWN_FILES else ""
         shown = visible(", ".join(files[:_MOST_UNKNOWN_FILES]))
-        text = f"{len(files)} unknown files in the store, ignored: {shown}{more}"
-        console(stderr=True).print(text, markup=False, soft_wrap=True)
+        report(f"{len(files)} unknown files in the store, ignored: {shown}{more}")
 
 
 def print_json(document: Any) -> None:
@@ -225,17 +229,16 @@ def finish(
         print_json(records.to_document(result))
     else:
         show(console())
-    err = console(stderr=True)
     if path is not None:
-        err.print(f"record: {path}", markup=False, soft_wrap=True)
+        report(f"record: {path}")
     if save_error:
         raise M2BridgeError(save_error)
     if result.agreement is False:
         for sentence in conflict_sentences(result):
-            err.print(sentence, style="bold red", markup=False, soft_wrap=True)
+            report(sentence, "bold red")
         raise typer.Exit(3)
     if result.limit is not None:
-        err.print(f"partial answer: {result.limit}", markup=False, soft_wrap=True)
+        report(f"partial answer: {result.limit}")
         raise typer.Exit(5)
 
 

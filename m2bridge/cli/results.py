@@ -57,12 +57,11 @@ def register(app: typer.Typer) -> None:
         store = Store.open(directory)
         contents = read_rows(store)
         common.report_unknown_files(contents.strays)
-        err = common.console(stderr=True)
         listed = contents.damaged if verify else contents.damaged[:_MOST_DAMAGED]
         for message in listed:
-            err.print(f"{message}; a batch that contains this job computes it again", markup=False)
+            common.report(f"{message}; a batch that contains this job computes it again")
         if more := len(contents.damaged) - len(listed):
-            err.print(f"and {more} more damaged records; --verify lists all", markup=False)
+            common.report(f"and {more} more damaged records; --verify lists all")
         if verify and contents.damaged:
             raise RecordError(
                 f"{len(contents.damaged)} records are damaged; a batch that contains their jobs moves them aside and computes "

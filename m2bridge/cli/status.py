@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from m2bridge.batch.display import host_lines
+from m2bridge.batch.display import counts_text, host_lines
 from m2bridge.batch.rows import read_rows
 from m2bridge.batch.store import Store
 from m2bridge.cli import common
@@ -34,29 +34,22 @@ def register(app: typer.Typer) -> None:
             _show(runner, console)
         if not runners:
             console.print("no batch is running", markup=False)
-        shown = ", ".join(f"{count} {outcome}" for outcome, count in sorted(counts.items())) or "none"
-        console.print(f"records: {shown}", markup=False)
+        console.print(f"records: {counts_text(counts)}", markup=False)
 
 
 def _show(runner: dict[str, Any], console: Console) -> None:
     cached = sum(runner["cached"].values())
     done = sum(runner["done"].values())
     left = "" if runner["eta_seconds"] is None else f", about {runner['eta_seconds']:.0f} s left"
-    console.print(
+    lines = [
         f"{runner['source']}: {cached + done} of {runner['total']} jobs ({cached} from the store), {runner['waiting']} waiting; "
-        f"{runner['seconds']:.0f} s, {runner['memory_bytes'] / 2**30:.1f} GB{left}",
-        markup=False,
-    )
+        f"{runner['seconds']:.0f} s, {runner['memory_bytes'] / 2**30:.1f} GB{left}"
+    ]
     failed = {outcome: count for outcome, count in runner["done"].items() if outcome != "complete"}
-    if failed:
-        console.print(
-            "  " + ", ".join(f"{count} {outcome}" for outcome, count in failed.items()), markup=False
-        )
-    for job in runner["running"]:
-        console.print(f"  {job['seconds']:.0f} s  {job['job']}  {job['step']}", markup=False)
-    for line in host_lines(runner.get("hosts", {})):
-        console.print(f"  {line}", markup=False)
-    for reason in runner.get("excluded", ()):
-        console.print(f"  worker not used: {reason}", markup=False)
-    if runner["stopping"]:
-        console.print(f"  {runner['stopping']}", markup=False)
+    lines += [f"  {counts_text(failed)}"] * bool(failed)
+    lines += [f"  {job['seconds']:.0f} s  {job['job']}  {job['step']}" for job in runner["running"]]
+    lines += [f"  {line}" for line in host_lines(runner["hosts"])]
+    lines += [f"  worker not used: {reason}" for reason in runner["excluded"]]
+    lines += [f"  {runner['stopping']}"] * bool(runner["stopping"])
+    for line in lines:
+        console.print(line, markup=False)
