@@ -237,6 +237,8 @@ UNARY: dict[Any, Rule] = {
     np.max: largest,
     np.amax: largest,
     np.trace: trace,
+    np.linalg.trace: lambda a, offset=0: trace(a, offset, -2, -1),
+    np.matrix_transpose: lambda a: a.mT,
     np.vander: lambda a, N=None, increasing=False: (
         a[:, None] ** np.arange(a.size if N is None else N)[:: 1 if increasing else -1]
     ),
@@ -253,7 +255,8 @@ BINARY: dict[Any, Rule] = {
     np.subtract: _written(Recorder.subtract),
     np.multiply: _written(Recorder.multiply),
     np.divide: _written(quotient),
-    np.matmul: _written(contractions.matrix_product),
+    **dict.fromkeys((np.matmul, np.linalg.matmul), _written(contractions.matrix_product)),
+    np.vecdot: lambda a, b: (a * b).sum(-1),
     np.dot: dot,
     np.vdot: lambda a, b: dot(a.ravel(), b.ravel()),
     np.inner: lambda a, b: dot(a, b, axis=-1),
@@ -275,17 +278,9 @@ GENERAL: dict[Any, Rule] = {
     np.stack: stack,
     np.where: where,
 }
-for _name, _table, _rule in (  # newer than the oldest NumPy that is supported
-    ("vecdot", BINARY, lambda a, b: (a * b).sum(-1)),
-    ("matvec", BINARY, lambda a, b: (a @ b[..., None])[..., 0]),
-    ("vecmat", BINARY, lambda a, b: (a[..., None, :] @ b)[..., 0, :]),
-    ("matrix_transpose", UNARY, lambda a: a.mT),
-):
-    if hasattr(np, _name):
-        _table[getattr(np, _name)] = _rule
-if hasattr(np.linalg, "trace"):
-    UNARY[np.linalg.trace] = lambda a, offset=0: trace(a, offset, -2, -1)
-    BINARY[np.linalg.matmul] = lambda a, b: a @ b
+if hasattr(np, "matvec"):  # newer than the oldest NumPy that is supported
+    BINARY[np.matvec] = lambda a, b: (a @ b[..., None])[..., 0]
+    BINARY[np.vecmat] = lambda a, b: (a[..., None, :] @ b)[..., 0, :]
 _TABLES = ((GENERAL, 0), (UNARY, 1), (BINARY, 2))
 FOLDS: dict[tuple[Any, str], Any] = {
     (np.add, "reduce"): np.sum,

@@ -182,10 +182,8 @@ class _Traced:
 
     def _name_epsilon(self) -> None:
         """Give norms without `eps` that of the precision of the module, as PyTorch does, before it is read in float64."""
-        kind: Any = getattr(self.torch.nn, "RMSNorm", ())  # newer than the oldest PyTorch that is supported
-        parts: list[Any] = list(self.module.modules())
-        for part in parts:
-            if isinstance(part, kind) and part.eps is None:
+        for part in self.module.modules():
+            if isinstance(part, self.torch.nn.RMSNorm) and part.eps is None:
                 own = next(part.parameters(), next(self.module.parameters()))
                 part.eps = self.torch.finfo(own.dtype).eps
 
