@@ -14,12 +14,13 @@ from typing import Any, TypeVar
 
 from m2bridge.certainty import Certainty
 from m2bridge.engine import Engine
-from m2bridge.errors import LimitError, OutOfReachError
+from m2bridge.errors import DisagreementError, LimitError, OutOfReachError
 from m2bridge.evidence import Evidence
 from m2bridge.families import Model
 from m2bridge.limits import Limits
+from m2bridge.results import Result
 
-_R = TypeVar("_R")
+_R = TypeVar("_R", bound=Result)
 
 Size = Mapping[str, Any]
 """The size at which a claim is checked: a spec string under ``model``, or plain numbers; JSON values only."""
@@ -55,14 +56,6 @@ class Kind(StrEnum):
         if self is Kind.REPAIRED and plain is Status.HOLDS:
             return Status.REPAIRED_HOLDS
         return plain
-
-
-class WitnessesDisagreeError(Exception):
-    """The witnesses of an answer contradict each other, so that there is no verdict about the paper."""
-
-    def __init__(self, conflicts: Sequence[object]) -> None:
-        super().__init__("; ".join(map(str, conflicts)))
-        self.conflicts = tuple(conflicts)
 
 
 Witnesses = Mapping[str, tuple[str, ...]]
@@ -116,8 +109,8 @@ class CheckContext:
         ------
         OutOfReachError
             A limit stopped the computation: an incomplete answer gives no verdict.
-        WitnessesDisagreeError
-            The witnesses of the answer contradict each other.
+        DisagreementError
+            The witnesses of the answer contradict each other, so that there is no verdict about the paper.
         """
         key = (question, model.spec, repr(sorted(options.items())))
         self.counts["cached" if key in self.answers else "new"] += 1
@@ -125,12 +118,11 @@ class CheckContext:
             arguments = {"engine": self.engine, "seed": self.seed, "limits": self.limits, **options}
             self.answers[key] = question(model, **arguments)
         result: _R = self.answers[key]
-        limit = getattr(result, "limit", None)
-        if limit is not None:
-            raise OutOfReachError(str(limit), estimate=None)
-        if getattr(result, "agreement", None) is False:
-            raise WitnessesDisagreeError(getattr(result, "conflicts", ()))
-        self.evidence.extend(getattr(result, "evidence", ()))
+        if result.limit is not None:
+            raise OutOfReachError(str(result.limit), estimate=None)
+        if result.agreement is False:
+            raise DisagreementError("the witnesses of an answer disagree", conflicts=result.conflicts)
+        self.evidence.extend(result.evidence)
         return result
 
 
@@ -203,8 +195,8 @@ class Claim:
         start = time.perf_counter()
         try:
             verdict = self.run(size, context)
-        except WitnessesDisagreeError as error:
-            verdict = disagreement(error.conflicts)
+        except DisagreementError as error:
+            verdict = disagreement(error.fields.get("conflicts", (error,)))
         except (LimitError, OutOfReachError) as error:
             verdict = replace(out_of_reach(str(error)), witnesses=self.witnesses)
         return replace(

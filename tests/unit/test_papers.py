@@ -182,12 +182,16 @@ def test_witnesses_that_disagree_are_no_agreement(context: CheckContext) -> None
     assert verify([example(run, {"d": 2})], context).agreement is False
 
 
+def answer(number: int) -> Any:
+    return SimpleNamespace(number=number, limit=None, agreement=None, evidence=())
+
+
 def test_an_analysis_is_computed_once_in_a_run(context: CheckContext) -> None:
     calls: list[str] = []
 
-    def analysis(model: Any, **_: Any) -> int:
+    def analysis(model: Any, **_: Any) -> Any:
         calls.append(model.spec)
-        return len(calls)
+        return answer(len(calls))
 
     class Spec:
         spec = "a model"
@@ -199,8 +203,8 @@ def test_an_analysis_is_computed_once_in_a_run(context: CheckContext) -> None:
 
 
 def test_only_rows_with_cached_answers_are_marked_as_cached(context: CheckContext) -> None:
-    def analysis(model: Any, **_: Any) -> int:
-        return 1
+    def analysis(model: Any, **_: Any) -> Any:
+        return answer(1)
 
     class Spec:
         spec = "a model"

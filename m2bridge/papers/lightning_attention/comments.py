@@ -14,7 +14,7 @@ import numpy as np
 
 from m2bridge.families import Attention, Model
 from m2bridge.families.attention import AttentionNetwork
-from m2bridge.families.attention_strata import Orbit
+from m2bridge.families.attention_strata import Orbit, matrix_dim
 from m2bridge.programs.arithmetics import elementwise
 from m2bridge.questions import over_q
 from m2bridge.questions.orbits import orbit_of
@@ -138,13 +138,14 @@ def fibers(model: Model, answer: Fiber) -> dict[str, Any]:
     """Compare Theorem 3.2 or 3.7 with the components and orbits computed by Macaulay2."""
     layer, network = model.knowledge.layer, model.knowledge.attention
     if layer is not None:
-        return {"theorem": _theorem_32(layer, _weights(answer), answer)}
+        return {"theorem": _theorem_32(layer, weights_of(answer), answer)}
     if network is not None and network.parametrization == "virtual" and network.layers > 1:
         return _theorem_37(network, answer)
     return {}
 
 
-def _weights(answer: Fiber) -> dict[str, np.ndarray]:
+def weights_of(answer: Fiber) -> dict[str, np.ndarray]:
+    """Return the weights through which a fiber goes, as exact numbers."""
     weights = answer.at["weights"]
     return {name: elementwise(Fraction, np.array(rows, dtype=object)) for name, rows in weights.items()}
 
@@ -152,6 +153,11 @@ def _weights(answer: Fiber) -> dict[str, np.ndarray]:
 def one_layer_orbit(weights: Weights) -> Orbit:
     """Return (rk A, rk V, meet) of weights of one layer of attention, exactly."""
     return orbit_of(weights["A"] if "A" in weights else weights["K"].T @ weights["Q"], weights["V"])
+
+
+def zero_fiber_dims(model: Attention) -> list[int]:
+    """Return the dimensions of {V = 0} and {A = 0}, which are the fiber of the zero function in (A, V), the larger one first."""
+    return sorted([matrix_dim(model.d, model.d, model.attention_rank), model.d * model.dp], reverse=True)
 
 
 def predicted_dims(model: Attention, orbit: Orbit) -> list[int] | None:
@@ -165,8 +171,7 @@ def predicted_dims(model: Attention, orbit: Orbit) -> list[int] | None:
             return None
         lift = model.a**2
     if orbit.is_zero:
-        bounded = model.attention_rank * (2 * model.d - model.attention_rank)
-        return sorted([bounded, model.d * model.dp], reverse=True)
+        return zero_fiber_dims(model)
     two_components = (orbit.rank_a, orbit.rank_v, orbit.meet) == (1, 1, 0)
     return [1 + lift] * (2 if two_components else 1)
 
@@ -204,7 +209,7 @@ def macaulay2_orbits(answer: Fiber) -> int | None:
 
 
 def _theorem_37(model: AttentionNetwork, answer: Fiber) -> dict[str, Any]:
-    hypotheses = hypotheses_37(model, _weights(answer))
+    hypotheses = hypotheses_37(model, weights_of(answer))
     counter = answer.counterexample
     orbits = macaulay2_orbits(answer)
     missing = "M_1 not skew"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -27,7 +26,7 @@ from m2bridge.papers.base import (
     out_of_reach,
     sizes,
 )
-from m2bridge.papers.lightning_attention.comments import macaulay2_orbits
+from m2bridge.papers.lightning_attention.comments import macaulay2_orbits, weights_of, zero_fiber_dims
 from m2bridge.questions.fiber import Fiber, fiber
 from m2bridge.questions.orbits import exchanged
 
@@ -94,15 +93,11 @@ def check_one_layer(size: Size, context: CheckContext) -> Verdict:
     if not components:
         return out_of_reach(NO_COMPONENTS)
     if size["rank_a"] * size["rank_v"] == 0:
-        rank = min(model.a, model.d)
-        printed = counted([rank * (2 * model.d - rank), model.d * model.dp])
+        printed = counted(zero_fiber_dims(model))
         description = "components {V = 0} and {A = 0}"
     else:
-        weights = result.at["weights"]
-        A, V = (
-            np.array([[Fraction(x) for x in row] for row in weights[name]], dtype=object) for name in "AV"
-        )
-        curves = printed_points(model, (A, V))
+        weights = weights_of(result)
+        curves = printed_points(model, (weights["A"], weights["V"]))
         if curves is None:
             return fails(
                 Certainty.PROVED, {"at": dict(result.at)}, "(v q^T, h k^T) computes another function"

@@ -34,7 +34,7 @@ from m2bridge.papers.base import (
     sizes,
 )
 from m2bridge.papers.lightning_attention import fibers
-from m2bridge.papers.lightning_attention.comments import predicts_singular, written_stratum
+from m2bridge.papers.lightning_attention.comments import predicts_singular, written_stratum, zero_fiber_dims
 from m2bridge.questions.boundary import decide, location_of
 from m2bridge.questions.boundary.points import Coordinates, separated
 from m2bridge.questions.membership import membership
@@ -149,9 +149,7 @@ def check_closed(size: Size, context: CheckContext) -> Verdict:
     components, certainty = fibers.components_of(result)
     if not components:
         return out_of_reach(fibers.NO_COMPONENTS)
-    model = fibers.model_of(size)
-    bounded = model.attention_rank * (2 * model.d - model.attention_rank)
-    expected = sorted([bounded, model.d * model.dp])
+    expected = sorted(zero_fiber_dims(fibers.model_of(size)))
     dims = sorted(component.dim for component in result.components or ())
     reason = "no base points, so the image is the cone over a compact set (Corollary A.1)"
     otherwise = "the zero function has other weights: the argument does not apply"

@@ -36,7 +36,6 @@ class Check:
     """
 
     drawn: int
-    equation_residual: float
     roots: int
     closure_only_roots: int
     gap: float
@@ -83,7 +82,6 @@ def compare(
         )
     return Check(
         drawn=len(drawn),
-        equation_residual=float(residual.max()),
         roots=len(roots),
         closure_only_roots=int(only.sum()),
         gap=gap,
