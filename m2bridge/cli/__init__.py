@@ -197,11 +197,6 @@ def _dispatch(arguments: list[str], started: float) -> int:
         raise InputError(
             f"No such command {names[0]!r}; {suggestion(names[0], sorted({*builtin, *sentences()}))} (see m2bridge --help)"
         )
-    if not completing and names and names[0] not in COMMANDS:
-        questions = importlib.import_module("m2bridge.cli.questions")
-        plain_code: int | None = questions.run_plain_words(names[0], arguments[1:], started)
-        if plain_code is not None:
-            return plain_code
     import typer
 
     command = typer.main.get_command(build_app(None if completing else names))

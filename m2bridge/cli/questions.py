@@ -43,65 +43,6 @@ def register(app: typer.Typer, name: str) -> None:
     app.command(question.name, help=question.asks + example)(common.with_parameters(command, parameters))
 
 
-def run_plain_words(name: str, words: list[str], started: float) -> int | None:
-    """Run a question whose arguments have the plain form of :func:`read_plain_words`; None if they do not.
-
-    The option parser is not used, because importing its converters takes 0.1 s. It reads every other form and reports errors.
-    """
-    question = find(name)
-    arguments = read_plain_words(_parameters(question), words)
-    if arguments is None:
-        return None
-    try:
-        _run(question, arguments, started=started)
-    except typer.Exit as end:
-        return end.exit_code
-    return 0
-
-
-def read_plain_words(parameters: dict[str, tuple[Any, Any]], words: list[str]) -> dict[str, Any] | None:
-    """Return the arguments in ``[SUBJECT] [--flag] [--option VALUE] [--option=VALUE]``; None if `words` are anything else."""
-    arguments = {name: default for name, (_, default) in parameters.items()}
-    flags = {flag: name for name, (annotation, _) in parameters.items() for flag in _flags(annotation)}
-    subjects: list[str] = []
-    rest = iter(words)
-    for word in rest:
-        flag, equals, value = word.partition("=")
-        if not word.startswith("-"):
-            subjects.append(word)
-        elif flag not in flags:
-            return None
-        elif not equals and _plain(parameters[flags[flag]][0].__origin__) is bool:
-            arguments[flags[flag]] = True
-        else:
-            converted = _converted(parameters[flags[flag]][0], value if equals else next(rest, "-"))
-            if converted is None:
-                return None
-            arguments[flags[flag]] = converted
-    arguments |= dict(zip(["subject"], subjects, strict=False))
-    readable = all(map(str.isprintable, words)) and len(subjects) <= 1
-    return arguments if readable and inspect.Parameter.empty not in arguments.values() else None
-
-
-def _flags(annotation: Any) -> list[str]:
-    """Return the flags in an annotation for the option parser, which stores the first one as the default value."""
-    settings = annotation.__metadata__[0]
-    return [flag for flag in (settings.default, *(settings.param_decls or ())) if isinstance(flag, str)]
-
-
-def _converted(annotation: Any, word: str) -> Any:
-    """Convert the value of an option to a string, a path or a decimal integer in its range; None if it is anything else."""
-    kind = _plain(annotation.__origin__)
-    if kind not in (str, Path, int) or word.startswith("-"):
-        return None
-    if kind is not int:
-        return kind(word)
-    least = annotation.__metadata__[0].min
-    if not (word.isascii() and word.isdigit() and len(word) < 19):
-        return None
-    return int(word) if int(word) >= (least or 0) else None
-
-
 def _parameters(question: Question[Any, Any]) -> dict[str, tuple[Any, Any]]:
     """Return the annotation and the default of each parameter of the command."""
     subject = question.subject

@@ -33,7 +33,7 @@ from m2bridge.errors import (
     TimeLimitError,
 )
 from m2bridge.evidence import Conflict, Evidence
-from m2bridge.questions import find, sentences
+from m2bridge.questions import sentences
 from m2bridge.views import shorten
 
 LAYER = ("--d", "2", "--dp", "1")
@@ -410,42 +410,3 @@ def test_a_pipe_has_no_colour_and_a_known_width(monkeypatch: pytest.MonkeyPatch)
 
 def test_certainties_have_a_colour_each() -> None:
     assert len({show.styled(certainty.value) for certainty in Certainty}) == len(Certainty)
-
-
-PLAIN_WORDS = (
-    ["x"],
-    ["--d", "2", "--dp=1", "--seed", "3", "--json"],
-    ["--memory", "none", "x", "--timeout=90s", "--save", "records", "--evidence"],
-)
-OTHER_WORDS = (
-    ["x", "y"],
-    ["--unknown", "x"],
-    ["x", "--seed", "-1"],
-    ["x", "--seed", "two"],
-    ["x", "--seed"],
-    ["x", "--seed", "1" * 5000],
-    ["x", "--json=yes"],
-    ["--", "x"],
-    ["x\n"],
-    ["x", "-h"],
-)
-
-
-@pytest.mark.parametrize("name", sorted(sentences()))
-def test_plain_words_are_read_as_by_the_option_parser(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The question runs with the same arguments, whichever way they were read; all other words are left to the parser."""
-    parsed: list[dict[str, object]] = []
-    monkeypatch.setattr(questions, "_run", lambda _question, arguments, started: parsed.append(arguments))
-    command = typer.main.get_command(cli.build_app([name]))
-    parameters = questions._parameters(find(name))
-    flags = [flag for annotation, _ in parameters.values() for flag in questions._flags(annotation)]
-    with_values = [["x", flag, *value] for flag in flags for value in ([], ["7"], ["QQ"])]
-    read = 0
-    for words in (*PLAIN_WORDS, *with_values):
-        plain = questions.read_plain_words(parameters, words)
-        if plain is not None:
-            command.main([name, *words], prog_name="m2bridge", standalone_mode=False, obj=0.0)
-            assert plain == parsed.pop(), words
-            read += 1
-    assert read > len(flags)
-    assert all(questions.read_plain_words(parameters, words) is None for words in OTHER_WORDS)
