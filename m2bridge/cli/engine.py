@@ -12,6 +12,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from m2bridge._version import __version__
+from m2bridge.cli import COMMANDS
 from m2bridge.cli.common import EngineOption, JsonOption, console, group_of, print_json
 from m2bridge.engine import machine
 from m2bridge.engine.discovery import ADVICE, Candidate, candidates
@@ -45,11 +46,7 @@ _RESTRICTIONS = {
 
 
 def register(app: typer.Typer) -> None:  # noqa: C901 -- the commands of the group, defined side by side
-    group = group_of(
-        app,
-        "engine",
-        f"Install, list or remove Macaulay2 and msolve; print the directory of the Macaulay2 library. Wheels for {PLATFORMS}.",
-    )
+    group = group_of(app, "engine", f"{COMMANDS['engine']} Wheels for {PLATFORMS}.")
 
     @group.command("install")
     def install_command(

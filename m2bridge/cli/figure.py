@@ -17,7 +17,7 @@ from typing import Annotated, Any
 import typer
 
 from m2bridge import records
-from m2bridge.cli import common
+from m2bridge.cli import COMMANDS, common
 from m2bridge.engine import open_engine
 from m2bridge.errors import InputError
 from m2bridge.figures import plotting
@@ -52,11 +52,7 @@ _OPTIONS = {"model": ("spec", "d", "dp", "a"), "engine": ("timeout", "memory", "
 
 
 def register(app: typer.Typer) -> None:
-    figures = common.group_of(
-        app,
-        "figure",
-        "Draw the figures of the paper from computed data (1, theorem-3.4, 3), slices and loss landscapes.",
-    )
+    figures = common.group_of(app, "figure", COMMANDS["figure"])
     points = {point.name: point for point in entry_points(group=GROUP)}
     for name in sorted(
         points, key=lambda name: (_ORDER.index(name) if name in _ORDER else len(_ORDER), name)
