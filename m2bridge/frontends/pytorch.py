@@ -339,15 +339,18 @@ class _Traced:
                     weights[name] = rng.normal(size=tuple(parameter.shape)) / scale
                     parameter.copy_(self.torch.as_tensor(weights[name]))
                 inputs = [rng.normal(size=shape) for shape in self.shapes]
-                said = self.module(*[self.torch.as_tensor(x) for x in inputs])
-            given = inputs[0] if len(inputs) == 1 else np.concatenate([np.zeros(0), *map(np.ravel, inputs)])
-            own = np.asarray(run(program, weights, given)).ravel()
-            parts = self.torch.utils._pytree.tree_leaves(said)
-            theirs = np.concatenate([parts[k].detach().numpy().ravel() for k in self.kept])
-            if own.shape != theirs.shape or not np.allclose(
-                own, theirs, rtol=_LARGEST_DIFFERENCE, atol=_LARGEST_DIFFERENCE
+                outputs = self.module(*[self.torch.as_tensor(x) for x in inputs])
+            recorded = np.asarray(
+                run(program, weights, dict(zip(program.inputs, inputs, strict=True)))
+            ).ravel()
+            parts = self.torch.utils._pytree.tree_leaves(outputs)
+            expected = np.concatenate([parts[k].detach().numpy().ravel() for k in self.kept])
+            if recorded.shape != expected.shape or not np.allclose(
+                recorded, expected, rtol=_LARGEST_DIFFERENCE, atol=_LARGEST_DIFFERENCE
             ):
-                gap = np.abs(own - theirs).max() if own.shape == theirs.shape else "another shape"
+                gap = (
+                    np.abs(recorded - expected).max() if recorded.shape == expected.shape else "another shape"
+                )
                 raise DisagreementError(
                     f"the recorded program differs from the module by {gap} at random weights and inputs; "
                     "check that forward depends only on weights and inputs, and does not change the precision"

@@ -190,9 +190,6 @@ class PrimeFieldArithmetic(Arithmetic):
             raise ZeroDenominatorError(self.field.p, "a radicand is zero or not a square")
         return self.field.residues(roots)
 
-    def softmax(self, array: Array, axis: int) -> Array:
-        return self.exp(array)
-
 
 @lru_cache(maxsize=2)
 def square_roots(p: int) -> np.ndarray:

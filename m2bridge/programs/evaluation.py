@@ -134,8 +134,10 @@ class GivenArrays:
         return self.returned(np.swapaxes(table, -1, -2), (table.shape[-1], count))
 
 
-def _by_name(program: Program, inputs: Any) -> dict[str, Any]:
-    """Split inputs by name; several inputs are passed as one concatenated vector."""
+def _by_name(program: Program, inputs: Any) -> Mapping[str, Any]:
+    """Return inputs by name; several inputs are passed by name, or as one concatenated vector."""
+    if isinstance(inputs, Mapping):
+        return inputs
     shapes = program.input_shapes
     if len(shapes) == 1:
         return {next(iter(shapes)): inputs}
