@@ -38,7 +38,7 @@ COMMANDS = {
     "results": "List the records of a store as a table, CSV or JSON.",
     "schema": "Print the JSON Schema of the --json output of a question.",
     "doctor": "Show which Macaulay2 and msolve are used, which others were found, and why they are not used.",
-    "engine": "Install, list or remove Macaulay2 and msolve; print the directory of the Macaulay2 library.",
+    "engine": "Install or remove Macaulay2 and msolve; print the directory of the Macaulay2 library.",
     "describe": "Describe a model: parameters, coordinates, symmetries, and the dimension formula with its hypotheses.",
 }
 """Commands other than questions, in the order of ``--help``, and their descriptions. A test compares these with the docstrings of

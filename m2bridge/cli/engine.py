@@ -45,7 +45,7 @@ _RESTRICTIONS = {
 }
 
 
-def register(app: typer.Typer) -> None:  # noqa: C901 -- the commands of the group, defined side by side
+def register(app: typer.Typer) -> None:
     group = group_of(app, "engine", f"{COMMANDS['engine']} Wheels for {PLATFORMS}.")
 
     @group.command("install")
@@ -55,20 +55,6 @@ def register(app: typer.Typer) -> None:  # noqa: C901 -- the commands of the gro
     ) -> None:
         """Download Macaulay2 (75 MB) and msolve (7 MB) into the data directory of the user and test that they run."""
         _install(again=again, msolve_only=msolve)
-
-    @group.command("list")
-    def list_command(as_json: JsonOption = False) -> None:
-        """List every Macaulay2 and msolve found on this machine, in the order of choice. Each one is run as a test."""
-        macaulay2 = candidates(fresh=True)
-        msolve = candidates(fresh=True, wheel=MSOLVE)
-        if as_json:
-            print_json([candidate_document(candidate) for candidate in (*macaulay2, *msolve)])
-            return
-        for name, listed in (("Macaulay2", macaulay2), ("msolve", msolve)):
-            if listed:
-                console().print(candidate_table(listed, name))
-            else:
-                console().print(f"no {name} found; `m2bridge engine install` downloads one", markup=False)
 
     @group.command("remove")
     def remove_command() -> None:

@@ -181,7 +181,7 @@ def test_records_made_outside_are_checked_inside(
         ("singular-locus", "--d", "2", "--dp", "1", "--script"),
         ("schema", "dimension"),
         ("doctor",),
-        ("engine", "list"),
+        ("engine", "library"),
         ("--help",),
     ],
     ids=lambda arguments: arguments[0],
