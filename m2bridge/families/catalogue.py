@@ -54,7 +54,9 @@ def _family(kind: str, model: type[Model]) -> Family:
 
 def _options(kind: str, name: str, build: Callable[..., Model], example: str, summary: str) -> Family:
     """Return a family whose arguments are those of a class, or of a function that sets options of a class."""
-    return Family(name, summary, example, kind, lambda given: given.called(build), argument_names(build))
+    return Family(
+        name, summary, example, kind, lambda arguments: arguments.called(build), argument_names(build)
+    )
 
 
 def _multi_head(arguments: Arguments) -> Model:

@@ -1,1 +1,1 @@
-"""Records in, pictures out. Nothing here runs Macaulay2; plotting libraries are imported only when used."""
+"""Draw figures from results. Plotting libraries are imported only when they are used."""

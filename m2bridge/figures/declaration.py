@@ -33,7 +33,7 @@ class Drawing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FigureRequest:
-    """What a user asked for: a model, or records to draw instead of computing.
+    """The request of a user: a model, or records to draw instead of computing.
 
     `answer` asks a question with the engine, the limits and the seed of the request: ``answer(dimension, model)``.
     """

@@ -1,7 +1,7 @@
-"""What a user has, as programs: functions of NumPy arrays, PyTorch modules, polynomials as text, and files.
+"""Convert functions of NumPy arrays, PyTorch modules, polynomials as text, and files into programs.
 
 - NumPy: `recording` (entry point), `recorded_array` (its array), `numpy_functions` (tables, fallback), `numpy_rules`,
-  `recorder` and `contractions` (the instructions that are written), `refusals`;
+  `recorder` and `contractions` (which write the instructions), `refusals`;
 - PyTorch: `pytorch` (``torch.export``), `aten` (its operations);
 - maps: `polynomials`, `rational_functions` (parsers), `polynomial_programs`, `ideals`;
 - files: `program_files` (TOML), `checkpoints` (weights).

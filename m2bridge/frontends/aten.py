@@ -237,14 +237,14 @@ def _convolution(  # noqa: PLR0913 -- the arguments that PyTorch's operator has
     n = weight.ndim - 2
     batched = x if x.ndim == n + 2 else x[None]
     seen = _windows(batched, weight.shape[2:], stride, padding, dilation)
-    places, window = "XYZ"[:n], "klm"[:n]
+    positions, window = "XYZ"[:n], "klm"[:n]
     out = seen.shape[2 : 2 + n]
     if groups == 1:
-        y = np.einsum(f"bc{places}{window},oc{window}->bo{places}", seen, weight)
+        y = np.einsum(f"bc{positions}{window},oc{window}->bo{positions}", seen, weight)
     else:
         parts = seen.reshape(seen.shape[0], groups, -1, *seen.shape[2:])
         filters = weight.reshape(groups, -1, *weight.shape[1:])
-        y = np.einsum(f"bgc{places}{window},goc{window}->bgo{places}", parts, filters)
+        y = np.einsum(f"bgc{positions}{window},goc{window}->bgo{positions}", parts, filters)
         y = y.reshape(seen.shape[0], weight.shape[0], *out)
     y = _biased(y, bias, (-1, *(1,) * n))
     return y if x.ndim == n + 2 else y[0]
@@ -285,15 +285,14 @@ MOVING = (
 PLACING = {"slice_scatter": 1, "select_scatter": 1, "index_put": 2, "scatter": 3}
 """Operations that put entries of one array into the first one, and which argument it is."""
 Moves = Callable[[dict[int, np.ndarray]], Any]
-"""The operation with other arrays in some places of its arguments."""
+"""The operation with other arrays for some of its arguments, by their positions."""
 
 
-def _placed(a: Array, part: Array, place: int, moves: Moves) -> Array:
-    """Put entries of `part` into `a`: the positions of both are numbered one after the other."""
-    numbers = np.arange(prod(a.shape) + prod(part.shape))
-    own, others = np.split(numbers, [prod(a.shape)])
-    moved = moves({0: own.reshape(a.shape), place: others.reshape(part.shape)})
-    return np.concatenate([a.reshape(-1), part.reshape(-1)])[moved]
+def _placed(a: Array, b: Array, argument: int, moves: Moves) -> Array:
+    """Put entries of `b`, an argument of the operation, into `a`: the entries of both are numbered one after the other."""
+    of_a, of_b = np.split(np.arange(prod(a.shape) + prod(b.shape)), [prod(a.shape)])
+    moved = moves({0: of_a.reshape(a.shape), argument: of_b.reshape(b.shape)})
+    return np.concatenate([a.reshape(-1), b.reshape(-1)])[moved]
 
 
 REARRANGING: dict[str, Callable[..., Array]] = {
@@ -403,7 +402,7 @@ REFUSED: dict[str, str] = {
 
 
 def applied(base: str, args: list[Any], kwargs: dict[str, Any], moves: Moves) -> Any:
-    """Apply an operation to recorded arrays; `moves` is PyTorch's own."""
+    """Apply an operation to recorded arrays; `moves` is the operation of PyTorch."""
     if base in REFUSED:
         raise NotPolynomialError(f"{base} cannot be recorded; {REFUSED[base]}")
     if base not in OPERATIONS and base not in MOVING and base not in PLACING:
@@ -416,9 +415,9 @@ def applied(base: str, args: list[Any], kwargs: dict[str, Any], moves: Moves) ->
     array, rest = args[0], args[1:]
     if base in MOVING:
         if not isinstance(array, Masked):
-            return array.moved(lambda places: moves({0: places}))
+            return array.moved(lambda positions: moves({0: positions}))
         kept = np.ascontiguousarray(np.broadcast_to(array.kept, array.scores.shape))
-        return Masked(array.scores.moved(lambda places: moves({0: places})), moves({0: kept}))
+        return Masked(array.scores.moved(lambda positions: moves({0: positions})), moves({0: kept}))
     if base in REARRANGING and isinstance(array, Masked):
         kept = np.broadcast_to(array.kept, array.scores.shape)
         return Masked(REARRANGING[base](array.scores, *rest), REARRANGING[base](kept, *rest))

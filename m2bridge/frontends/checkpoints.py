@@ -1,7 +1,7 @@
-"""Weights from a file, exactly: ``.npz``, ``.safetensors``, ``.pt`` (weights only) and ``.json``.
+"""Read weights exactly from files: ``.npz``, ``.safetensors``, ``.pt`` (weights only) and ``.json``.
 
-A binary float is the dyadic number that it is, a decimal in JSON is that decimal, unless it is asked that they be rounded.
-Nothing in a file is run: pickles are refused by NumPy and read as plain tensors by PyTorch.
+Binary floats and decimals in JSON are converted to fractions exactly, unless they are to be rounded. No code in a file is
+executed: NumPy refuses pickles, and PyTorch reads plain tensors from them.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _KINDS = {
 
 @dataclass(frozen=True, slots=True)
 class CheckpointFile:
-    """A file of weights, and to how many bits its numbers are to be rounded; None for exactly."""
+    """A file of weights, and the number of bits to which its numbers are rounded; None if they are exact."""
 
     path: Path
     bits: int | None = None
@@ -202,13 +202,13 @@ def _pt(path: Path) -> dict[str, np.ndarray]:
 
     torch = pytorch()
     try:
-        found = torch.load(path, map_location="cpu", weights_only=True)
+        loaded = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:
         raise InputError(
             f"{path} contains other objects than weights, or is damaged; save it with torch.save(module.state_dict(), ...)"
             f"\n  PyTorch reports: {str(error).splitlines()[0][:200]}"
         ) from None
-    state = found.get("state_dict", found) if isinstance(found, Mapping) else found
+    state = loaded.get("state_dict", loaded) if isinstance(loaded, Mapping) else loaded
     if not isinstance(state, Mapping) or not all(isinstance(v, torch.Tensor) for v in state.values()):
         raise InputError(
             f"{path} contains no dictionary of tensors; save it with torch.save(module.state_dict(), ...)"

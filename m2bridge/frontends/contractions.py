@@ -1,8 +1,8 @@
-"""Sums of products in a recording, and quotients: einsum with any number of operands, the matrix product, division, softmax.
+"""Record sums of products and quotients: einsum with any number of operands, the matrix product, division, softmax.
 
 Operands are contracted two at a time. A transpose, or a sum that is taken further, becomes part of the einsum that uses it.
-``e = np.exp(S); e / e.sum(axis, keepdims=True)`` becomes the one instruction ``softmax``; the largest entries that people
-subtract from S so that exp does not overflow change nothing and are dropped.
+``e = np.exp(S); e / e.sum(axis, keepdims=True)`` becomes the one instruction ``softmax``; largest entries
+that are subtracted from S, so that exp does not overflow, cancel and are dropped.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""An ideal as a user writes it: a text of polynomials, or an ``.mrdi`` file, enters, :class:`GivenIdeal` leaves.
+"""Read an ideal of a user, from a text of polynomials or an ``.mrdi`` file, as a :class:`GivenIdeal`.
 
-Every part of the text keeps its place, so that an error names the line and column of the file. Nothing is evaluated.
+Positions in the text are kept, so that an error names the line and column of the file. No code is evaluated.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""NumPy's functions of recorded arrays: explicit tables, a fallback entry by entry, and the text of what is refused.
+"""Record functions of NumPy: explicit tables, a fallback entry by entry, and the errors for functions that are refused.
 
 A method of a recorded array is NumPy's function of the same name, and an operator is its ufunc; all of them end in
 :func:`call_function`. A function that is in no table runs on arrays of single recorded numbers, so a rule is needed only where
@@ -100,7 +100,7 @@ def _by_entries(
 ) -> Any:
     """Call NumPy's own function with arrays of single recorded numbers.
 
-    For functions that have no rule, and for arrays without entries, of which NumPy knows the shapes that come out.
+    This is for functions without a rule, and for arrays without entries, whose results have the shapes that NumPy computes.
     """
     count = 0
 

@@ -1,4 +1,4 @@
-"""Lists of sparse polynomials, and of fractions of them, as programs."""
+"""Convert lists of sparse polynomials, and of fractions of them, to programs."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Polynomials as text and as data, and the parser between them.
 
-Polynomial text (a user's file, or what Macaulay2's ``toString`` printed) enters; a sparse polynomial
-``{exponents: coefficient}`` leaves. The parser knows integers, fractions, ``+ - * / ^``, parentheses, one sign in
+The parser converts a text (of a user, or printed by Macaulay2's ``toString``) to a sparse polynomial
+``{exponents: coefficient}``. It knows integers, fractions, ``+ - * / ^``, parentheses, one sign in
 front of a factor (``x + -3*y``) and declared variables (``x``, ``x_0``, ``x_(0,1)``); it evaluates no code, and limits
 bound its work.
 
@@ -44,7 +44,7 @@ FACTOR = "a number, a variable or '('"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParseLimits:
-    """What a text may cost: none of these is reached by honest input of a readable size."""
+    """Limits of the work for one text, which no input of a readable size reaches."""
 
     characters: int = 4_000_000
     digits: int = 4_000
@@ -246,8 +246,8 @@ class PolynomialParser:
         self.advance()
         return self.index[name]
 
-    def exponent(self, place: int | None = None) -> int:
-        """Read an optional exponent; return 1 if there is none; a power of parentheses (at `place`) is at least 1."""
+    def exponent(self, position: int | None = None) -> int:
+        """Read an optional exponent; return 1 if there is none; a power of parentheses (at `position`) is at least 1."""
         if self.token not in ("^", "**"):
             return 1
         self.advance()
@@ -259,8 +259,8 @@ class PolynomialParser:
         value = self.integer()
         if self.token in ("^", "**"):
             self.fail("a power of a power requires parentheses")
-        if value == 0 and place is not None:
-            self.fail("(...)^0 is not supported; write 1", place)
+        if value == 0 and position is not None:
+            self.fail("(...)^0 is not supported; write 1", position)
         return value
 
     def nested(self, read: Callable[[], T]) -> T:
@@ -377,7 +377,7 @@ def for_macaulay2(polynomial: Polynomial) -> list[list[object]]:
 
 
 def split_at_commas(text: str, start: int = 0) -> Iterator[tuple[int, str]]:
-    """Yield the texts between commas outside parentheses, each with its place; subscripts such as ``x_(0,1)`` stay whole."""
+    """Yield the texts between commas outside parentheses, each with its position; subscripts such as ``x_(0,1)`` stay whole."""
     depth = begin = 0
     for position, char in enumerate(text + ","):
         depth += char in "([{"

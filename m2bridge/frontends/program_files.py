@@ -1,4 +1,4 @@
-"""Programs in files: TOML that holds the canonical text, so that a recorded network can be kept and read again.
+"""Write programs to TOML files with their canonical text, and read them again.
 
 ::
 
@@ -37,7 +37,7 @@ NAME_RULE = "name should be a short string on one line"
 
 @dataclass(frozen=True, slots=True)
 class ProgramFile:
-    """What a file says: the network, what it is called, and sentences that answers about it carry."""
+    """The content of a file: a network, its name, and notes for every answer about it."""
 
     program: Program
     name: str

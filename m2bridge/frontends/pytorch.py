@@ -1,8 +1,8 @@
-"""A PyTorch module as a model: ``torch.export`` writes down what it does, and that is played on recording arrays.
+"""Record a PyTorch module: ``torch.export`` returns the graph of its operations, which is evaluated on recorded arrays.
 
 Trainable parameters are the weights; frozen ones and buffers are exact constants. Everything that depends on neither weights nor
-inputs is computed by PyTorch itself, in float64. What was recorded is compared with the module at random weights and inputs
-before it is given to anyone.
+inputs is computed by PyTorch itself, in float64. The recorded program is compared with the module at random weights and inputs
+before it is returned.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _WHOLE = (
     "lerp",
     *REFUSED,
 )
-"""Operations that are not taken apart: they are recorded as people write them, or refused by their own name."""
+"""Operations that are not decomposed: they are recorded as they are written, or refused by this name."""
 _LARGEST_DIFFERENCE = 1e-8
 """Outputs of the module and of its program in float64 may differ by this, relative to their size."""
 _COMPARED_DRAWS = 2
@@ -67,7 +67,7 @@ _ADVICE = {
     r"cannot be multiplied|size mismatch|must match|shape|Expected .*(input|tensor|dim)|channels|invalid for|dimension":
         "the input of shape {shapes} does not fit forward; input_shape is the exact shape of its tensor, batch axis included",
 }  # fmt: skip
-"""What stands in PyTorch's error, and what to change then."""
+"""Patterns of PyTorch's errors, and what to change."""
 
 
 def record_module(
@@ -75,14 +75,14 @@ def record_module(
 ) -> tuple[Program, tuple[str, ...]]:
     """Record a ``torch.nn.Module`` as a program, with notes; :func:`~m2bridge.families.user_network.from_torch` documents it."""
     torch = pytorch()
-    given = _shapes(input_shape)
+    shapes = _shapes(input_shape)
     _check(torch, module)
     with _quiet_float64(torch):
-        traced = _Traced(torch, module, given)
+        traced = _Traced(torch, module, shapes)
         recording = traced.recorded()
         traced.compare(recording)
-    said = [re.sub(r" \(aten\.py, line \d+\)", "", note) for note in recording.notes]
-    return recording.program, (*said, *traced.notes)
+    notes = [re.sub(r" \(aten\.py, line \d+\)", "", note) for note in recording.notes]
+    return recording.program, (*notes, *traced.notes)
 
 
 def state_constants(module: Any) -> dict[str, np.ndarray | str]:
@@ -124,12 +124,13 @@ def pytorch() -> Any:
     return torch
 
 
-def _shapes(given: Any) -> list[Shape]:
-    given = [given] if isinstance(given, int) else list(given)
-    found = [tuple(given)] if given and isinstance(given[0], int) else [tuple(shape) for shape in given]
-    if any(isinstance(n, bool) or not isinstance(n, int) or n < 1 for shape in found for n in shape):
-        raise InputError(f"input_shape {given} should contain positive integers", argument="input_shape")
-    return found
+def _shapes(input_shape: Any) -> list[Shape]:
+    """Return the shapes of the inputs, from one length, one shape or a list of shapes."""
+    listed: list[Any] = [input_shape] if isinstance(input_shape, int) else list(input_shape)
+    shapes = [tuple(listed)] if listed and isinstance(listed[0], int) else [tuple(shape) for shape in listed]
+    if any(isinstance(n, bool) or not isinstance(n, int) or n < 1 for shape in shapes for n in shape):
+        raise InputError(f"input_shape {listed} should contain positive integers", argument="input_shape")
+    return shapes
 
 
 def _check(torch: Any, module: Any) -> None:
@@ -154,7 +155,7 @@ def _check(torch: Any, module: Any) -> None:
 
 
 class _Traced:
-    """A module in float64 on the CPU, with the graph of what it does."""
+    """A module in float64 on the CPU, with the graph of its operations."""
 
     def __init__(self, torch: Any, module: Any, shapes: list[Shape]) -> None:
         self.torch, self.shapes = torch, shapes
@@ -184,8 +185,8 @@ class _Traced:
         """Give norms without `eps` that of the precision of the module, as PyTorch does, before it is read in float64."""
         for part in self.module.modules():
             if isinstance(part, self.torch.nn.RMSNorm) and part.eps is None:
-                own = next(part.parameters(), next(self.module.parameters()))
-                part.eps = self.torch.finfo(own.dtype).eps
+                parameter = next(part.parameters(), next(self.module.parameters()))
+                part.eps = self.torch.finfo(parameter.dtype).eps
 
     def _export(self, arguments: list[Any]) -> Any:
         torch = self.torch
@@ -201,7 +202,7 @@ class _Traced:
             raise self._explained(error) from error
 
     def _explained(self, error: Exception) -> InputError:
-        """Make the error for what PyTorch could not do, with what to change."""
+        """Make an error from that of PyTorch, with what to change."""
         text = f"{type(error).__name__} {error}"
         shown = ", ".join(str(shape) for shape in self.shapes)
         for pattern, advice in _ADVICE.items():
@@ -226,7 +227,7 @@ class _Traced:
 
     def _named_weights(self, signature: Any) -> dict[str, tuple[str, Any]]:
         """Map placeholders to names of weights and parameters; tied parameters have one name."""
-        found: dict[str, tuple[str, Any]] = {}
+        weights: dict[str, tuple[str, Any]] = {}
         names: dict[int, str] = {}
         for placeholder, path in signature.inputs_to_parameters.items():
             parameter = self.module.get_parameter(path)
@@ -234,10 +235,10 @@ class _Traced:
                 continue
             if id(parameter) not in names:
                 names[id(parameter)] = free_name(path, names.values())
-            found[placeholder] = (names[id(parameter)], parameter)
-        if not found:
+            weights[placeholder] = (names[id(parameter)], parameter)
+        if not weights:
             raise InputError("the module has no trainable parameters: see requires_grad_()")
-        return found
+        return weights
 
     # -- recording the graph -----------------------------------------------------------------------------
 
@@ -272,23 +273,24 @@ class _Traced:
     def _constants(self) -> dict[str, Any]:
         signature = self.exported.graph_signature
         state = {**self.exported.state_dict, **self.exported.constants}
-        places = {
+        paths = {
             **signature.inputs_to_parameters,
             **signature.inputs_to_buffers,
             **signature.inputs_to_lifted_tensor_constants,
         }
-        return {name: state[path] for name, path in places.items() if name not in self.weights}
+        return {name: state[path] for name, path in paths.items() if name not in self.weights}
 
-    def _outputs(self, found: list[Any]) -> Any:
-        self.kept = [k for k, value in enumerate(found) if isinstance(value, Recorded)]
-        wanted = [found[k] for k in self.kept]
-        if any(isinstance(value, Masked) for value in found):
+    def _outputs(self, values: list[Any]) -> Any:
+        """Return the outputs that depend on weights or inputs: one array, or a list of several."""
+        self.kept = [k for k, value in enumerate(values) if isinstance(value, Recorded)]
+        outputs = [values[k] for k in self.kept]
+        if any(isinstance(value, Masked) for value in values):
             raise NotPolynomialError(
                 "the module returns scores of -infinity; return what comes after the softmax"
             )
-        if not wanted:
+        if not outputs:
             raise InputError("the module's output depends on neither weights nor inputs")
-        return wanted[0] if len(wanted) == 1 else wanted
+        return outputs[0] if len(outputs) == 1 else outputs
 
     def _value(self, node: Any, values: dict[Any, Any]) -> Any:
         torch = self.torch
@@ -307,8 +309,8 @@ class _Traced:
             return None
 
         def moves(arrays: dict[int, np.ndarray]) -> Any:
-            given = [torch.as_tensor(arrays[k]) if k in arrays else a for k, a in enumerate(args)]
-            return numpy_arrays(torch, node.target(*given, **kwargs))
+            replaced = [torch.as_tensor(arrays[k]) if k in arrays else a for k, a in enumerate(args)]
+            return numpy_arrays(torch, node.target(*replaced, **kwargs))
 
         try:
             plain, named = numpy_arrays(torch, (list(args), dict(kwargs)))
@@ -328,7 +330,7 @@ class _Traced:
     # -- the comparison ---------------------------------------------------------------------------------
 
     def compare(self, recording: Recording) -> None:
-        """Refuse a program that computes something else than the module, in float64 at random weights and inputs."""
+        """Raise DisagreementError if program and module differ in float64 at random weights and inputs."""
         rng = np.random.default_rng(0)
         program = recording.program
         for _ in range(_COMPARED_DRAWS):
@@ -357,7 +359,7 @@ class _Traced:
                 )
 
 
-# -- nodes of the graph that torch.export writes ----------------------------------------------------------
+# -- nodes of the graph of torch.export ----------------------------------------------------------
 
 
 def operation_name(target: Any) -> str:
@@ -368,9 +370,9 @@ def operation_name(target: Any) -> str:
 
 def leaves(torch: Any, value: Any) -> list[Any]:
     """List the items of nested lists, tuples and dictionaries."""
-    found: list[Any] = []
-    torch.fx.node.map_aggregate(value, found.append)
-    return found
+    items: list[Any] = []
+    torch.fx.node.map_aggregate(value, items.append)
+    return items
 
 
 def numpy_arrays(torch: Any, value: Any) -> Any:
@@ -388,9 +390,9 @@ def location_of_node(node: Any) -> str:
     path, kind = stack[-1] if stack else ("", "")
     kind = (kind if isinstance(kind, str) else kind.__name__).rpartition(".")[2]
     lines = re.findall(r'File "([^"]+)", line (\d+)', node.meta.get("stack_trace") or "")
-    own = [f"{file.rpartition('/')[2]}, line {line}" for file, line in lines if "/torch/" not in file]
+    users = [f"{file.rpartition('/')[2]}, line {line}" for file, line in lines if "/torch/" not in file]
     where = f"{path} ({kind})" if path else f"the module itself ({kind})"
-    return f"{where}, {own[-1]}" if own else where
+    return f"{where}, {users[-1]}" if users else where
 
 
 def first_line(error: Exception) -> str:
@@ -403,7 +405,7 @@ def free_name(path: str, taken: Any) -> str:
     """Make a name from a path: underscores for dots, and a number if it is taken."""
     name = re.sub(r"[^A-Za-z0-9_]", "_", path)[:56]
     name = name if NAME.fullmatch(name) else f"p{name}"
-    found, k = name, 2
-    while found in taken:
-        found, k = f"{name}_{k}", k + 1
-    return found
+    free, k = name, 2
+    while free in taken:
+        free, k = f"{name}_{k}", k + 1
+    return free

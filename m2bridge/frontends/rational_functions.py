@@ -1,4 +1,4 @@
-"""Rational functions as text and as data.
+"""Read, write and reduce rational functions.
 
 A fraction is a pair of sparse polynomials in lowest terms. The denominator has integer coefficients without a common factor, and
 the first of them is positive, so that equal functions have equal fractions.

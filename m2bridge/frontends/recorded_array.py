@@ -1,4 +1,4 @@
-"""The array that records: it has a shape, no values, and writes down what is done with it."""
+"""Define recorded arrays, which have a shape and no values, and record the operations on them."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ class Recorded(WithoutValues, NDArrayOperatorsMixin):
                 raise wrong_input(f"axis {number} of an array with {self.ndim} axes")
         return [int(number) % self.ndim for number in listed]
 
-    # -- the same entries elsewhere -----------------------------------------------------------------
+    # -- entries moved -----------------------------------------------------------------------------
 
     def __getitem__(self, key: Any) -> Recorded:
         indices = tuple(_index(item) for item in (key if isinstance(key, tuple) else (key,)))
@@ -211,7 +211,7 @@ class Recorded(WithoutValues, NDArrayOperatorsMixin):
             total = total + self.new(self.recorder.power(self.index, n)) * np.equal(values, n)
         return total
 
-    # -- what NumPy asks ----------------------------------------------------------------------------
+    # -- the protocols of NumPy ----------------------------------------------------------------------------
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
         from m2bridge.frontends.numpy_functions import call_ufunc

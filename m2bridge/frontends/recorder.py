@@ -1,4 +1,4 @@
-"""Writing down a program while a function runs: instructions with the simplifications that change no value.
+"""Write the instructions of a program while its function runs, simplified where this changes no value.
 
 All methods take and return indices of instructions of the program that is being written. Constants are exact and folded; a
 factor 1, a summand 0, scales of scales, reshapes of reshapes and slices that take everything vanish.
@@ -198,7 +198,7 @@ class Recorder(Builder):
             return self.power(item.operands[0], doubled // 2)
         return index if exponent == 1 else self.write("power", (base,), doubled)
 
-    # -- the same entries elsewhere -----------------------------------------------------------------
+    # -- entries moved -----------------------------------------------------------------------------
 
     def reshape(self, index: int, shape: Shape) -> int:
         item = self.instructions[index]
@@ -300,7 +300,7 @@ class Recorder(Builder):
     def concatenate(self, axis: int, indices: Sequence[int]) -> int:
         return indices[0] if len(indices) == 1 else self.write("concatenate", tuple(indices), axis)
 
-    # -- what is not polynomial ---------------------------------------------------------------------
+    # -- analytic operations ------------------------------------------------------------------------
 
     def exp(self, index: int) -> int:
         return self.write("exp", (index,))

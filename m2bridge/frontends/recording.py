@@ -138,7 +138,7 @@ def _notes(recorder: Recorder) -> tuple[str, ...]:
     )
 
 
-# -- the function itself, once more ---------------------------------------------------------------------
+# -- comparison with the function -----------------------------------------------------------------------
 
 
 _TOLERANCE = 1e-6

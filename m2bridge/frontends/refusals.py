@@ -1,4 +1,4 @@
-"""Refusals of a recording: each names the file, the line and the text of the line that cannot be recorded."""
+"""Make the errors of a recording, which name the file, the line and the text of the line that cannot be recorded."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def wrong_input(message: str) -> InputError:
 def located(error: Exception) -> M2BridgeError:
     """Convert an error that the user's function raised, and add its line.
 
-    NumPy hides a refusal behind its own ValueError when numbers are asked of recorded values; the refusal is found again.
+    If NumPy converts recorded values to numbers, it raises a ValueError with the refusal as its cause; the refusal is returned.
     """
     hidden: BaseException | None = error
     while hidden is not None:

@@ -1,4 +1,4 @@
-"""Functions of the weights as text: ``K.T @ Q``, ``W2[0] * W1[:, 0]``, ``A + A.T``. No code is evaluated."""
+"""Record functions of the weights that are written as text: ``K.T @ Q``, ``W2[0] * W1[:, 0]``, ``A + A.T``."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Write an answer as a short Macaulay2 script for the supplement of a paper.
 
 The script contains the map, the ideal and what is claimed about them as ``assert``s, and nothing that belongs to m2bridge. It
-runs as it stands with ``M2 --script``. What it does not assert is said in a comment.
+runs as it stands with ``M2 --script``. Comments state what it does not assert.
 """
 
 from __future__ import annotations
