@@ -12,7 +12,6 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 from m2bridge.engine.supervisor.processes import children_of, state_of
 
@@ -49,48 +48,38 @@ def memory_share(computations: int = 1) -> int:
     return int(_SHARE_OF_MEMORY * allowed_memory()) // max(computations, 1)
 
 
-class Mount(NamedTuple):
-    """A line of mountinfo: the mounted directory, the mount point, the type of the file system, and the options."""
-
-    mounted: str
-    point: str
-    kind: str
-    options: str
-
-
-def mounts(mountinfo: Path) -> list[Mount]:
-    """Return the mounted file systems; an empty list if the file cannot be read."""
-    result = []
-    with contextlib.suppress(OSError):
-        for line in mountinfo.read_text(encoding="utf-8", errors="replace").splitlines():
-            before, _, after = line.partition(" - ")
-            words, kinds = before.split(), after.split()
-            if len(words) > 5 and len(kinds) > 2:
-                point = words[4].encode().decode("unicode_escape")
-                result.append(Mount(words[3], point, kinds[0], f"{words[5]},{kinds[2]}"))
-    return result
-
-
 def _limits(root: Path, limit_of: Callable[[Path], float]) -> Iterator[float]:
     """Yield the limits of the control group of this process and of all groups above it.
 
-    ``/proc/self/cgroup`` contains the name of the group. mountinfo contains the mount point of the tree of groups and the group
-    at its root; in a container that is often the group of this process. The word ``max`` in a file means no limit.
+    ``/proc/self/cgroup`` contains the name of the group. The word ``max`` in a file means no limit.
     """
     try:
         memberships = (root / "proc/self/cgroup").read_text().splitlines()
     except OSError:
         return
-    for mount in mounts(root / "proc/self/mountinfo"):
+    for point, mounted in _mounted_trees(root / "proc/self/mountinfo"):
         for line in memberships:
             controllers, _, group_name = line.partition(":")[2].partition(":")
-            if mount.kind != "cgroup2" or controllers:
+            if controllers:
                 continue
-            for group in _groups(root / mount.point.lstrip("/"), mount.mounted, group_name):
+            for group in _groups(root / point.lstrip("/"), mounted, group_name):
                 with contextlib.suppress(OSError, ValueError):  # a missing file sets no limit
                     limit = limit_of(group)
                     if limit > 0:
                         yield limit
+
+
+def _mounted_trees(mountinfo: Path) -> Iterator[tuple[str, str]]:
+    """Yield the mount points of trees of control groups, each with the group at its root.
+
+    In a container this is often the group of this process.
+    """
+    with contextlib.suppress(OSError):
+        for line in mountinfo.read_text(encoding="utf-8", errors="replace").splitlines():
+            before, _, kind = line.partition(" - ")
+            words = before.split()
+            if kind.startswith("cgroup2 ") and len(words) > 4:
+                yield words[4].encode().decode("unicode_escape"), words[3]
 
 
 def _groups(mount: Path, mounted: str, group_name: str) -> list[Path]:
