@@ -20,7 +20,7 @@ import numpy as np
 from m2bridge.errors import InputError
 from m2bridge.families.polynomial_map import PolynomialMap
 from m2bridge.families.self_attention import Attention
-from m2bridge.families.strata import FiniteMap, ImageDegree
+from m2bridge.families.strata import FiniteMap, ImageDegree, Strata
 from m2bridge.families.symbolic import rational_variables, sparse, variable_array
 from m2bridge.frontends.polynomials import terms_of
 from m2bridge.linear.modular import rank_over_q
@@ -178,13 +178,14 @@ def _generic_degree(d: int, dp: int, orbit: Orbit) -> ImageDegree:
 # -- the interface ---------------------------------------------------------------------------------------------------------------
 
 
-class LayerStrata:
-    """Orbits of one layer of lightning attention with t >= 2, in Segre coordinates: a :class:`~m2bridge.families.strata.Strata`.
+class LayerStrata(Strata):
+    """Orbits of one layer of lightning attention with t >= 2, in Segre coordinates.
 
     The group is connected and acts linearly on the closure with finitely many orbits: they cover it, and the singular locus is
     a union of their closures.
     """
 
+    model: Attention
     exhaustive = True
     closure_coordinates = 18
     """Beyond, Groebner bases of the equations take hours: (3,2,3) has 800 equations of degrees 2 to 4 in 36 coordinates."""

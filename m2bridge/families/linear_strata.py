@@ -13,7 +13,7 @@ import numpy as np
 
 from m2bridge.families.attention_knowledge import determinantal_degree
 from m2bridge.families.perceptron import Linear, Perceptron
-from m2bridge.families.strata import ImageDegree
+from m2bridge.families.strata import ImageDegree, Strata
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,13 +26,14 @@ class MatricesOfRank:
         return f"rank {self.rank}"
 
 
-class LinearStrata:
-    """Matrices of each rank up to the smallest width: a :class:`~m2bridge.families.strata.Strata`.
+class LinearStrata(Strata):
+    """Matrices of each rank up to the smallest width.
 
     The group is connected and acts linearly with finitely many orbits: they cover the closure, and the singular locus is a union
-    of their closures.
+    of their closures. No finite map is needed: below the largest rank all points are singular, or the matrices are all matrices.
     """
 
+    model: Perceptron
     exhaustive = True
     closure_coordinates = 18
     """Matrices of size 4 x 4 have 16; with 25 coordinates and 100 cubics the equations take minutes and add nothing."""
@@ -99,6 +100,3 @@ class LinearStrata:
         value = determinantal_degree(max(m, n), min(m, n), stratum.rank)
         argument = f"degree of the matrices of rank at most {stratum.rank} (Harris, Algebraic Geometry, Example 19.10)"
         return ImageDegree(value=value, argument=argument)
-
-    def finite_map(self, stratum: MatricesOfRank) -> None:
-        """Return None: below the largest rank all points are singular, or the matrices are all matrices."""

@@ -6,9 +6,10 @@ singular depends on its stratum alone; all others are candidates for singular po
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -37,7 +38,7 @@ class ImageDegree:
     argument: str
 
 
-class Strata(Protocol):
+class Strata(ABC):
     """Strata of the closure of the image of `model`; all statements about them use its coordinates.
 
     Attributes
@@ -46,41 +47,45 @@ class Strata(Protocol):
     closure_coordinates: the largest number of coordinates for which computing all equations of the closure is feasible.
     """
 
-    @property
-    def model(self) -> Model: ...
+    model: Model
+    exhaustive: bool
+    closure_coordinates: int
 
-    @property
-    def exhaustive(self) -> bool: ...
-
-    @property
-    def closure_coordinates(self) -> int: ...
-
+    @abstractmethod
     def strata(self) -> Sequence[Any]:
         """Return all strata; ``str`` of one is its name. Where they are exhaustive, the last one is dense."""
 
-    def ranks(self, stratum: Any) -> Mapping[str, int]:
-        """Return the ranks that define the stratum; empty if it is defined otherwise."""
-
+    @abstractmethod
     def representative(self, stratum: Any) -> Mapping[str, np.ndarray]:
         """Return integer weights of the stratum, as they are shown."""
 
-    def fiber(self, stratum: Any) -> Sequence[Mapping[str, np.ndarray]]:
-        """Return weights of ``model.free`` whose image is that of the representative, which comes first."""
-
+    @abstractmethod
     def directions(self, stratum: Any) -> np.ndarray:
         """Return tangent vectors of the stratum at the first weights of `fiber`: one row per vector, flat weights."""
 
+    def ranks(self, stratum: Any) -> Mapping[str, int]:
+        """Return the ranks that define the stratum; empty if it is defined otherwise."""
+        return {}
+
+    def fiber(self, stratum: Any) -> Sequence[Mapping[str, np.ndarray]]:
+        """Return weights of ``model.free`` whose image is that of the representative, which comes first."""
+        return [self.representative(stratum)]
+
     def contains(self, larger: Any, smaller: Any) -> bool:
         """Return whether the closure of the image of `larger` is known to contain the image of `smaller`."""
+        return False
 
     def parametrization(self, stratum: Any) -> Model | None:
         """Return a model whose image is dense in that of the stratum; None for a point, or if there is no such model."""
+        return None
 
     def degree(self, stratum: Any) -> ImageDegree | None:
         """Return the degree of the closure of the stratum's image, computed without equations; None if unknown."""
+        return None
 
     def finite_map(self, stratum: Any) -> FiniteMap | None:
         """Return the map that may show smoothness of the stratum; None if the argument does not apply."""
+        return None
 
 
 def strata_of(model: Model, seed: int) -> Strata:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from m2bridge.families.base import Model
+from m2bridge.families.strata import Strata
 
 _MOST_STRATA = 24  # each takes a rank and a row of the answer
 _LARGEST_DRAWN_ENTRY = 500
@@ -33,8 +34,8 @@ class WeightStratum:
         return self.name
 
 
-class WeightStrata:
-    """Declared strata of the weights of any model, one random point each: see :class:`~m2bridge.families.strata.Strata`.
+class WeightStrata(Strata):
+    """Declared strata of the weights of any model, one random point each.
 
     They are random weights; for every matrix each smaller rank, a zero row, equal rows; zero and equal variables of a map; zero.
     """
@@ -57,29 +58,11 @@ class WeightStrata:
     def strata(self) -> Sequence[WeightStratum]:
         return self._drawn
 
-    def ranks(self, stratum: WeightStratum) -> Mapping[str, int]:
-        return {}
-
     def representative(self, stratum: WeightStratum) -> Mapping[str, np.ndarray]:
         return stratum.weights
 
-    def fiber(self, stratum: WeightStratum) -> list[Mapping[str, np.ndarray]]:
-        return [stratum.weights]
-
     def directions(self, stratum: WeightStratum) -> np.ndarray:
         return stratum.directions
-
-    def contains(self, larger: WeightStratum, smaller: WeightStratum) -> bool:
-        return False
-
-    def parametrization(self, stratum: WeightStratum) -> None:
-        return None
-
-    def degree(self, stratum: WeightStratum) -> None:
-        return None
-
-    def finite_map(self, stratum: WeightStratum) -> None:
-        return None
 
 
 def _special_weights(model: Model) -> Iterator[tuple[tuple[str, ...], str, Move | int]]:
