@@ -19,44 +19,11 @@ from m2bridge.questions.dimension.result import Dimension
 
 MARKERS = {"proved": "o", "theorem": "D", "computed": "h", "probable": "s", "numeric": "^"}
 """Markers of the certainties."""
-_OTHER = "x"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Series:
-    """Data of a line, or of markers; `look` holds further arguments of matplotlib's ``plot``."""
-
-    name: str
-    points: Sequence[tuple[float, float]]
-    colour: str
-    marker: str | None = None
-    look: Mapping[str, Any] | None = None
-
-
-def draw(series: Sequence[Series], path: Path, *, x: str, y: str, title: str = "") -> None:
-    """Write a chart; the suffix of `path` selects the format."""
-    drawn = [one for one in series if one.points]
-    with plotting.style():
-        figure = plotting.new_figure(3.5, 2.7)
-        axes = figure.add_axes((0.15, 0.15, 0.83, 0.75))
-        for one in drawn:
-            look = {"linestyle": "-" if one.marker is None else "none", **(one.look or {})}
-            across, up = zip(*one.points, strict=True)
-            axes.plot(across, up, marker=one.marker, color=one.colour, label=one.name, **look)
-        axes.set(xlabel=x, ylabel=y, title=title)
-        ticks = sorted({point[0] for one in drawn for point in one.points})
-        axes.set_xticks(ticks if len(ticks) <= 20 else ticks[:: max(1, len(ticks) // 8)])
-        axes.set_ylim(bottom=0)
-        axes.grid(axis="y", color="#E3E3E3", linewidth=0.6)
-        axes.set_axisbelow(True)
-        axes.legend(loc="best", frameon=False)
-        plotting.save_figure(figure, path)
-
-
 PRECISIONS = ("float32", "float64")
+_INPUTS = 250  # of the estimate in the paper
 
 
-def measured_rank(model: Model, *, seed: int, precision: str = "float32", inputs: int = 250) -> int:
+def measured_rank(model: Model, *, seed: int, precision: str = "float32") -> int:
     """Return the rank of the Jacobian as the paper estimates it. It is drawn for comparison and is never evidence.
 
     Inputs and weights are normally distributed, all outputs are used, and the tolerance is the default largest * size * epsilon
@@ -70,7 +37,7 @@ def measured_rank(model: Model, *, seed: int, precision: str = "float32", inputs
     kind: Any = np.dtype(precision)
     weights = {name: rng.standard_normal(shape).astype(kind) for name, shape in model.parameters.items()}
     arguments = {name: Lettered("", value) for name, value in weights.items()}
-    samples = rng.standard_normal((inputs, *model.input_shape)).astype(kind)
+    samples = rng.standard_normal((_INPUTS, *model.input_shape)).astype(kind)
     arguments[next(iter(model.program.inputs))] = Lettered("N", samples)
     every = np.arange(model.parameter_count)
     return int(np.linalg.matrix_rank(jacobian_block(model.program, FloatArithmetic(kind), arguments, every)))
@@ -118,32 +85,49 @@ def draw_widths(rows: Sequence[Row], path: Path, *, title: str, citation: str, m
 
     Crosses are the estimates by the method of the paper; they are large where they differ from the computed dimension.
     """
-    line = [(row.delta, row.expected) for row in rows if row.expected is not None]
-    series = [
-        Series(name=f"expected ({citation})", points=line, colour=plotting.ORANGE, look={"linewidth": 1.6})
-    ]
-    edge = {"markersize": 6.5, "markeredgecolor": "white", "markeredgewidth": 0.6, "zorder": 3}
-    exact = dict.fromkeys(("proved", "theorem", "computed"), plotting.BLUE)
-    colours = {**exact, "probable": plotting.SKY, "numeric": plotting.PURPLE}
-    for word, colour in colours.items():
-        points = [(row.delta, row.estimated) for row in rows if row.certainty == word]
-        name = f"estimated, {word}"
-        series.append(Series(name=name, points=points, colour=colour, marker=MARKERS[word], look=edge))
-    differs = [(row.delta, row.estimated) for row in rows if row.expected not in (None, row.estimated)]
-    ring = {"markersize": 12, "markerfacecolor": "none", "markeredgewidth": 1.6, "zorder": 4}
-    series.append(
-        Series(name="differs from expected", points=differs, colour=plotting.VERMILION, marker="o", look=ring)
-    )
-    for misses, size, colour in ((False, 5, plotting.BLACK), (True, 8, plotting.VERMILION)):
-        points = [
-            (row.delta, row.measured)
-            for row in rows
-            if row.measured is not None and (row.measured != row.estimated) == misses
-        ]
-        cross = {"markersize": size, "markeredgewidth": 1.3, "zorder": 5}
-        name = f"{measured}, differs" if misses else measured
-        series.append(Series(name=name, points=points, colour=colour, marker=_OTHER, look=cross))
-    draw(series, path, x="width $\\delta$", y="dimension", title=title)
+    with plotting.style():
+        figure = plotting.new_figure(3.5, 2.7)
+        axes = figure.add_axes((0.15, 0.15, 0.83, 0.75))
+        line = [(row.delta, row.expected) for row in rows if row.expected is not None]
+        _plot(axes, line, f"expected ({citation})", plotting.ORANGE, linewidth=1.6)
+        edge = {"markersize": 6.5, "markeredgecolor": "white", "markeredgewidth": 0.6, "zorder": 3}
+        exact = dict.fromkeys(("proved", "theorem", "computed"), plotting.BLUE)
+        colours = {**exact, "probable": plotting.SKY, "numeric": plotting.PURPLE}
+        for word, colour in colours.items():
+            points = [(row.delta, row.estimated) for row in rows if row.certainty == word]
+            _plot(axes, points, f"estimated, {word}", colour, MARKERS[word], **edge)
+        differs = [(row.delta, row.estimated) for row in rows if row.expected not in (None, row.estimated)]
+        ring = {"markersize": 12, "markerfacecolor": "none", "markeredgewidth": 1.6, "zorder": 4}
+        _plot(axes, differs, "differs from expected", plotting.VERMILION, "o", **ring)
+        for misses, size, colour in ((False, 5, plotting.BLACK), (True, 8, plotting.VERMILION)):
+            estimates = [(row, row.measured) for row in rows if row.measured is not None]
+            points = [(row.delta, rank) for row, rank in estimates if (rank != row.estimated) == misses]
+            name = f"{measured}, differs" if misses else measured
+            _plot(axes, points, name, colour, "x", markersize=size, markeredgewidth=1.3, zorder=5)
+        axes.set(xlabel="width $\\delta$", ylabel="dimension", title=title)
+        ticks = [row.delta for row in rows]
+        axes.set_xticks(ticks if len(ticks) <= 20 else ticks[:: len(ticks) // 8])
+        axes.set_ylim(bottom=0)
+        axes.grid(axis="y", color="#E3E3E3", linewidth=0.6)
+        axes.set_axisbelow(True)
+        axes.legend(loc="best", frameon=False)
+        plotting.save_figure(figure, path)
+
+
+def _plot(
+    axes: Any,
+    points: Sequence[tuple[int, Any]],
+    name: str,
+    colour: str,
+    marker: str | None = None,
+    **look: Any,
+) -> None:
+    """Draw points as markers, or as a line without `marker`."""
+    if points:
+        style = "-" if marker is None else "none"
+        axes.plot(
+            *zip(*points, strict=True), marker=marker, color=colour, label=name, linestyle=style, **look
+        )
 
 
 def width_data(rows: Sequence[Row], *, title: str, models: Sequence[str]) -> tuple[dict[str, Any], list[Any]]:
