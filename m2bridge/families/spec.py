@@ -7,7 +7,7 @@ or ``2-3-2``. :func:`read` converts the text into :class:`Arguments`; each famil
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from inspect import signature
 from typing import Any, NoReturn, TypeVar
@@ -63,12 +63,6 @@ class Arguments:
         position = self.positions.get(key or "", 1)
         raise SpecError(f"{self.text}: {message} (position {position})", text=self.text, position=position)
 
-    def only(self, *keys: str) -> None:
-        """Refuse any argument that is not among `keys`."""
-        for key in self.values:
-            if key not in keys:
-                self.fail(f"{self.family} has no argument {key!r}; {suggestion(key, keys)}", key)
-
     def changed(self, **values: Value) -> Arguments:
         """Return these arguments with other values."""
         return replace(self, values=self.values | values)
@@ -78,26 +72,21 @@ class Arguments:
 
         A list with one integer for each layer may be given as a single integer, unless it is needed.
         """
-        items = []
-        for item in signature(build).parameters.values():
-            kind, needed = type_name(item.annotation).removesuffix(" | None"), item.default is item.empty
-            items.append((item.name, _ONE_OR_LIST if kind == _LIST and not needed else kind, needed))
-        return build(**self._values_of(items))
-
-    def _values_of(self, items: Sequence[tuple[str, str, bool]]) -> dict[str, Value]:
-        """Return the value of each item (name, type as a string, whether it is required)."""
-        self.only(*(WRITTEN.get(name, name) for name, _, _ in items))
+        names = argument_names(build)
+        for key in self.values:
+            if key not in names:
+                self.fail(f"{self.family} has no argument {key!r}; {suggestion(key, names)}", key)
         values: dict[str, Value] = {}
-        for name, kind, needed in items:
-            key = WRITTEN.get(name, name)
+        for key, item in zip(names, signature(build).parameters.values(), strict=True):
+            kind, needed = type_name(item.annotation).removesuffix(" | None"), item.default is item.empty
             if key in self.values:
-                value = values[name] = self.values[key]
-                accepted, expected = _KINDS[kind]
+                value = values[item.name] = self.values[key]
+                accepted, expected = _KINDS[_ONE_OR_LIST if kind == _LIST and not needed else kind]
                 if not isinstance(value, accepted) or isinstance(value, bool) != (kind == "bool"):
                     self.fail(f"{key} should be {expected}, not {_shown(value)}", key)
             elif needed:
                 self.fail(f"{self.family} requires {key}=" + ("[...]" if kind == _LIST else ""))
-        return values
+        return build(**values)
 
 
 class _Reader:

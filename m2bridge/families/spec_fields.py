@@ -47,16 +47,11 @@ class SpecFields(ABC):
                 value = self.defaults.get(item.name)
             kind = type_name(item.type)
             if "tuple[int" in kind and value is not None:
-                value = (value,) * self.list_length if isinstance(value, int) else tuple(value)
+                value = (value,) * self.layers if isinstance(value, int) else tuple(value)  # type: ignore[attr-defined]
             object.__setattr__(self, item.name, value)
             if kind in ("int", "tuple[int, ...]") and value is not None and item.name not in self.signed:
                 self.check_sizes(item.name, value)
         self.check()
-
-    @property
-    def list_length(self) -> int:
-        """Return the length of the list that a single integer is expanded to: one entry per layer."""
-        return self.layers  # type: ignore[attr-defined, no-any-return]
 
     @property
     def defaults(self) -> Mapping[str, Any]:

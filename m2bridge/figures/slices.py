@@ -61,13 +61,6 @@ class Slice:
         directions = np.array(self.directions, dtype=np.float64)
         return np.asarray(np.array(self.origin, dtype=np.float64) + xyz @ directions)
 
-    def point(self, xyz: Sequence[Fraction]) -> Vector:
-        """Return the exact coordinates of a point of the slice."""
-        return tuple(
-            o + sum((c * u[i] for c, u in zip(xyz, self.directions, strict=True)), Fraction(0))
-            for i, o in enumerate(self.origin)
-        )
-
     @property
     def limits(self) -> np.ndarray:
         """Return the box as floats, one row per axis."""

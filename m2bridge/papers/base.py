@@ -119,7 +119,7 @@ class CheckContext:
             self.answers[key] = question(model, **arguments)
         result: _R = self.answers[key]
         if result.limit is not None:
-            raise OutOfReachError(str(result.limit), estimate=None)
+            raise OutOfReachError(str(result.limit))
         if result.agreement is False:
             raise DisagreementError("the witnesses of an answer disagree", conflicts=result.conflicts)
         self.evidence.extend(result.evidence)

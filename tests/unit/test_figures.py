@@ -82,11 +82,10 @@ def test_solid_and_dotted_are_decided_exactly() -> None:
         cut = named_slices.SLICES[name]
         for curve in figure1.section(cut, [RESULTANT], grid=6).curves:
             middle = curve.points[len(curve.points) // 2]
-            exact = [Fraction(0), Fraction(0), Fraction(float(middle[2])).limit_denominator(10**6)]
+            z = Fraction(float(middle[2])).limit_denominator(10**6)
             assert np.allclose(middle[:2], 0, atol=1e-9)
-            assert decide(named_slices.MODEL, cut.point(exact)).where == (
-                "image" if curve.in_image else "closure-only"
-            )
+            point = tuple(o + z * u for o, u in zip(cut.origin, cut.directions[2], strict=True))
+            assert decide(named_slices.MODEL, point).where == ("image" if curve.in_image else "closure-only")
 
 
 @pytest.mark.parametrize(
