@@ -28,6 +28,8 @@ Polynomial = Mapping[tuple[int, ...], int | Fraction]
 
 MOST_ELIMINATED = 600
 """Larger minors are verified by solutions of their equations; the checker eliminates smaller ones."""
+MOST_CHECKED_INSTRUCTIONS = 300
+"""The checker verifies vector fields on programs up to this length."""
 _CHALLENGE_BITS = 100
 """A minor that is zero has solutions for the drawn right-hand sides with probability at most 2 to the power -_CHALLENGE_BITS."""
 

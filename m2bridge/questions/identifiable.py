@@ -13,17 +13,17 @@ import numpy as np
 from m2bridge.bounds.model_upper import listed_fields
 from m2bridge.bounds.searched import MOST_SEARCHED_WEIGHTS
 from m2bridge.certainty import Certainty
-from m2bridge.certificates.produce import certificate, lower_by_minor, spec_of
+from m2bridge.certificates.produce import MOST_CHECKED_INSTRUCTIONS, certificate, lower_by_minor, spec_of
 from m2bridge.errors import InputError
 from m2bridge.evidence import Evidence
 from m2bridge.families import Model
 from m2bridge.families.polynomial_map import by_variable, in_variables, variables_in
 from m2bridge.frontends.recording import record
-from m2bridge.frontends.weight_functions import weight_function
+from m2bridge.frontends.weight_functions import is_compared, weight_function
 from m2bridge.linear.primes import LARGE_PRIME, given_numbers, prime_for
 from m2bridge.programs.instructions import flat_parts
 from m2bridge.programs.points import WEIGHTS, integers
-from m2bridge.programs.program import Program
+from m2bridge.programs.program import Program, parse_program
 from m2bridge.programs.ranks import generic_rank
 from m2bridge.programs.work import OF_SYMMETRIES, WorkBudget
 from m2bridge.questions.kernel import Context, Option, question
@@ -99,8 +99,14 @@ class Identifiable(Result):
         return self.HEADLINE[1:] if self.verdict is None else self.HEADLINE[:1]
 
     def certified(self) -> frozenset[str]:
+        """Return the verdict, if the checker can compare the text of the function, unless it was a Python function."""
         shown = [document["statement"]["verdict"] for document in self.certificate]
-        return frozenset({"verdict"} if shown == [self.verdict] else ())
+        if shown != [self.verdict]:
+            return frozenset()
+        text = self.options["function"]
+        shapes = parse_program(self.certificate[0]["statement"]["function"]).parameters
+        shapes = dict.fromkeys(variables_in(self.model), ()) or shapes
+        return frozenset({"verdict"} if text is None or is_compared(text, shapes) else ())
 
     def view(self) -> View:
         rows = tuple((row.function, row.verdict, row.moved_by or "") for row in self.functions)
@@ -128,10 +134,15 @@ class Identifiable(Result):
                 *(() if self.explains_fiber else (left,)),
                 *((table,) if self.verdict is None else ()),
             ),
-            to_prove="an identity that shows that all symmetries keep the functions that none was found to move"
-            if self.explains_fiber
-            else "symmetries that explain the generic fiber",
+            to_prove=self._to_prove(),
         )
+
+    def _to_prove(self) -> str:
+        if self.certificate:
+            return "a certificate of this text: `check` reads no broadcasting, no exponents from 1000 on, and @ of matrices only"
+        if self.explains_fiber:
+            return "an identity that shows that all symmetries keep the functions that none was found to move"
+        return "symmetries that explain the generic fiber"
 
     def _example(self) -> list[tuple[str, str]]:
         """Show two weights with the same function of the network."""
@@ -243,7 +254,14 @@ def _certificate(model: Model, decision: _Decision, asked: _Decided) -> tuple[Ma
     function, fields = asked.function, asked.fields
     moved = asked.verdict == NOT_DETERMINED
     too_few = len(fields) < (1 if moved else decision.corank)
-    if asked.verdict == UNDECIDED or too_few or not function.polynomial or model.free is not model:
+    too_long = max(len(function.instructions), len(decision.program.instructions)) > MOST_CHECKED_INSTRUCTIONS
+    if (
+        asked.verdict == UNDECIDED
+        or too_few
+        or too_long
+        or not function.polynomial
+        or model.free is not model
+    ):
         return ()
     point = {"seed": decision.seed, "stream": WEIGHTS, "fixed": []}
     argument = {"prime": decision.p, "weights": point, "fields": [field.document for field in fields]}

@@ -117,6 +117,33 @@ def test_a_verdict_has_a_certificate_that_the_checker_verifies(
     assert verify(json.dumps(to_document(answer)))[0] == 0
 
 
+@pytest.mark.parametrize(
+    ("spec", "function", "code"),
+    [
+        (LIGHTNING, "(K.T @ Q)**999", 0),
+        (LIGHTNING, "(K.T @ Q)**1000", 9),
+        (LIGHTNING, "(K.T @ Q)**100000", 8),
+        (LIGHTNING, "((K.T @ Q)**999)**30", 8),
+        (LIGHTNING, "V[0:1] * V", 9),
+        (LIGHTNING, "V[:, :1].T * V[0, 0]", 0),
+        (LIGHTNING, "Q[0] @ K.T", 9),
+        (LIGHTNING, "V[0].T", 9),
+        (LIGHTNING, "V**(1 + 1)", 9),
+        (LIGHTNING, "+".join(["V"] * 320), 8),
+        (TWO_HEADS, "V1[0] * V1", 9),
+        (TWO_HEADS, "V1[-1, ::2].T - 3 * V1[0, 1:].T @ V1[1, 1:, 1:]", 0),
+        ("map:s,t->s*t", "(s*t)**900", 0),
+        ("map:s,t->s*t", "(s*t)**1000", 9),
+    ],
+)
+def test_a_verdict_is_proved_only_if_the_checker_reads_the_function(
+    spec: str, function: str, code: int
+) -> None:
+    answer = m2bridge.identifiable(spec, function=function)
+    assert verify(json.dumps(to_document(answer)))[0] == code
+    assert answer.certainty.value == ("proved" if code == 0 else "computed")
+
+
 def test_the_checker_rejects_other_verdicts_and_functions() -> None:
     """V is not determined, Q is not determined up to scale, and K^T Q and Q^T V are not one function."""
     by_function = {
