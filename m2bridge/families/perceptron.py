@@ -49,6 +49,8 @@ class Perceptron(NetworkModel):
         if isinstance(r, int):
             return (r,) * hidden if self.bias else r
         exponents = tuple(r)
+        if not exponents and not hidden and not self.bias:
+            return 2  # there is no activation
         equal = len(set(exponents)) == 1 and len(exponents) == hidden
         return exponents[0] if equal and not self.bias else exponents
 
@@ -73,7 +75,7 @@ class Perceptron(NetworkModel):
 
     @property
     def written(self) -> dict[str, Any]:
-        exponents = {} if self.linear else {"r": None if self.r == () else self.r}
+        exponents = {} if self.linear else {"r": self.r}
         return {"widths": self.widths, **exponents, "bias": self.bias or None}
 
     @property

@@ -124,8 +124,8 @@ class _Reader:
         match = self.take(_VALUE, "a value")
         kind, text = match.lastgroup, match[0]
         if kind == "list":
-            items = [self.take(_INTEGER, "an integer in a list")[0]]
-            while self.skip(","):
+            items = [] if self.peek() == "]" else [self.take(_INTEGER, "an integer in a list")[0]]
+            while items and self.skip(","):
                 items.append(self.take(_INTEGER, "an integer in a list")[0])
             self.take(r"\]", "']'")
             return tuple(map(int, items))

@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 
 from m2bridge import dimension
+from m2bridge.checker import verify
 from m2bridge.errors import SpecError
 from m2bridge.families import MLP, parse_spec
+from m2bridge.records import dumps, to_document
 
 
 @pytest.mark.parametrize(
@@ -30,6 +32,7 @@ from m2bridge.families import MLP, parse_spec
 def test_dimensions_known_by_hand(spec, expected, engine):
     answer = dimension(spec, engine=engine)
     assert (answer.image_dim, answer.certainty.value, answer.agreement) == (expected, "proved", True)
+    assert verify(dumps(to_document(answer)))[0] == 0
 
 
 def test_the_network_is_written_out():
@@ -44,7 +47,13 @@ def test_the_network_is_written_out():
 
 def test_specs():
     assert parse_spec("mlp(widths=[2,2,2,2],r=[2,2])") == MLP(widths=(2, 2, 2, 2), r=2)
-    for spec in ("mlp(widths=[2,2,2,2],r=[2,3],bias=true)", "mlp(widths=[2,2,2,2],r=[2,3])"):
+    assert parse_spec("mlp(widths=[2,2],r=[])") == MLP(widths=(2, 2), r=2)
+    assert parse_spec("mlp(widths=[2,2],r=2,bias=true)").spec == "mlp(widths=[2,2],r=[],bias=true)"
+    for spec in (
+        "mlp(widths=[2,2,2,2],r=[2,3],bias=true)",
+        "mlp(widths=[2,2,2,2],r=[2,3])",
+        "mlp(widths=[2,2],r=[],bias=true)",
+    ):
         assert parse_spec(spec).spec == spec
         assert parse_spec(parse_spec(spec).spec) == parse_spec(spec)
 
@@ -54,6 +63,7 @@ def test_specs():
     [
         "mlp(widths=[2,2,2],r=[2,3])",
         "mlp(widths=[2,2,2],r=[2,2])",
+        "mlp(widths=[2,2,2],r=[])",
         "mlp(widths=[2,2],bias=3)",
         "mlp(r=[2,3])",
     ],
