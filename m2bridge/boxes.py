@@ -27,7 +27,7 @@ _BETWEEN_TERMS = ("<mo>+</mo>", "<mo>\N{MINUS SIGN}</mo>", "<mo>=</mo>")
 WORDS = {
     "proved": "holds over QQ (or RR); the record contains a certificate",
     "theorem": "follows from exact computations and a cited theorem whose hypotheses were checked",
-    "computed": "computed exactly over QQ, without a certificate",
+    "computed": "computed exactly over QQ, without a certificate of all of it",
     "probable": "exact over a finite field, or at random points",
     "numeric": "floating point, with a gap in the singular values",
 }

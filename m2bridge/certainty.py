@@ -10,11 +10,11 @@ class Certainty(StrEnum):
     """How sure a number is, from strongest to weakest."""
 
     PROVED = "proved"
-    """Holds over QQ (or RR); the record has a certificate that ``m2bridge check`` verifies."""
+    """Holds over QQ (or RR); the record has certificates with which ``m2bridge check`` verifies its first line."""
     THEOREM = "theorem"
     """Follows from exact computations and a named theorem whose hypotheses were checked."""
     COMPUTED = "computed"
-    """Computed exactly over QQ, by Macaulay2 or here, without a certificate."""
+    """Computed exactly over QQ, by Macaulay2 or here, without a certificate of all of it."""
     PROBABLE = "probable"
     """Exact over F_p, or at random points; wrong with a probability that is stated."""
     NUMERIC = "numeric"
