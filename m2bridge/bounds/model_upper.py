@@ -252,7 +252,7 @@ def structural_bound(model: Model, *, p: int, seed: int) -> ModelBound:
     method = "weights minus the rank of symmetries by structure"
     evidence = proved_bound("found", method, program.parameter_count - rank, orbit_dim=rank)
     evidence = replace(evidence, prime=p, seconds=time.perf_counter() - start, ancestry="program")
-    return ModelBound(evidence, _structural_argument(program, p, seed))
+    return ModelBound(evidence, _structural_argument(program, p, seed) if rank else {"kind": "parameters"})
 
 
 def listed_fields(program: Program) -> list[VectorField]:

@@ -283,13 +283,18 @@ def smooth_point_certificate(
 def symmetry_certificates(
     model: Model, fields: Sequence[list[Any]], rank: GenericRank, upper: Document | None, bound: int
 ) -> tuple[Document, ...]:
-    """Write a certificate of vector fields that are symmetries and, if the bounds are equal, one of the dimension."""
+    """Write a certificate of vector fields that are symmetries and, if the bounds are equal, one of the dimension.
+
+    None for weights that satisfy equations: the record counts those of the program, the checker those of the spec.
+    """
+    if model.free is not model:
+        return ()
     documents = []
     if fields:
         statement = {"kind": "symmetry", "groups": [], "fields": [list(field) for field in fields]}
         documents.append(certificate(model.free.program, statement, spec=spec_of(model)))
     lower = lower_by_minor(model.free.program, rank)
-    if upper is not None and lower is not None and bound == rank.rank and model.free is model:
+    if upper is not None and lower is not None and bound == rank.rank:
         documents.append(dimension_document(model, bound, lower, upper))
     return tuple(documents)
 

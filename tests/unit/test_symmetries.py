@@ -11,11 +11,12 @@ import numpy as np
 import pytest
 
 import m2bridge
+from m2bridge.checker import verify
 from m2bridge.cli import main
 from m2bridge.errors import InputError
 from m2bridge.families.user_network import from_callable
 from m2bridge.questions.symmetries import FoundField
-from m2bridge.records import load, save
+from m2bridge.records import load, save, to_document
 from m2bridge.symmetry.finite import permutations, signs
 from tests.networks import NETWORKS
 
@@ -47,6 +48,33 @@ def test_gl_between_linear_layers_is_found_whole() -> None:
     answer = m2bridge.symmetries("linear(widths=[2,3,2])")
     assert (len(answer.fields), answer.symmetry_dim) == (9, 8)
     assert sum(str(field.name).startswith("GL between W1 and W2") for field in answer.fields) == 6
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        "lightning(d=3,dp=2,a=1,t=2,parametrization=attention)",
+        "deep-lightning(d=[2,2,2],a=[1,1],t=2,parametrization=virtual)",
+    ],
+)
+def test_fields_on_other_weights_than_those_of_the_spec_have_no_certificate(spec: str) -> None:
+    """The program has Q, K, V; the checker counts A, V or virtual weights, and rejected the record."""
+    answer = m2bridge.symmetries(spec)
+    assert (answer.certificate, answer.certainty.value) == ((), "computed")
+    assert verify(json.dumps(to_document(answer)))[0] == 8
+
+
+@pytest.mark.parametrize(
+    ("activation", "unused", "fiber"), [(np.tanh, 0, 0), (np.tanh, 3, 3), (np.exp, 0, 0), (np.square, 0, 3)]
+)
+def test_fibers_without_symmetries_are_certified(activation: Any, unused: int, fiber: int) -> None:
+    """Two units determine their weights up to finitely many; with squares, quadratic forms in two variables have dimension 3."""
+    shapes = {"W": (2, 2), "V": (1, 2)} | ({"U": (unused,)} if unused else {})
+    network = from_callable(lambda x, W, V, **_: V @ activation(W @ x), shapes, inputs={"x": (2,)})
+    answer = m2bridge.symmetries(network)
+    dims = (answer.symmetry_dim, answer.generic_fiber_dim)
+    assert (dims, answer.certainty.value) == ((fiber, fiber), "proved")
+    assert verify(json.dumps(to_document(answer)))[0] == 0
 
 
 def test_unused_weights() -> None:
