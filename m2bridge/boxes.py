@@ -30,6 +30,7 @@ WORDS = {
     "computed": "computed exactly over QQ, without a certificate of all of it",
     "probable": "exact over a finite field, or at random points",
     "numeric": "floating point, with a gap in the singular values",
+    "undecided": "nothing was decided",
 }
 """The meaning of each level of certainty."""
 

@@ -19,6 +19,8 @@ class Certainty(StrEnum):
     """Exact over F_p, or at random points; wrong with a probability that is stated."""
     NUMERIC = "numeric"
     """Floating point with a visible gap."""
+    UNDECIDED = "undecided"
+    """Nothing was decided; of an answer, not of a statement."""
 
     @property
     def rank(self) -> int:

@@ -88,7 +88,7 @@ class Result:
     ----------
     model: the spec string; `options`: the other arguments of the answer (prime, bounds, method).
     name: the name of a user-defined model; None for families.
-    certainty: of the answer as a whole: the weakest of the statements that it needs.
+    certainty: of the answer as a whole: the weakest of the statements that it needs, or undecided.
     agreement: of the witnesses (:func:`weigh`).
     limit: None, or the limit that stopped the computation; then the answer contains the results up to it.
     """
@@ -176,9 +176,9 @@ class Result:
 
     @property
     def sure(self) -> str:
-        """Return the certainty of the answer in one word, or ``undecided`` if there is no evidence."""
+        """Return the certainty of the answer in one word, ``undecided`` without a value."""
         no_value = self.evidence and all(item.value is None for item in self.evidence)
-        return "undecided" if no_value or not self.view().decided else self.certainty.value
+        return (Certainty.UNDECIDED if no_value or not self.view().decided else self.certainty).value
 
     def view(self) -> View:
         """Return the text for the user; subclasses override it."""
@@ -256,7 +256,7 @@ def vouched(result: _R) -> _R:
     """Return the result with the certainties that its certificates justify.
 
     Only quantities that a certificate of the record proves are ``proved``; other exact evidence is ``computed``. The certainty of
-    the answer is the weakest one among the quantities of its first line.
+    the answer is the weakest one among the quantities of its first line, or undecided.
     """
     certified = result.certified()
     settled = settle(result.evidence)
@@ -273,9 +273,10 @@ def vouched(result: _R) -> _R:
     if answer_certainty is Certainty.PROVED and not (certified and certified.issuperset(result.headline)):
         answer_certainty = Certainty.COMPUTED
     evidence = (replace(item, certainty=justified(item.quantity, item.certainty)) for item in result.evidence)
+    weakest = Certainty.weakest([answer_certainty, *(certainties[name] for name in reported)])
     return replace(
         result,
-        certainty=Certainty.weakest([answer_certainty, *(certainties[name] for name in reported)]),
+        certainty=Certainty.UNDECIDED if result.sure == "undecided" else weakest,
         evidence=tuple(evidence),
     )
 

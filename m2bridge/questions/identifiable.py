@@ -121,6 +121,7 @@ class Identifiable(Result):
         left = "The symmetries that were found do not explain the generic fiber; others may move what these do not."
         return View(
             answer=answer,
+            decided=any(row.verdict != UNDECIDED for row in self.functions),
             facts=(("fiber", fiber), *self._example()),
             tables=(
                 Rows(
@@ -212,9 +213,10 @@ def identifiable(
     )  # fmt: skip
     if asked is not None:
         certainty = Certainty.PROVED if documents else certainty
+        value = None if asked.verdict == UNDECIDED else asked.verdict
         method = _method(asked.verdict, explains_fiber=decision.explains_fiber)
         context.add_evidence(
-            Evidence("verdict", asked.verdict, "found", method, prime=p, certainty=certainty, scope="generic")
+            Evidence("verdict", value, "found", method, prime=p, certainty=certainty, scope="generic")
         )
     return context.build_result(
         Identifiable,

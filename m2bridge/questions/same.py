@@ -103,7 +103,10 @@ class Same(Result):
                 f"--tolerance {SINGLE_ROUNDING} ignores such differences.",
             )
         answer = answers.get(self.verdict, self.verdict)
-        return View(answer=answer, facts=tuple(facts), notes=notes, to_prove=self._to_prove())
+        decided = self.verdict != "undecided"
+        return View(
+            answer=answer, decided=decided, facts=tuple(facts), notes=notes, to_prove=self._to_prove()
+        )
 
     def _to_prove(self) -> str:
         """Return what would prove the answer: this depends on which comparison was made."""

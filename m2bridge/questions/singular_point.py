@@ -96,6 +96,7 @@ class SingularPoint(Result):
             tangent = f"dimension {self.tangent_upper}"
         return View(
             answer=f"{self.verdict} at the image of these weights",
+            decided=self.verdict != "undecided",
             facts=(
                 ("dimension", f"{self.image_dim} (affine)"),
                 ("weights", f"{_ORIGINS.get(self.at['kind'], self.at['kind'])}; {weights}"),

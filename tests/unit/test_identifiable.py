@@ -68,6 +68,7 @@ def test_a_missing_symmetry_leaves_it_undecided(monkeypatch: pytest.MonkeyPatch)
     answer = m2bridge.identifiable(LIGHTNING, function="V")
     assert not answer.explains_fiber
     assert verdicts(answer) == {"V": "not moved by the symmetries found"}
+    assert (answer.certainty.value, to_document(answer)["certainty"], answer.sure) == ("undecided",) * 3
     [method] = [item.method for item in answer.evidence if item.quantity == "verdict"]
     assert "do not explain the generic fiber" in method
 

@@ -115,13 +115,14 @@ def test_all_pairs_in_conflict_are_reported() -> None:
 
 
 def test_weakest_certainty() -> None:
-    proved, theorem, computed, probable, numeric = Certainty
+    proved, theorem, computed, probable, numeric, undecided = Certainty
     assert Certainty.weakest([theorem, proved]) is theorem
     assert Certainty.weakest([computed, theorem]) is computed
-    assert [word.exact for word in Certainty] == [True, True, True, False, False]
+    assert [word.exact for word in Certainty] == [True, True, True, False, False, False]
     assert Certainty.weakest([proved, numeric, probable]) is numeric
     assert Certainty.weakest([proved, probable]) is probable
     assert Certainty.weakest([proved]) is proved
+    assert Certainty.weakest([numeric, undecided]) is undecided
     assert Certainty.weakest([]) is numeric
 
 

@@ -316,6 +316,7 @@ def test_a_given_point_of_a_large_model_is_examined_itself(engine):
     weights["W1"] = [[0] * 6 for _ in range(6)]
     special = fiber(model, at=weights, engine=engine)
     assert (special.verdict, special.fiber_dim, special.dim_at_point) == ("undecided", None, None)
+    assert (special.certainty.value, special.sure) == ("undecided", "undecided")
     assert special.generic_fiber_dim == 6
 
 

@@ -104,8 +104,9 @@ class Boundary(Result):
         dims = (self.image_dim, self.boundary_dim, self.closure_only_dim)
         named = zip(("image", "boundary", "closure only"), dims, strict=True)
         sizes = ", ".join(f"{name} {'empty' if dim < 0 else f'of dimension {dim}'}" for name, dim in named)
-        answer, facts = sizes, []
+        answer, facts, decided = sizes, [], True
         if self.point is not None:
+            decided = self.point.where != "undecided"
             answer = f"the point is: {self.point.where}"
             facts = [("because", self.point.reason), ("parts", sizes)]
         notes = [f"  {p.name}: {shorten(', '.join(map(str, p.coordinates)), 80)}" for p in self.examples]
@@ -132,4 +133,4 @@ class Boundary(Result):
             ),
             Rows(title="Examples", columns=columns, cells=tuple(located)),
         )
-        return View(answer=answer, facts=tuple(facts), tables=tables, notes=tuple(notes))
+        return View(answer=answer, decided=decided, facts=tuple(facts), tables=tables, notes=tuple(notes))

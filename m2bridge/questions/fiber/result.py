@@ -140,7 +140,7 @@ class Fiber(Result):
         if self.theorem is not None:
             notes.append(self.theorem.sentence())
         return View(
-            answer=self.verdict, facts=tuple(facts), notes=tuple(notes),
+            answer=self.verdict, decided=self.verdict != "undecided", facts=tuple(facts), notes=tuple(notes),
             tables=(self._component_rows(),) if self.components else (),
             to_prove="an argument that counts all orbits in the fiber "
             "(available for random weights of the networks of the paper)",
