@@ -161,7 +161,7 @@ class OutputError(EngineError):
 
 
 class LimitError(EngineError):
-    """A limit was reached; the output until then is in `run.stdout`."""
+    """A limit was reached, also one of Macaulay2 (recursion, exponents); the output until then is in `run.stdout`."""
 
     exit_code = 5
 

@@ -17,6 +17,7 @@ from m2bridge.engine.base import Outcome, Run
 from m2bridge.errors import (
     CrashError,
     EngineError,
+    LimitError,
     MemoryLimitError,
     NoEngineError,
     OutputError,
@@ -40,6 +41,9 @@ _DETAIL = re.compile(r"\n(?:--|(?=  ))(?P<detail>.*)")
 """A continuation line of an error message: Macaulay2 1.21 begins it with two dashes, 1.26 indents it."""
 _UNMATCHED = re.compile(
     r"\n(?P<file>[^\n:]*):(?P<line>\d+):(?P<column>\d+):\(\d+\)[^\n]*?: error:\s+\.\.\. to match this"
+)
+_LIMIT_OF_MACAULAY2 = re.compile(
+    r"recursion limit of \d+ exceeded|alarm occurred|monomial exponent overflow.*|exponent too large"
 )
 _LONGEST_DETAIL = 300  # characters of an error of Macaulay2 in a message
 _DEEPEST_VALUE = 16
@@ -216,7 +220,9 @@ def failure(run: Run) -> EngineError:
         end = "was lost" if run.signal is None else f"was terminated by signal {run.signal}"
         return CrashError(f"{run.engine.program} {end} in script {name} {after}", run=run, signal=run.signal)
     if match := _ERROR.search(run.stderr):
-        return _script_error(run, match)
+        error = _script_error(run, match)
+        reached = _LIMIT_OF_MACAULAY2.fullmatch(match["error"])
+        return LimitError(error.message, run=run, values=values) if reached else error
     last_line = run.stderr.strip().splitlines()[-1:] or ["(no message on standard error)"]
     return ScriptError(
         f"{run.engine.program} stopped in script {name} with exit status {run.exit_status}: {last_line[0]}",

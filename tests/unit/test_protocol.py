@@ -263,6 +263,21 @@ question.m2:22:11:(3):[7]: error:  ... to match this
 """
 
 
+@pytest.mark.parametrize(
+    "message",
+    [
+        "recursion limit of 300 exceeded",
+        "alarm occurred",
+        "monomial exponent overflow: pos int32_t + pos int32_t, packed 4",
+    ],
+)
+def test_limits_of_macaulay2_are_limits(message: str) -> None:
+    stderr = f"question.m2:1:6:(3):[301]: error: {message}\nquestion.m2:1:6:(3):[300]: --back trace--\n"
+    with pytest.raises(LimitError, match=message[:20]) as caught:
+        read(a_run("@m2b codim 1\n", Outcome.SCRIPT_ERROR, stderr=stderr, exit_status=1))
+    assert (caught.value.exit_code, dict(caught.value.values)) == (5, {"codim": 1})
+
+
 def test_an_error_raised_elsewhere_is_placed_in_the_script() -> None:
     with pytest.raises(ScriptError) as caught:
         read(a_run("", Outcome.SCRIPT_ERROR, stderr=RAISED_ELSEWHERE, exit_status=1))
