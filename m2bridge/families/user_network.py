@@ -25,7 +25,7 @@ from m2bridge.frontends.polynomial_programs import polynomial_program
 from m2bridge.frontends.polynomials import Terms, terms_of
 from m2bridge.frontends.program_files import is_program_file, load_program, save_program
 from m2bridge.frontends.recording import record
-from m2bridge.linear.primes import LARGE_PRIME
+from m2bridge.linear.primes import LARGE_PRIME, prime_for
 from m2bridge.linear.residues import Mod
 from m2bridge.programs import Program, parse_program
 from m2bridge.programs.coefficients import support
@@ -107,8 +107,9 @@ class UserNetwork(UserModel):
     def monomials(self) -> np.ndarray:
         """Return the monomials in the inputs that occur at one of two random weights over F_p."""
         rng = np.random.default_rng(0)
-        drawn = self.draw_weights(rng, LARGE_PRIME, 2)
-        weights = {name: Mod(value, LARGE_PRIME) for name, value in drawn.items()}
+        p = prime_for(self.numbers, chosen=None, default=LARGE_PRIME)
+        drawn = self.draw_weights(rng, p, 2)
+        weights = {name: Mod(value, p) for name, value in drawn.items()}
         exponents = support(input_form(self.recorded, weights, most_products=MOST_EXPANSION_PRODUCTS))
         if len(exponents) > MOST_INPUT_MONOMIALS:
             raise OutOfReachError(

@@ -22,7 +22,7 @@ from m2bridge.families.user_definition import UserDefinition
 from m2bridge.families.user_network import UserNetwork
 from m2bridge.frontends.polynomial_programs import polynomial_program
 from m2bridge.linear.modular import echelon_mod
-from m2bridge.linear.primes import LARGE_PRIME
+from m2bridge.linear.primes import LARGE_PRIME, prime_for
 from m2bridge.linear.residues import Mod
 from m2bridge.programs.instructions import flat_parts
 from m2bridge.programs.points import INPUTS, WEIGHTS, Integers, integers
@@ -64,10 +64,11 @@ def exchanged_variables(user: UserDefinition) -> list[Pairs]:
     """Variables of a polynomial map that change places, in one pair or in several at once, without changing the map."""
     if user.polynomials is None:
         return []
-    return verified_swaps(polynomial_program(user.polynomials, dict.fromkeys(user.variables, ())))
+    program = polynomial_program(user.polynomials, dict.fromkeys(user.variables, ()))
+    return verified_swaps(program, p=prime_for(program.numbers, chosen=None, default=LARGE_PRIME))
 
 
-def verified_swaps(program: Program, *, p: int = LARGE_PRIME) -> list[Pairs]:
+def verified_swaps(program: Program, *, p: int) -> list[Pairs]:
     """Arrays that change places, in one pair or in several at once, without changing an output."""
     small = _small(program, p)
     return [

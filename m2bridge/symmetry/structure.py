@@ -15,6 +15,7 @@ from itertools import islice
 import numpy as np
 
 from m2bridge.linear.modular import rank_mod
+from m2bridge.linear.primes import LARGE_PRIME, prime_for
 from m2bridge.programs.instructions import flat_parts
 from m2bridge.programs.points import WEIGHTS, Integers, integers
 from m2bridge.programs.probe import Probe
@@ -29,7 +30,6 @@ from m2bridge.symmetry.simplified import simplified
 from m2bridge.symmetry.tori import tori
 
 Family = AxisGroup | GainedGroup | Shift
-_PROBE_PRIME = 8388593  # the largest prime below 2^23
 _MOST_PROBED_ENTRIES = 20_000_000
 """The fields of a family that are tried at a point have at most so many entries."""
 _MOST_FIELD_ENTRIES = 50_000_000
@@ -118,8 +118,9 @@ def _without_contradictions(program: Program, symmetries: Structure) -> Structur
     Nothing is dropped unless the search has a mistake. One random combination of the fields of each family is tried; it is zero
     for a family that is no symmetry with probability of about the degree of the network divided by p.
     """
-    probe = Probe(program, _PROBE_PRIME, 0)
-    rng = np.random.default_rng([0, _PROBE_PRIME, 13])
+    p = prime_for(program.numbers, chosen=None, default=LARGE_PRIME)
+    probe = Probe(program, p, 0)
+    rng = np.random.default_rng([0, p, 13])
 
     def is_constant(fields: Iterator[VectorField]) -> bool:
         return not probe.moved([_combination(program, probe, fields, rng)]).any()

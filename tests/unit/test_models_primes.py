@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from m2bridge import dimension, from_callable, identifiable, symmetries
 from m2bridge.errors import InputError
 from m2bridge.families import parse_spec
 from m2bridge.linear.primes import (
@@ -72,3 +73,20 @@ def test_coefficients_exponents_and_weights_are_all_considered() -> None:
 def test_a_modulus_that_is_not_prime_is_rejected(p: int) -> None:
     with pytest.raises(InputError, match="--prime"):
         check_prime(p)
+
+
+@pytest.mark.parametrize("activation", [np.square, np.exp])
+def test_networks_whose_numbers_the_default_prime_divides(activation) -> None:
+    """All steps use the next prime. W and V have 12 weights; W -> s W does not fix W x + 1/p, so no symmetry is left."""
+
+    def network(W, V, x):
+        return V @ activation(W @ x + Fraction(1, LARGE_PRIME))
+
+    model = from_callable(network, {"W": (3, 2), "V": (2, 3)}, inputs={"x": (2,)})
+    answers = [dimension(model, engine=False), symmetries(model), identifiable(model)]
+    assert answers[0].image_dim == 12
+    assert {answer.options["prime"] for answer in answers} == {8388587}
+
+
+def test_a_map_whose_coefficients_the_default_prime_divides() -> None:
+    assert symmetries(f"map:x,y->x^2*y/{LARGE_PRIME};x*y").options["prime"] == 8388587
