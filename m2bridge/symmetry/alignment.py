@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from m2bridge.programs.program import Program
 from m2bridge.symmetry.axis_groups import Action, AxisGroup
+from m2bridge.symmetry.exponent_shifts import ExponentShift
 from m2bridge.symmetry.finite import PermutedAxis, permuted_axes
 from m2bridge.symmetry.gains import GainedGroup
 from m2bridge.symmetry.shifts import Shift
@@ -100,6 +101,8 @@ def _carried(family: Family, action: Action | None, at: Floats, second: Floats, 
         moved /= family.factors(at)
     elif isinstance(family, Shift):
         moved = _shifted(family, at, second)
+    elif isinstance(family, ExponentShift):
+        moved = _shifted_in_exponents(family, at, second)
     elif action is None:
         moved = at
     elif family.kind == "torus":
@@ -142,4 +145,12 @@ def _shifted(shift: Shift, at: Floats, second: Floats) -> Floats:
         base, unit = next((i, step) for i, step in steps if i in own)
         for i, step in steps:
             moved[i] += (second[base] - at[base]) / unit * step
+    return moved
+
+
+def _shifted_in_exponents(family: ExponentShift, at: Floats, second: Floats) -> Floats:
+    first, moved = family.motions[0], at.copy()
+    t = (second[first.entries] - at[first.entries]).mean(axis=1, keepdims=True) / first.shift
+    for motion in family.motions:
+        moved[motion.entries] = moved[motion.entries] * np.exp(motion.label * t) + motion.shift * t
     return moved

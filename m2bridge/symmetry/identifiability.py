@@ -23,6 +23,7 @@ from m2bridge.programs.points import WEIGHTS, Integers, integers
 from m2bridge.programs.program import Program, Shape, arranged
 from m2bridge.programs.run import evaluate, tangents
 from m2bridge.symmetry.axis_groups import Action
+from m2bridge.symmetry.exponent_shifts import ExponentShift
 from m2bridge.symmetry.fields import (
     VectorField,
     arrays_at,
@@ -31,6 +32,7 @@ from m2bridge.symmetry.fields import (
     product_mod,
     small_integers,
 )
+from m2bridge.symmetry.shifts import Shift
 from m2bridge.symmetry.structure import Family, Structure, structure
 
 DETERMINED = "determined"
@@ -135,12 +137,16 @@ def kept_rank(program: Program, function: Program, *, p: int, seed: int) -> int:
         actions = tuple(action for action in group.actions if (action.entries < count).all())
         if actions:
             groups.append(replace(group, actions=actions))
-    shifts = tuple(
-        shift for shift in symmetries.shifts if all((entries < count).all() for entries in shift.entries())
-    )
+    shifts = tuple(shift for shift in symmetries.shifts if _is_within(shift, count))
+    in_exponents = tuple(shift for shift in symmetries.exponent_shifts if _is_within(shift, count))
     unused = tuple(i for i in symmetries.unused if i < count)
-    restricted = Structure(count, tuple(groups), shifts, unused)
+    restricted = Structure(count, tuple(groups), shifts, unused, exponent_shifts=in_exponents)
     return restricted.rank(integers(seed, WEIGHTS, count, p), p)
+
+
+def _is_within(shift: Shift | ExponentShift, count: int) -> bool:
+    """Return whether only the first `count` weights move."""
+    return all(bool((entries < count).all()) for entries in shift.entries())
 
 
 def extended(

@@ -1,16 +1,18 @@
 """All symmetries that follow from the structure of a program, and the dimension of their orbits.
 
 Groups act along axes of the weights (:mod:`m2bridge.symmetry.axis_groups`), biases and weights around norms are shifted
-(:mod:`m2bridge.symmetry.shifts`), and some weights are not used. Neither the search nor the dimension of the orbits becomes
-expensive for large widths, as long as each group moves some weight alone.
+(:mod:`m2bridge.symmetry.shifts`), also inside exponentials (:mod:`m2bridge.symmetry.exponent_shifts`), and some weights are not
+used. Neither the search nor the dimension of the orbits becomes expensive for large widths, as long as each group moves some
+weight alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import islice
+from typing import TypeVar
 
 import numpy as np
 
@@ -21,6 +23,7 @@ from m2bridge.programs.points import WEIGHTS, Integers, integers
 from m2bridge.programs.probe import Probe
 from m2bridge.programs.program import Program
 from m2bridge.symmetry.axis_groups import Action, AxisGroup
+from m2bridge.symmetry.exponent_shifts import ExponentShift, exponent_shifts
 from m2bridge.symmetry.factored import factored
 from m2bridge.symmetry.fields import VectorField
 from m2bridge.symmetry.gains import GainedGroup, gained_groups
@@ -29,7 +32,8 @@ from m2bridge.symmetry.shifts import Shift, shifts
 from m2bridge.symmetry.simplified import simplified
 from m2bridge.symmetry.tori import tori
 
-Family = AxisGroup | GainedGroup | Shift
+Family = AxisGroup | GainedGroup | Shift | ExponentShift
+F = TypeVar("F", bound=Family)
 _MOST_PROBED_ENTRIES = 20_000_000
 """The fields of a family that are tried at a point have at most so many entries."""
 _MOST_FIELD_ENTRIES = 50_000_000
@@ -45,10 +49,11 @@ class Structure:
     shifts: tuple[Shift, ...]
     unused: tuple[int, ...]
     gained: tuple[GainedGroup, ...] = ()
+    exponent_shifts: tuple[ExponentShift, ...] = ()
 
     @property
     def families(self) -> tuple[Family, ...]:
-        return (*self.groups, *self.gained, *self.shifts)
+        return (*self.groups, *self.gained, *self.shifts, *self.exponent_shifts)
 
     def fields(self) -> Iterator[VectorField]:
         """List all vector fields."""
@@ -108,6 +113,7 @@ def structure(program: Program) -> Structure:
         tuple(shifts(steps)),
         steps.unused,
         tuple(gained_groups(steps, [group for group, _ in matrices])),
+        tuple(exponent_shifts(steps)),
     )
     return _without_contradictions(program, symmetries)
 
@@ -125,11 +131,17 @@ def _without_contradictions(program: Program, symmetries: Structure) -> Structur
     def is_constant(fields: Iterator[VectorField]) -> bool:
         return not probe.moved([_combination(program, probe, fields, rng)]).any()
 
-    groups = tuple(group for group in symmetries.groups if is_constant(_some_fields(group, program)))
-    moved = tuple(shift for shift in symmetries.shifts if is_constant(_some_fields(shift, program)))
-    unused = symmetries.unused if is_constant(symmetries.translations()) else ()
-    gained = tuple(group for group in symmetries.gained if is_constant(_some_fields(group, program)))
-    return Structure(symmetries.parameters, groups, moved, unused, gained)
+    def kept(families: Iterable[F]) -> tuple[F, ...]:
+        return tuple(family for family in families if is_constant(_some_fields(family, program)))
+
+    return replace(
+        symmetries,
+        groups=kept(symmetries.groups),
+        shifts=kept(symmetries.shifts),
+        unused=symmetries.unused if is_constant(symmetries.translations()) else (),
+        gained=kept(symmetries.gained),
+        exponent_shifts=kept(symmetries.exponent_shifts),
+    )
 
 
 def _some_fields(family: Family, program: Program) -> Iterator[VectorField]:

@@ -33,12 +33,14 @@ def index_spaces(program: FactoredProgram) -> DisjointSets:
     return sets
 
 
-def tori(program: FactoredProgram, earlier: Sequence[Labels]) -> list[AxisGroup]:
-    """Return tori with one scaling for each tuple of indices; larger tuples first, without scalings that were found before."""
+def axis_spaces(program: FactoredProgram) -> list[list[object]]:
+    """Return for each tensor the index spaces of its axes."""
     sets = index_spaces(program)
-    spaces = [
-        [sets.root((k, (a,))) for a in range(len(item.shape))] for k, item in enumerate(program.tensors)
-    ]
+    return [[sets.root((k, (a,))) for a in range(len(item.shape))] for k, item in enumerate(program.tensors)]
+
+
+def chosen_spaces(program: FactoredProgram, spaces: Sequence[Sequence[object]]) -> list[tuple[object, ...]]:
+    """List the tuples of different index spaces of axes of one weight, large ones first."""
     choices = dict.fromkeys(
         tuple(spaces[k][a] for a in axes)
         for k, _ in program.weights()
@@ -46,8 +48,13 @@ def tori(program: FactoredProgram, earlier: Sequence[Labels]) -> list[AxisGroup]
         for axes in combinations(range(len(spaces[k])), count)
     )
     different = {frozenset(choice): choice for choice in choices if len(set(choice)) == len(choice)}
-    groups, before = [], list(earlier)
-    for choice in sorted(different.values(), key=len, reverse=True):
+    return sorted(different.values(), key=len, reverse=True)
+
+
+def tori(program: FactoredProgram, earlier: Sequence[Labels]) -> list[AxisGroup]:
+    """Return tori with one scaling for each tuple of indices; larger tuples first, without scalings that were found before."""
+    spaces, groups, before = axis_spaces(program), list[AxisGroup](), list(earlier)
+    for choice in chosen_spaces(program, spaces):
         for labels in _torus_labels(program, spaces, choice, before):
             before.append(labels)
             groups.append(_torus(program, labels))
@@ -65,7 +72,7 @@ def _torus_labels(
     forms: dict[Node, dict[Node, Fraction]] = {}
     equations: list[dict[Node, Fraction]] = []
     for index, item in enumerate(program.tensors):
-        nodes = [(index, axes) for axes in _tuples(spaces[index], choice)]
+        nodes = [(index, axes) for axes in axis_tuples(spaces[index], choice)]
         if item.operation == "weight":
             for node in nodes:
                 unknowns[node] = len(unknowns)
@@ -73,41 +80,44 @@ def _torus_labels(
             continue
         results = {tuple(item.result[a] for a in axes): (index, axes) for _, axes in nodes}
         forms |= {node: {} for node in results.values()}
-        for letters, sources in _by_letters(item, spaces, choice).items():
+        for letters, sources in nodes_by_letters(item, spaces, choice).items():
             if item.operation == "centred" and not set(letters).isdisjoint(item.along):
                 equations += [forms[node] for node in sources]
             else:
-                equations += _label_equations(item, results.get(letters), sources, forms)
+                equations += label_equations(item, results.get(letters), sources, forms)
     equations += [
-        forms[node] for k in program.outputs for axes in _tuples(spaces[k], choice) for node in [(k, axes)]
+        forms[node]
+        for k in program.outputs
+        for axes in axis_tuples(spaces[k], choice)
+        for node in [(k, axes)]
     ]
-    solutions = _kernel(equations, list(unknowns))
-    return _modulo(solutions, [_projected(labels, spaces, choice) for labels in before])
+    solutions = common_kernel(equations, list(unknowns))
+    return independent_of(solutions, [projected(labels, spaces, choice) for labels in before])
 
 
-def _tuples(spaces: Sequence[object], choice: Sequence[object]) -> Iterator[Letters]:
+def axis_tuples(spaces: Sequence[object], choice: Sequence[object]) -> Iterator[Letters]:
     """List the tuples of axes that lie in the chosen index spaces."""
     axes_in = [[a for a, space in enumerate(spaces) if space == wanted] for wanted in choice]
     if not all(axes_in):
         return
-    tuples: list[Letters] = [()]
+    chosen: list[Letters] = [()]
     for options in axes_in:
-        tuples = [(*axes, a) for axes in tuples for a in options if a not in axes]
-    yield from tuples
+        chosen = [(*axes, a) for axes in chosen for a in options if a not in axes]
+    yield from chosen
 
 
-def _by_letters(
+def nodes_by_letters(
     item: Tensor, spaces: Sequence[Sequence[object]], choice: tuple[object, ...]
 ) -> dict[Letters, list[Node]]:
     """Group the tuples of axes of the operands by their letters."""
     nodes: dict[Letters, list[Node]] = {}
     for k, letters in zip(item.operands, item.letters, strict=True):
-        for axes in _tuples(spaces[k], choice):
+        for axes in axis_tuples(spaces[k], choice):
             nodes.setdefault(tuple(letters[a] for a in axes), []).append((k, axes))
     return nodes
 
 
-def _label_equations(
+def label_equations(
     item: Tensor, result: Node | None, nodes: Sequence[Node], forms: dict[Node, dict[Node, Fraction]]
 ) -> list[dict[Node, Fraction]]:
     """Set the label of a result and return the forms that must vanish, for one tuple of letters of a step."""
@@ -115,13 +125,13 @@ def _label_equations(
     if item.operation in ("exp", "softmax"):
         return labels
     if item.operation in ("add", "scale", "centred", "opaque"):
-        equal = [_sum([labels[0], _scaled(other, -1)]) for other in labels[1:]]
+        equal = [total_of([labels[0], multiple_of(other, -1)]) for other in labels[1:]]
         if result is None or (item.operation == "add" and len(labels) < len(item.operands)):
             return [*equal, labels[0]]
         forms[result] = labels[0]
         return equal
-    total = _scaled(
-        _sum(labels), _EXPONENTS.get(item.operation, item.number if item.operation == "power" else 1)
+    total = multiple_of(
+        total_of(labels), _EXPONENTS.get(item.operation, item.number if item.operation == "power" else 1)
     )
     if result is None:
         return [total]
@@ -129,7 +139,7 @@ def _label_equations(
     return []
 
 
-def _sum(forms: Sequence[Mapping[Node, Fraction]]) -> dict[Node, Fraction]:
+def total_of(forms: Sequence[Mapping[Node, Fraction]]) -> dict[Node, Fraction]:
     total: dict[Node, Fraction] = {}
     for form in forms:
         for node, c in form.items():
@@ -137,11 +147,11 @@ def _sum(forms: Sequence[Mapping[Node, Fraction]]) -> dict[Node, Fraction]:
     return {node: c for node, c in total.items() if c}
 
 
-def _scaled(form: Mapping[Node, Fraction], factor: int | Fraction) -> dict[Node, Fraction]:
+def multiple_of(form: Mapping[Node, Fraction], factor: int | Fraction) -> dict[Node, Fraction]:
     return {node: factor * c for node, c in form.items()}
 
 
-def _projected(labels: Labels, spaces: Sequence[Sequence[object]], choice: tuple[object, ...]) -> Labels:
+def projected(labels: Labels, spaces: Sequence[Sequence[object]], choice: tuple[object, ...]) -> Labels:
     """Restrict a known torus to the axes in `choice`, with equal scalings along its other axes.
 
     Return {} if an action does not have exactly one axis in each chosen space.
@@ -156,7 +166,7 @@ def _projected(labels: Labels, spaces: Sequence[Sequence[object]], choice: tuple
     return products
 
 
-def _kernel(equations: Sequence[Mapping[Node, Fraction]], unknowns: Sequence[Node]) -> list[Labels]:
+def common_kernel(equations: Sequence[Mapping[Node, Fraction]], unknowns: Sequence[Node]) -> list[Labels]:
     """Return a basis of the labels at which all forms vanish."""
     solved: dict[Node, dict[Node, Fraction]] = {}
     for equation in equations:
@@ -183,7 +193,7 @@ def _reduced(
         {other: c * d for other, d in solved[node].items()} if node in solved else {node: c}
         for node, c in form.items()
     ]
-    return _sum(terms)
+    return total_of(terms)
 
 
 def _substituted(
@@ -192,7 +202,7 @@ def _substituted(
     return _reduced(form, {pivot: value}) if pivot in form else dict(form)
 
 
-def _modulo(solutions: Sequence[Labels], earlier: Sequence[Labels]) -> list[Labels]:
+def independent_of(solutions: Sequence[Labels], earlier: Sequence[Labels]) -> list[Labels]:
     """Return those solutions that are independent of the known ones and of those before them, short ones first."""
     solved: dict[Node, dict[Node, Fraction]] = {}
     chosen = []
@@ -200,7 +210,7 @@ def _modulo(solutions: Sequence[Labels], earlier: Sequence[Labels]) -> list[Labe
         rest = {node: c for node, c in labels.items() if c}
         for pivot, row in solved.items():
             if pivot in rest:
-                rest = _sum([rest, _scaled(row, -rest[pivot])])
+                rest = total_of([rest, multiple_of(row, -rest[pivot])])
         if not rest:
             continue
         pivot = next(iter(rest))
