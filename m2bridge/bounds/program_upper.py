@@ -1,9 +1,10 @@
 """Upper bounds of the dimension of any program, each with the argument that a checker verifies.
 
 The arguments, tried in this order until a lower bound is met: the weights; the coordinates; the weights minus the rank of
-verified vector fields; equations; a last linear layer; compositions. For a composition g(f(x), x) the bound is the sum of the
-bounds of both sides, minus the rank of the action of the program's symmetries on the pair (f, g): at a generic point the
-differential of g(f(x), x) is a linear function of those of f and g, and it vanishes on the tangent vectors of symmetries.
+verified vector fields; equations; a last linear layer; compositions. Of an analytic program only weights and fields are used.
+For a composition g(f(x), x) the bound is the sum of the bounds of both sides, minus the rank of the action of the program's
+symmetries on the pair (f, g): at a generic point the differential of g(f(x), x) is a linear function of those of f and g, and it
+vanishes on the tangent vectors of symmetries.
 """
 
 from __future__ import annotations
@@ -62,9 +63,12 @@ class UpperBounds:
         if not program.parameters:
             return
         settings: dict[str, int] = {"p": self.p, "seed": self.seed}
-        yield 0, partial(_by_coordinates, program)
+        if program.polynomial:
+            yield 0, partial(_by_coordinates, program)
         if fields:
             yield program.parameter_count - len(fields), partial(self._by_fields, program, list(fields))
+        if not program.polynomial:
+            return
         if not program.inputs:
             yield 0, partial(equations_bound, program, lower=lower, **settings)
         if (shape := one_hidden_layer(program)) is not None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple, Protocol
 
 from m2bridge.bounds.analytic import relaxed_bound
-from m2bridge.bounds.model_upper import proved_bound
+from m2bridge.bounds.model_upper import listed_fields, proved_bound
 from m2bridge.bounds.program_upper import UpperBounds
 from m2bridge.bounds.upper_bound import ModelBound, UpperBound
 from m2bridge.errors import OutOfReachError
@@ -47,25 +47,29 @@ def searched_bound(
     """Search vector fields and compositions of the program, cheap arguments first, until a bound meets `lower`.
 
     The search ends after counted work (:mod:`m2bridge.programs.work`), of which `share` can be less than all. At the user's limit
-    the best bound so far is returned. None if nothing can be searched: too many weights. An analytic program is searched through
-    a polynomial one (:mod:`m2bridge.bounds.analytic`), which certificates cannot express.
+    the best bound so far is returned. None if nothing can be searched: too many weights. If fields do not suffice, an analytic
+    program is searched through a polynomial one (:mod:`m2bridge.bounds.analytic`), which certificates cannot express.
     """
     if is_rational_map(model):
         with suppress(OutOfReachError):
             return _bound_by_cone(context, model, p=p, lower=lower, share=share)
     start, program = time.perf_counter(), model.free.program
-    detail: dict[str, Any] = {}
-    if not program.polynomial:
-        best = _bound_by_pieces(context, program, p=p, lower=lower)
-        if best is None:
-            return None
-        orbit_dim = program.parameter_count - best.value
-    elif program.parameter_count > MOST_SEARCHED_WEIGHTS:
+    bounds: list[UpperBound] = []
+    orbit_dim, detail = 0, dict[str, Any]()
+    with suppress(OutOfReachError):  # in a program with many square roots
+        if program.parameter_count <= MOST_SEARCHED_WEIGHTS:
+            best, search = _bound_by_fields(context, model, p=p, lower=lower, share=share)
+            bounds.append(best)
+            orbit_dim = search.rank
+            detail = {"fields": len(search.fields), "orbit_dim": orbit_dim, "unverified": search.unverified}
+    if not program.polynomial and not any(bound.value <= lower for bound in bounds):
+        by_pieces = _bound_by_pieces(context, program, p=p, lower=lower)
+        if by_pieces is not None and all(by_pieces.value < bound.value for bound in bounds):
+            bounds.append(by_pieces)
+            orbit_dim, detail = program.parameter_count - by_pieces.value, {}
+    if not bounds:
         return None
-    else:
-        best, search = _bound_by_fields(context, model, p=p, lower=lower, share=share)
-        orbit_dim = search.rank
-        detail = {"fields": len(search.fields), "orbit_dim": orbit_dim, "unverified": search.unverified}
+    best = bounds[-1]
     # The ancestry is that of the rank: both are statements about the recorded program.
     evidence = replace(
         proved_bound("found", best.method, best.value, **detail),
@@ -85,8 +89,11 @@ def _bound_by_fields(
     check = context.clock.check
     work = WorkBudget(share * OF_DIMENSION, check)
     search = Search(program, p=p, seed=seed, work=work, corank=program.parameter_count - lower)
-    for _, field in known_fields(model.free):
-        search.take(field)
+    if program.polynomial:
+        for _, field in known_fields(model.free):
+            search.take(field)
+    else:
+        search.add_verified(listed_fields(program))
     bounds: list[UpperBound] = []
     for degree in (0, 1, 2) if model.knowledge.symmetries else (1, 2):
         with context.keep_partial(f"symmetries of degree {degree}"):

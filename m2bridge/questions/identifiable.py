@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from math import prod
@@ -14,7 +15,7 @@ from m2bridge.bounds.model_upper import listed_fields
 from m2bridge.bounds.searched import MOST_SEARCHED_WEIGHTS
 from m2bridge.certainty import Certainty
 from m2bridge.certificates.produce import MOST_CHECKED_INSTRUCTIONS, certificate, lower_by_minor, spec_of
-from m2bridge.errors import InputError
+from m2bridge.errors import InputError, OutOfReachError
 from m2bridge.evidence import Evidence
 from m2bridge.families import Model
 from m2bridge.families.polynomial_map import by_variable, in_variables, variables_in
@@ -326,14 +327,13 @@ class _Decision:
         )
         self.searched: list[VectorField] = []
         self.corank = program.parameter_count - self.minor.rank
-        if (
-            self.rank < self.corank
-            and program.polynomial
-            and program.parameter_count <= MOST_SEARCHED_WEIGHTS
-        ):
+        if self.rank < self.corank and program.parameter_count <= MOST_SEARCHED_WEIGHTS:
             work = WorkBudget(OF_SYMMETRIES, context.clock.check)
-            with context.keep_partial("the search for vector fields"):
-                search = Search(program, p=p, seed=self.seed, work=work, corank=self.corank).run(2)
+            with suppress(OutOfReachError), context.keep_partial("the search for vector fields"):
+                search = Search(program, p=p, seed=self.seed, work=work, corank=self.corank)
+                if not program.polynomial:
+                    search.add_verified(listed_fields(program))
+                search.run(2)
                 self.rank = max(self.rank, search.rank)
                 self.searched = list(search.fields)
         self.explains_fiber = self.rank == self.corank

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar
 
@@ -12,7 +13,7 @@ from m2bridge.bounds.searched import MOST_SEARCHED_WEIGHTS
 from m2bridge.bounds.upper_bound import UpperBound
 from m2bridge.certainty import Certainty
 from m2bridge.certificates.points import symmetry_certificates
-from m2bridge.errors import InputError
+from m2bridge.errors import InputError, OutOfReachError
 from m2bridge.evidence import Evidence, Value
 from m2bridge.families import Model
 from m2bridge.families.polynomial_map import in_variables, variables_in
@@ -223,8 +224,8 @@ def symmetries(
 ) -> Symmetries:
     """Find groups and vector fields on the weights that leave a network's function as it is.
 
-    Groups follow from the structure of the program, at any width. In polynomial networks with at most 1,500 weights vector fields
-    of degree at most `degree` are searched too, degree by degree until the generic fiber is explained.
+    Groups follow from the structure of the program, at any width. In networks with at most 1,500 weights vector fields of degree
+    at most `degree` are searched too, degree by degree until the generic fiber is explained.
 
     Examples
     --------
@@ -245,6 +246,8 @@ def symmetries(
         outcome = _searched(context, model, minor, degree=degree)
     else:
         outcome = _by_structure(model, minor, seed=seed)
+        if not program.polynomial and program.parameter_count <= MOST_SEARCHED_WEIGHTS:
+            outcome = _searched_further(context, model, minor, outcome, degree=degree)
     rank, corank = minor.rank, program.parameter_count - minor.rank
     bound, explains = outcome.bound, outcome.rank == corank
     exact = explains or (outcome.complete and not outcome.unverified)
@@ -337,8 +340,8 @@ def _searched(context: Context, model: Model, minor: GenericRank, *, degree: int
             context.clock.check()
             search.run(highest, first=highest)
             searched = highest if search.complete else searched
-    for field in () if search.explains_fiber else structure(program).fields():
-        search.add_verified(field)
+    if not search.explains_fiber:
+        search.add_verified(structure(program).fields())
     bounds = UpperBounds(p=p, seed=seed, work=WorkBudget(0.0))
     with context.keep_partial("compositions of the program"):
         context.clock.check()
@@ -356,6 +359,39 @@ def _searched(context: Context, model: Model, minor: GenericRank, *, degree: int
         unverified=search.unverified,
         known=_known(known_fields(model.free), affine, search),
     )
+
+
+def _searched_further(
+    context: Context, model: Model, minor: GenericRank, outcome: _Found, *, degree: int
+) -> _Found:
+    """Search vector fields of an analytic program beside those by structure, if these do not explain the fiber."""
+    program, seed, p = model.free.program, context.seed, minor.p
+    corank = program.parameter_count - minor.rank
+    if outcome.rank == corank:
+        return outcome
+    context.report_progress(
+        f"searching fields of degree up to {degree}; the generic fiber has dimension {corank}"
+    )
+    searched, work = 0, WorkBudget(OF_SYMMETRIES, context.clock.check)
+    with suppress(OutOfReachError), context.keep_partial("the search for vector fields"):
+        context.clock.check()
+        search = Search(program, p=p, seed=seed, work=work, corank=corank)
+        search.add_verified(outcome.fields)
+        bounds = UpperBounds(p=p, seed=seed)
+        for highest in range(1, degree + 1):
+            search.run(highest, first=highest)
+            searched = highest if search.complete else searched
+            further = [field for field in search.fields if field not in outcome.fields]
+            outcome = replace(
+                outcome,
+                fields=[*outcome.fields, *further],
+                rank=max(outcome.rank, search.rank),
+                bound=bounds.best(program, search.fields, minor.rank),
+                searched_degree=searched,
+                complete=search.complete,
+                unverified=search.unverified,
+            )
+    return outcome
 
 
 def _groups(model: Model) -> tuple[SymmetryGroup, ...]:

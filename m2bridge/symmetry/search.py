@@ -2,32 +2,36 @@
 
 Unknown are the coefficients of monomial * d/dw_i. The equations J(w) xi(w) = 0 at random points modulo p are linear in them, and
 split by the gradings of the program into many small systems. The samples grow until a kernel is also killed by fresh
-ones. A kernel is written in a basis of fields that move few arrays and lifted to integers; each field is verified.
+ones. A kernel is written in a basis of fields that move few arrays and lifted to integers; each field is verified. In an analytic
+program independent units are in the place of exponentials; a field that only relations of exponentials allow is not found.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import combinations, combinations_with_replacement
 
 import numpy as np
 
+from m2bridge.errors import OutOfReachError
 from m2bridge.linear.modular import echelon_mod, kernel_mod, rank_mod
+from m2bridge.programs.exponentials import formal_exponentials
 from m2bridge.programs.gradings import gradings
-from m2bridge.programs.points import INPUTS, WEIGHTS, Integers, integers
+from m2bridge.programs.jacobians import jacobian_rows, output_seeds
+from m2bridge.programs.points import INPUTS, WEIGHTS, Integers
 from m2bridge.programs.program import Program
 from m2bridge.programs.ranks import generic_rank
 from m2bridge.programs.work import WorkBudget, of_kernel, of_verification
 from m2bridge.symmetry.fields import (
     Monomial,
     VectorField,
-    jacobian_at,
     monomial_at,
     product_mod,
     small_integers,
 )
 from m2bridge.symmetry.identities import Verifier
 from m2bridge.symmetry.names import rotations
+from m2bridge.symmetry.samples import Samples, need_points
 
 MOST_UNKNOWNS = 2600
 """A graded part with more unknowns is left out: its kernel takes more than a few seconds."""
@@ -51,23 +55,27 @@ class SearchPoints:
         self.height = min(program.output_count, MOST_ROWS)
         self.weights: Integers = np.zeros((0, program.parameter_count), dtype=np.int64)
         self.rows: Integers = np.zeros((0, self.height, program.parameter_count), dtype=np.int64)
+        self._samples = Samples(program, p, seed, WEIGHTS + 16, INPUTS + 16)
+        self._drawn = 0
 
     def draw(self, count: int) -> None:
         """Have at least `count` samples."""
         size = max(1, (8 << 20) // max(1, self.height * self.program.parameter_count))
-        for start in range(len(self.weights), count, size):
-            self._append(start, min(start + size, count))
+        while len(self.weights) < count:
+            need_points(self._drawn)
+            self._append(self._drawn, self._drawn + min(count - len(self.weights), size))
 
     def _append(self, start: int, stop: int) -> None:
-        program, p = self.program, self.p
-        weights, inputs = (
-            integers(self.seed, stream + 16, stop * width, p).reshape(stop, width)[start:]
-            for stream, width in ((WEIGHTS, program.parameter_count), (INPUTS, program.input_count))
-        )
+        program, arithmetic = self.program, self._samples.arithmetic
+        weights, _, values = self._samples.between(start, stop)
+        self._drawn = stop
         rng = np.random.default_rng([self.seed, start])
-        chosen = [np.sort(rng.permutation(program.output_count)[: self.height]) for _ in range(start, stop)]
-        self.weights = np.concatenate([self.weights, weights])
-        self.rows = np.concatenate([self.rows, jacobian_at(program, p, weights, inputs, np.stack(chosen))])
+        chosen = [np.sort(rng.permutation(program.output_count)[: self.height]) for _ in weights]
+        if chosen:
+            seeds = output_seeds(program, arithmetic, np.stack(chosen))
+            rows = jacobian_rows(program, arithmetic, values, seeds, np.arange(program.parameter_count))
+            self.weights = np.concatenate([self.weights, weights])
+            self.rows = np.concatenate([self.rows, arithmetic.field.canonical(rows)])
 
 
 class Search:
@@ -83,7 +91,7 @@ class Search:
     rank: their rank at a point modulo p, a proved lower bound of the dimension of generic orbits.
     corank: number of weights minus the rank of the Jacobian at random points, which no symmetry can exceed (probable).
     unverified: how many fields were found modulo p whose identity was out of reach.
-    complete: whether all graded parts up to the degree were searched.
+    complete: whether all graded parts up to the degree were searched, and no relations of exponentials can allow further fields.
     """
 
     def __init__(
@@ -109,7 +117,7 @@ class Search:
         self.corank = corank
         self.fields: dict[VectorField, frozenset[int]] = {}
         self._values: list[Integers] = []
-        self.rank, self.unverified, self.complete = 0, 0, True
+        self.rank, self.unverified, self.complete = 0, 0, _exponentials_are_units(program, p, seed)
 
     @property
     def explains_fiber(self) -> bool:
@@ -138,8 +146,11 @@ class Search:
             if not self.work.spend(of_kernel(len(unknowns))):
                 self.complete = False
                 break
-            for field in self._kernel(unknowns):
-                self.take(field)
+            try:
+                for field in self._kernel(unknowns):
+                    self.take(field)
+            except OutOfReachError:  # too few points at which square roots exist
+                self.complete = False
 
     def guess(self) -> None:
         """Try rotations, which prove dimensions where fields of degree two are too many to be searched (above 200 weights)."""
@@ -174,14 +185,17 @@ class Search:
             self.rank = raised
         return verdict
 
-    def add_verified(self, field: VectorField) -> None:
-        """Keep a field that is known to be a symmetry if it makes orbits larger."""
-        value = field.at(self.point, self.p)
-        raised = rank_mod(np.stack([*self._values, value]), self.p)
-        if raised > self.rank:
-            self.fields[field] = frozenset()
-            self._values.append(value)
-            self.rank = raised
+    def add_verified(self, fields: Iterable[VectorField]) -> None:
+        """Keep those fields, which are known to be symmetries, that make orbits larger."""
+        listed, known = list(fields), len(self._values)
+        values = [*self._values, *(field.at(self.point, self.p) for field in listed)]
+        if not values:
+            return
+        # pivot columns of the transpose are the rows that are independent of those before them
+        for k in echelon_mod(np.stack(values, axis=1), self.p)[1][known:]:
+            self.fields[listed[k - known]] = frozenset()
+            self._values.append(values[k])
+        self.rank = len(self._values)
 
     # -- the parts ----------------------------------------------------------------------------------------
 
@@ -270,6 +284,12 @@ def _characters(program: Program, p: int, seed: int) -> Integers:
         return np.zeros((2, program.parameter_count), dtype=np.int64)
     factors = np.random.default_rng([seed, 32]).integers(0, p, size=(2, len(grading.weights)))
     return product_mod(factors, grading.weights % p, p)
+
+
+def _exponentials_are_units(program: Program, p: int, seed: int) -> bool:
+    """Return whether the exponentials of a program are known to satisfy no relation."""
+    formal = formal_exponentials(program, p=p, seed=seed) if program.exponential else None
+    return formal is None or (not isinstance(formal, str) and not formal.relations)
 
 
 def _lifted(unknowns: Unknowns, row: Integers, p: int) -> VectorField:
