@@ -6,8 +6,8 @@ verified, the array may take any value. This is a chain through the layers: a sy
 these layers alone, and where the derivative has become zero, it stays zero in all that follows. A field that is no
 symmetry for independent values of these variables may still be one; then fewer and fewer arrays are taken for variables.
 
-Exponentials, reciprocals and square roots are variables too, with d(e^u) = e^u du, d(1/v) = -dv/v^2, and d(sqrt v) = q sqrt(v)/2
-if dv = q v. To see whether a polynomial is zero, reciprocals are cleared as denominators, and squares of roots are replaced.
+Exponentials, reciprocals and square roots are variables too, with d(e^u) = e^u du, d(1/v) = -dv/v^2, and d(sqrt v) = c sqrt(v)/2
+if dv = c v. To see whether a polynomial is zero, reciprocals are cleared as denominators, and squares of roots are replaced.
 """
 
 from __future__ import annotations
@@ -244,7 +244,10 @@ class _Expansion:
         )
 
     def _moved_inverse(self, index: int, direction: Lettered | None) -> Lettered | None:
-        """Return the derivative of reciprocals or roots of v, where v' = q v if possible: -q/v, or q/2 sqrt(v)."""
+        """Return the derivative of reciprocals or roots of v: -q/v if v' = q v, else -v'/v^2; c/2 sqrt(v) if v' = c v.
+
+        For roots c must be a number: certificates have no other derivatives of roots.
+        """
         if direction is None:
             return None
         item, value = self.program.instructions[index], self.values[index]
@@ -253,8 +256,8 @@ class _Expansion:
         moved = []
         for v, dv, f in zip(operands, direction.array.reshape(-1), value.array.reshape(-1), strict=True):
             quotient = self._quotient(dv, v)
-            if quotient is None and root:
-                raise OutOfReachError("the derivative of a square root is not a polynomial")
+            if root and not (isinstance(quotient, fmpq) or (quotient is not None and quotient.is_constant())):
+                raise OutOfReachError("the derivative of a square root is not a multiple of the root")
             moved.append(-dv * f * f if quotient is None else quotient * f * fmpq(1 if root else -2, 2))
         return value.like(object_array(moved, value.array.shape))
 

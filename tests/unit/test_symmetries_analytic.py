@@ -183,6 +183,19 @@ def test_identifiable_uses_the_fields_that_were_found(tmp_path: Path) -> None:
     assert checker.verify(answer.save(tmp_path).read_bytes())[0] == 0
 
 
+def test_a_root_whose_derivative_is_no_multiple_by_a_number() -> None:
+    """e^(A x) / ||e^(A x)||: one vector added to all rows of A is a symmetry that certificates cannot express."""
+
+    def network(A, x):
+        e = np.exp(A @ x)
+        return e / np.sqrt((e * e).sum())
+
+    model = from_callable(network, {"A": (3, 2)}, inputs={"x": (2,)})
+    answer = dimension(model, engine=False)
+    assert (answer.lower_bound, answer.upper_bound, answer.certainty.value) == (4, 6, "probable")
+    assert symmetries(model).unverified >= 2
+
+
 def test_many_square_roots_end_the_search() -> None:
     """Sixteen roots exist at one of 2^16 points: nothing is searched, and the answer says so."""
 
