@@ -126,6 +126,8 @@ class Search:
     def run(self, degree: int = 1, first: int = 1) -> Search:
         """Search degree by degree from `first` on, until the fiber is explained."""
         for d in range(0 if first == 1 else first, degree + 1):
+            if d == 1 and not self.program.polynomial:
+                self._search(1, iter([self._scalings_and_shifts()]))
             if d == 2:
                 self.guess()
             self._search(d, self._parts(d))
@@ -226,6 +228,10 @@ class Search:
             unknowns = [(int(k % count), monomials[k // count]) for k in chosen]
             if any(len(monomial) == degree for _, monomial in unknowns):
                 yield unknowns
+
+    def _scalings_and_shifts(self) -> Unknowns:
+        """Unknowns of scalings and shifts of single weights, such as v -> exp(-t) v, b -> b + t in v exp(A x + b)."""
+        return [(i, m) for i, w in enumerate(self.characters.T) for m in ((i,), ()) if m or not w.any()]
 
     def _columns(self, unknowns: Unknowns, start: int, stop: int) -> Integers:
         """Return the equations of these unknowns at some samples."""

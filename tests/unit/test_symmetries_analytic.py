@@ -172,6 +172,19 @@ def test_a_field_of_degree_three() -> None:
     assert checker.verify(json.dumps(listed.certificate[0]))[0] == 0
 
 
+def test_scalings_and_shifts_alone_where_all_fields_are_too_many() -> None:
+    """136 weights of character zero have 18,496 linear terms; the biases from the third on are seen by exponentials alone."""
+
+    def network(W1, b1, W2, b2, V, x):
+        return V @ np.exp(W2 @ np.tanh(W1 @ x + b1) + b2) + b2[:2]
+
+    shapes = {"W1": (8, 6), "b1": (8,), "W2": (10, 8), "b2": (10,), "V": (2, 10)}
+    model = from_callable(network, shapes, inputs={"x": (6,)})
+    answer = dimension(model, engine=False)
+    assert (answer.image_dim, answer.certainty.value) == (model.parameter_count - 8, "proved")
+    assert checker.verify(json.dumps(answer.certificate))[0] == 0
+
+
 def test_identifiable_uses_the_fields_that_were_found(tmp_path: Path) -> None:
     function, shapes, inputs, _ = NETWORKS["factor of inputs"]
     model = from_callable(function, shapes, inputs=inputs)
