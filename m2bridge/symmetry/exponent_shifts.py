@@ -17,6 +17,7 @@ import numpy as np
 from m2bridge.symmetry.axis_groups import Labels, Node, entries_of
 from m2bridge.symmetry.factored import FactoredProgram, Tensor
 from m2bridge.symmetry.fields import Term, VectorField
+from m2bridge.symmetry.shifts import Shift
 from m2bridge.symmetry.tori import (
     axis_spaces,
     axis_tuples,
@@ -87,16 +88,24 @@ class ExponentShift:
             yield VectorField(tuple(sorted(terms)))
 
 
-def exponent_shifts(program: FactoredProgram) -> list[ExponentShift]:
-    """Return what is not a combination of scalings and of shifts that no exponential sees; large ones first."""
+def exponent_shifts(program: FactoredProgram, shifts: Sequence[Shift]) -> list[ExponentShift]:
+    """Return what is no combination of scalings, of shifts that no exponential sees, and of given shifts; large ones first."""
     if not any(item.operation == "exp" for item in program.tensors):
         return []
-    spaces, before, found = axis_spaces(program), list[Labels](), list[ExponentShift]()
+    spaces, found = axis_spaces(program), list[ExponentShift]()
+    before = [_shift_labels(program, shift) for shift in shifts if shift.is_by_numbers]
     for choice in chosen_spaces(program, spaces):
         for motion in _solutions(program, spaces, choice, before):
             before.append(motion)
             found.append(_exponent_shift(program, motion))
     return found
+
+
+def _shift_labels(program: FactoredProgram, shift: Shift) -> Labels:
+    """Return the shift of one weight as the solution of the equations that it is."""
+    k = shift.parts[0][0]
+    axes = tuple(a for a in range(len(program.tensors[k].shape)) if a not in shift.along)
+    return {(k + len(program.tensors), axes): Fraction(1)}
 
 
 def _solutions(

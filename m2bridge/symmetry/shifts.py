@@ -3,13 +3,15 @@
 The derivative along a weight is carried through the factored program as a sum of products of weights and values. A later bias
 undoes it if it depends on no input. Some of it vanishes: a softmax does not see what is constant along its axis, and its entries
 add up to one; a centred array x - mean(x), as in LayerNorm, does not see what is constant along its axes, and its entries add up
-to zero. Behind gains g of a norm, the columns of a linear map move by numbers divided by the gains.
+to zero. Behind gains g of a norm, the columns of a linear map move by numbers divided by the gains. An
+exponential moves by a multiple of itself; so do products, powers, and sums of what moves by one multiple. A quotient of two
+such sums, as in linear attention, does not move.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import combinations
@@ -27,6 +29,18 @@ _MOST_PRODUCTS = 256
 """An array is not written as a sum of more products than this."""
 _MOST_GAINS = 128
 """A field is multiplied by the product of at most this many gains."""
+_RATES = {
+    "exp": Fraction(1),
+    "einsum": Fraction(1),
+    "add": Fraction(1),
+    "scale": Fraction(1),
+    "power": Fraction(1),
+    "reciprocal": Fraction(-1),
+}
+"""Steps of arrays that move by multiples of themselves, with the factor for these; that of a power is its exponent.
+
+Certificates do not express that of a square root.
+"""
 _SUMMED = 1_000_000
 """Letters from here on are summed over."""
 
@@ -91,6 +105,11 @@ class Shift:
     def _lines(self) -> list[int]:
         """Return the lengths of the axes of the weight, but 1 for those along which all entries are shifted together."""
         return [1 if axis in self.along else n for axis, n in enumerate(self._weight.shape)]
+
+    @property
+    def is_by_numbers(self) -> bool:
+        """Return whether one weight moves alone, by numbers."""
+        return len(self.parts) == 1 and not self.parts[0][1][0].divisors
 
     @property
     def moved(self) -> tuple[str, ...]:
@@ -204,6 +223,8 @@ class _Carrying:
         self.program, self.tensors, self.weight, self.answering = program, program.tensors, weight, answering
         self.uses = Counter(k for item in program.tensors for k in item.operands)
         self.terms: dict[int, list[_Term]] = {}
+        self.rates: dict[int, list[_Term]] = {}
+        """Tensors that move by a multiple of themselves, as exp(z) moves by z' exp(z), with the factor."""
         self.answers: dict[int, list[_Term]] = {}
         self.letter = _SUMMED
         self.centred = False
@@ -215,13 +236,17 @@ class _Carrying:
         self.terms[self.weight] = [start]
         try:
             for place, item in enumerate(self.tensors):
-                if any(k in self.terms for k in item.operands):
+                if item.operation == "exp" or any(k in self.rates for k in item.operands):
+                    rates = self._rates(item)
+                    if rates:
+                        self.rates[place] = rates
+                elif any(k in self.terms for k in item.operands):
                     moved = self._step(item)
                     if moved:
                         self.terms[place] = moved
         except _NoShiftError:
             return None
-        if any(k in self.terms for k in self.program.outputs):
+        if any(k in self.terms or k in self.rates for k in self.program.outputs):
             return None
         answers = ((k, tuple(terms)) for k, terms in self.answers.items())
         parts = ((self.weight, (replace(start, coefficient=Fraction(-1)),)), *answers)
@@ -299,6 +324,21 @@ class _Carrying:
         count = prod(self._sizes(item)[letter] for letter in item.along)
         mean = self._product(replace(item, result=kept), letters, term, (Fraction(-1, count), []))
         return [_renamed(term, letters, item.result), _renamed(mean, kept, item.result)]
+
+    def _rates(self, item: Tensor) -> list[_Term]:
+        """Return the factor by which a tensor moves, as a sum without equal terms."""
+        source = self.terms if item.operation == "exp" else self.rates
+        other = self.rates if item.operation == "exp" else self.terms
+        if item.operation not in _RATES or any(k in other for k in item.operands):
+            raise _NoShiftError
+        sides = [_like_terms(_at_result(source.get(k, ()), own, item)) for k, own in item.sides]
+        if item.operation == "add":
+            if any(side != sides[0] for side in sides):
+                raise _NoShiftError
+            del sides[1:]
+        factor = item.number if item.operation == "power" else _RATES[item.operation]
+        total = _like_terms(replace(t, coefficient=factor * c) for side in sides for t, c in side.items())
+        return [replace(term, coefficient=c) for term, c in total.items()]
 
     # -- products -----------------------------------------------------------------------------------------
 
@@ -425,6 +465,27 @@ def _renamed(term: _Term, letters: Letters, result: Letters) -> _Term:
     pins = dict(zip(letters, term.pinned, strict=True))
     positions = {a: result.index(letter) for a, letter in enumerate(letters)}
     return term.on_axes(positions, tuple(pins.get(letter) for letter in result))
+
+
+def _at_result(terms: Sequence[_Term], letters: Letters, item: Tensor) -> Iterator[_Term]:
+    """List terms on the axes of a result; they must be constant along the letters over which the result is a sum."""
+    summed = [a for a, letter in enumerate(letters) if letter not in item.result]
+    kept = tuple(letter for letter in letters if letter in item.result)
+    for term in terms:
+        if len(set(letters)) < len(letters) or not all(map(term.is_constant_along, summed)):
+            raise _NoShiftError
+        names = {letters.index(letter): a for a, letter in enumerate(kept)}
+        pinned = tuple(term.pinned[letters.index(letter)] for letter in kept)
+        yield _renamed(term.on_axes(names, pinned), kept, item.result)
+
+
+def _like_terms(terms: Iterable[_Term]) -> dict[_Term, Fraction]:
+    """Return the coefficients of different terms that are not zero."""
+    total: dict[_Term, Fraction] = {}
+    for term in terms:
+        key = replace(term, coefficient=Fraction(1), factors=tuple(sorted(term.factors)))
+        total[key] = total.get(key, Fraction(0)) + term.coefficient
+    return {term: c for term, c in total.items() if c}
 
 
 def _restricted(term: _Term, result: Letters, letters: Letters) -> _Term | None:

@@ -107,13 +107,14 @@ def structure(program: Program) -> Structure:
     steps = simplified(factored(program))
     matrices = matrix_groups(steps)
     groups = (*(group for group, _ in matrices), *tori(steps, [labels for _, labels in matrices]))
+    shifted = tuple(shifts(steps))
     symmetries = Structure(
         program.parameter_count,
         groups,
-        tuple(shifts(steps)),
+        shifted,
         steps.unused,
         tuple(gained_groups(steps, [group for group, _ in matrices])),
-        tuple(exponent_shifts(steps)),
+        tuple(exponent_shifts(steps, shifted)),
     )
     return _without_contradictions(program, symmetries)
 

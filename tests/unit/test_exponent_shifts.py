@@ -98,7 +98,10 @@ def test_no_shift_where_the_function_changes(function, shapes) -> None:
 
 
 def test_linear_attention_with_exponential_features() -> None:
-    """Each feature is shifted in queries and keys, and all queries together: the denominator scales too."""
+    """Each feature is shifted in queries and keys, and all queries together: the denominator scales too.
+
+    One vector can be added to all rows of Q, too, but not to those of K: its factor depends on the token.
+    """
 
     def network(Q, K, V, q, k, x):
         queries, keys = np.exp(Q @ x + q[:, None]), np.exp(K @ x + k[:, None])
@@ -106,7 +109,40 @@ def test_linear_attention_with_exponential_features() -> None:
 
     shapes = {"Q": (3, 2), "K": (3, 2), "V": (2, 2), "q": (3,), "k": (3,)}
     model = from_callable(network, shapes, inputs={"x": (2, 3)})
-    assert structural_rank(model.program, p=LARGE_PRIME, seed=0) == 3 + 1
+    assert structural_rank(model.program, p=LARGE_PRIME, seed=0) == 3 + 1 + 2
+    assert dimension(model, engine=False).certainty.value == "proved"
+
+
+def weighted_sum(A, V, x):
+    e = np.exp(A @ x)
+    return V @ e / e.sum()
+
+
+def with_powers(A, V, x):
+    e = np.exp(A @ x)
+    return V @ e**2 / e.sum() ** 2
+
+
+def of_two_kinds(A, V, x):
+    e = np.exp(A @ x)
+    return V @ e / (e * e).sum()
+
+
+def with_another_term(A, V, x):
+    e = np.exp(A @ x)
+    return V @ e / (e.sum() + x[0])
+
+
+@pytest.mark.parametrize(
+    ("network", "orbits"), [(weighted_sum, 2), (with_powers, 2), (of_two_kinds, 0), (with_another_term, 0)]
+)
+def test_quotients_in_which_all_exponentials_have_one_factor(network, orbits) -> None:
+    """A -> A + 1 u' multiplies all exponentials by e^(u x), for each of two inputs, at any width."""
+    model = from_callable(network, {"A": (60, 2), "V": (2, 60)}, inputs={"x": (2,)})
+    assert structural_rank(model.program, p=LARGE_PRIME, seed=0) == orbits
+    small = from_callable(network, {"A": (3, 2), "V": (2, 3)}, inputs={"x": (2,)})
+    answer = dimension(small, engine=False)
+    assert answer.image_dim == answer.numeric_rank == 12 - orbits
 
 
 def test_symmetries_lists_the_shift_and_has_a_certificate(tmp_path: Path) -> None:
