@@ -913,7 +913,10 @@ def about_points(record: dict[str, Any], certified: Certified) -> Fields:
         shapes = [circuit.gates[k].shape for k in circuit.weights.values()]
         same = [shape_of(stated[weight]) for weight in circuit.weights] == shapes
         need(same, f"{name} has weights of another shape than the program")
-        need(point.get("kind", "weights") in ("random", "stratum", "weights"), f"{name} has no kind that records have")
+        need(
+            point.get("kind", "weights") in ("random", "stratum", "weights"),
+            f"{name} has no kind that records have",
+        )
         entries = [text for weight in circuit.weights for text in texts(stated[weight])]
         need(entries == texts(flat), f"{name} is not what the certificate is about")
         if any(point[key] is not None for key in set(point) - {"kind", "weights"}):
