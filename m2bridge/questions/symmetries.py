@@ -198,6 +198,11 @@ class Symmetries(Result):
         return _not_searched(self.parameters, self.searched_degree, int(self.options["degree"]))
 
 
+_NEAR_IDENTITY = (
+    " Square roots have two values: scalings are positive, and elements near the identity are meant."
+)
+
+
 def _not_searched(parameters: int, searched: int, degree: int) -> str:
     """Which vector fields of degree at most `degree` were not all searched."""
     first = searched + 1
@@ -278,7 +283,8 @@ def symmetries(
             degree,
             searched=outcome.searched_degree,
             sure=_certainty_of_fiber(proved=proved, heuristic=minor.heuristic is not None),
-        ),
+        )
+        + (_NEAR_IDENTITY if program.roots and outcome.rank else ""),
         certificate=symmetry_certificates(
             model, [field.document for field in outcome.fields], minor, bound.argument, bound.value
         ),

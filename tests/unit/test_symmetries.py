@@ -249,3 +249,15 @@ def test_neurons_with_an_odd_or_even_activation_change_signs(activation: Any, ge
             moved[name][where] *= -1
         assert np.allclose(network.forward(moved, x), network.forward(weights, x))
     assert any("A[0,:]" in change.acts_on for change in found) == bool(found)
+
+
+def test_groups_around_square_roots_are_meant_near_the_identity() -> None:
+    """W x / |W x| changes its sign if W does; W2 W1 x is the same for all of GL(1)."""
+
+    def normalized(W, x):
+        h = W @ x
+        return h / np.sqrt((h * h).sum())
+
+    answer = m2bridge.symmetries(from_callable(normalized, {"W": (3, 2)}, inputs={"x": (2,)}))
+    assert "near the identity" in answer.statement
+    assert "near the identity" not in m2bridge.symmetries("linear(widths=[2,1,2])").statement
