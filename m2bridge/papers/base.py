@@ -88,6 +88,41 @@ class Verdict:
         """Return whether the status differs from the recorded one."""
         return self.recorded is not None and self.recorded is not self.status
 
+    @staticmethod
+    def holds(certainty: Certainty, reason: str = "", **computed: Any) -> Verdict:
+        """Return the verdict that the statement is true at this size."""
+        word = _without_certificate(certainty)
+        return Verdict(status=Status.HOLDS, certainty=word, computed=computed, reason=reason)
+
+    @staticmethod
+    def fails(certainty: Certainty, witness: Mapping[str, Any], reason: str = "", **computed: Any) -> Verdict:
+        """Return the verdict that the statement is false at this size, with a witness."""
+        word = _without_certificate(certainty)
+        return Verdict(status=Status.FAILS, certainty=word, computed=computed, witness=witness, reason=reason)
+
+    @staticmethod
+    def decided(truth: bool, certainty: Certainty, reason: str, otherwise: str, **computed: Any) -> Verdict:
+        """Return the verdict for a decided statement, with the computed quantities; `otherwise` is the reason why it fails."""
+        if truth:
+            return Verdict.holds(certainty, reason, **computed)
+        return Verdict.fails(certainty, computed, otherwise, **computed)
+
+    @staticmethod
+    def out_of_reach(reason: str) -> Verdict:
+        """Return the verdict that the statement was not decided at this size."""
+        return Verdict(status=Status.OUT_OF_REACH, certainty=Certainty.PROBABLE, reason=reason)
+
+    @staticmethod
+    def disagreement(conflicts: Iterable[object]) -> Verdict:
+        """Return the verdict that the witnesses contradict each other."""
+        reason = "; ".join(map(str, conflicts))
+        return Verdict(status=Status.DISAGREEMENT, certainty=Certainty.PROBABLE, reason=reason)
+
+
+def _without_certificate(certainty: Certainty) -> Certainty:
+    """Return the certainty of a verdict of the ledger, which contains no certificates."""
+    return Certainty.COMPUTED if certainty is Certainty.PROVED else certainty
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckContext:
@@ -196,9 +231,9 @@ class Claim:
         try:
             verdict = self.run(size, context)
         except DisagreementError as error:
-            verdict = disagreement(error.fields.get("conflicts", (error,)))
+            verdict = Verdict.disagreement(error.fields.get("conflicts", (error,)))
         except (LimitError, OutOfReachError) as error:
-            verdict = replace(out_of_reach(str(error)), witnesses=self.witnesses)
+            verdict = replace(Verdict.out_of_reach(str(error)), witnesses=self.witnesses)
         return replace(
             verdict,
             claim=self.id,
@@ -223,41 +258,3 @@ def by_ancestry(evidence: Iterable[Evidence], *quantities: str) -> Witnesses:
         if item.value is not None and item.quantity.startswith(quantities):
             witnesses.setdefault(item.stands_on, {})[item.witness] = None
     return {ancestry: tuple(names) for ancestry, names in sorted(witnesses.items())}
-
-
-def _without_certificate(certainty: Certainty) -> Certainty:
-    """Return the certainty of a verdict of the ledger, which contains no certificates."""
-    return Certainty.COMPUTED if certainty is Certainty.PROVED else certainty
-
-
-def holds(certainty: Certainty, reason: str = "", **computed: Any) -> Verdict:
-    """Return the verdict that the statement is true at this size."""
-    word = _without_certificate(certainty)
-    return Verdict(status=Status.HOLDS, certainty=word, computed=computed, reason=reason)
-
-
-def fails(certainty: Certainty, witness: Mapping[str, Any], reason: str = "", **computed: Any) -> Verdict:
-    """Return the verdict that the statement is false at this size, with a witness."""
-    word = _without_certificate(certainty)
-    return Verdict(status=Status.FAILS, certainty=word, computed=computed, witness=witness, reason=reason)
-
-
-def decided(truth: bool, certainty: Certainty, reason: str, otherwise: str, **computed: Any) -> Verdict:
-    """Return the verdict for a decided statement, with the computed quantities; `otherwise` is the reason why it fails."""
-    if truth:
-        return holds(certainty, reason, **computed)
-    return fails(certainty, computed, otherwise, **computed)
-
-
-def out_of_reach(reason: str) -> Verdict:
-    """Return the verdict that the statement was not decided at this size."""
-    return Verdict(status=Status.OUT_OF_REACH, certainty=Certainty.PROBABLE, reason=reason)
-
-
-def disagreement(conflicts: Sequence[object]) -> Verdict:
-    """Return the verdict that the witnesses contradict each other."""
-    return Verdict(
-        status=Status.DISAGREEMENT,
-        certainty=Certainty.PROBABLE,
-        reason="; ".join(str(conflict) for conflict in conflicts),
-    )

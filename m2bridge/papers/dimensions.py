@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from m2bridge.certainty import Certainty
-from m2bridge.papers.base import CheckContext, Claim, Size, Verdict, fails, holds, out_of_reach
+from m2bridge.papers.base import CheckContext, Claim, Size, Verdict
 from m2bridge.questions.dimension import Dimension, dimension
 
 ABOUT = ("image_dim",)
@@ -44,10 +44,12 @@ def verdict_on(result: Dimension, printed: int) -> Verdict:
     if printed == result.image_dim:
         by_theorem = "uses a theorem" in result.statement
         ground = ", by the theorem of docs/conjecture-3.10.md" if by_theorem else ""
-        return holds(result.certainty, f"dimension {printed}{ground}", **computed)
+        return Verdict.holds(result.certainty, f"dimension {printed}{ground}", **computed)
     if result.lower_bound <= printed <= result.upper_bound:
-        return out_of_reach(
+        return Verdict.out_of_reach(
             f"computed {result.image_dim}, but only proved to lie in an interval that contains {printed}"
         )
     witness = {"image_dim": result.image_dim, "printed": printed, "statement": result.statement}
-    return fails(Certainty.PROVED, witness, f"computed {result.image_dim}, printed {printed}", **computed)
+    return Verdict.fails(
+        Certainty.PROVED, witness, f"computed {result.image_dim}, printed {printed}", **computed
+    )

@@ -19,7 +19,7 @@ from typing import Any
 
 from m2bridge.certainty import Certainty
 from m2bridge.families import Lightning, parse_spec
-from m2bridge.papers.base import Check, CheckContext, Claim, Kind, Size, Verdict, by_ancestry, decided, sizes
+from m2bridge.papers.base import Check, CheckContext, Claim, Kind, Size, Verdict, by_ancestry, sizes
 from m2bridge.questions.critical_points import CriticalPoints, StratumPoints, critical_points
 
 PAPER = "code of arXiv:2608.27113 (giovanni-marchetti/LinearIndepCode); ED degrees of arXiv:1309.0049 and arXiv:1311.2376"
@@ -34,7 +34,7 @@ def _verdict(
     truth: bool, reason: str, otherwise: str, answer: Any = None, *about: str, **computed: Any
 ) -> Verdict:
     """Return a verdict with the certainty of a count over F_p; if it holds, with the witnesses of the quantities `about`."""
-    verdict = decided(truth, Certainty.PROBABLE, reason, otherwise, **computed)
+    verdict = Verdict.decided(truth, Certainty.PROBABLE, reason, otherwise, **computed)
     return replace(verdict, witnesses=by_ancestry(answer.evidence, *about)) if truth and about else verdict
 
 

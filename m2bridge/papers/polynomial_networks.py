@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from m2bridge.certainty import Certainty
 from m2bridge.families import MLP, Perceptron
-from m2bridge.papers.base import CheckContext, Claim, Kind, Size, Verdict, fails, holds, out_of_reach, sizes
+from m2bridge.papers.base import CheckContext, Claim, Kind, Size, Verdict, sizes
 from m2bridge.papers.dimensions import ABOUT, dimension_claim
 from m2bridge.questions.dimension import Dimension, dimension
 
@@ -40,11 +40,11 @@ def check_recursion(size: Size, context: CheckContext) -> Verdict:
         computed = {"image_dim": network.image_dim, "bound": bound, "layer": k}
         if network.lower_bound > bound:
             reason = f"dimension at least {network.lower_bound}, bound {bound}"
-            return fails(Certainty.PROVED, computed, reason, **computed)
+            return Verdict.fails(Certainty.PROVED, computed, reason, **computed)
         if network.upper_bound > first.lower_bound + last.lower_bound - widths[k]:
-            return out_of_reach("the dimensions are not proved")
+            return Verdict.out_of_reach("the dimensions are not proved")
     reason = f"dimension {network.image_dim}, bound {bound} at the last hidden layer"
-    return holds(Certainty.PROVED, reason, **computed)
+    return Verdict.holds(Certainty.PROVED, reason, **computed)
 
 
 _NAMES = "widths r"

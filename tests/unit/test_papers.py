@@ -20,7 +20,7 @@ from m2bridge.evidence import Evidence
 from m2bridge.families import parse_spec
 from m2bridge.papers import all_claims, claim, claims_of, papers
 from m2bridge.papers import ledger as ledgers
-from m2bridge.papers.base import CheckContext, Claim, Kind, Size, Status, Verdict, by_ancestry, fails, holds
+from m2bridge.papers.base import CheckContext, Claim, Kind, Size, Status, Verdict, by_ancestry
 from m2bridge.papers.ledger import Ledger, baseline, index, select_sizes, verify
 from m2bridge.papers.lightning_attention import fibers
 from m2bridge.questions.fiber import Fiber
@@ -133,18 +133,18 @@ def test_an_unknown_claim_is_refused_with_the_names_of_all() -> None:
     ("max_d", "kept"), [(None, 3), (5, 3), (4, 2), (3, 2), (2, 1), (1, 0)], ids=lambda value: f"{value}"
 )
 def test_max_d_leaves_out_larger_widths(max_d: int | None, kept: int) -> None:
-    item = example(lambda *_: holds(Certainty.PROVED), {"d": 2}, {"d": [2, 3, 2]}, {"d": 5, "dp": 1})
+    item = example(lambda *_: Verdict.holds(Certainty.PROVED), {"d": 2}, {"d": [2, 3, 2]}, {"d": 5, "dp": 1})
     assert select_sizes(item, quick=False, max_d=max_d) == item.sizes[:kept]
 
 
 def test_max_d_keeps_sizes_that_have_no_width() -> None:
-    item = example(lambda *_: holds(Certainty.PROVED), {"layers": 7})
+    item = example(lambda *_: Verdict.holds(Certainty.PROVED), {"layers": 7})
     assert select_sizes(item, quick=True, max_d=1) == item.quick
 
 
 def test_verify_prints_progress_and_the_weakest_certainty(context: CheckContext) -> None:
     def run(size: Size, _: CheckContext) -> Verdict:
-        return holds(Certainty.PROVED if size["d"] == 2 else Certainty.PROBABLE, d=size["d"])
+        return Verdict.holds(Certainty.PROVED if size["d"] == 2 else Certainty.PROBABLE, d=size["d"])
 
     steps: list[str] = []
     done: list[tuple[str, Status]] = []
@@ -168,7 +168,7 @@ def test_a_limit_is_a_verdict_and_not_the_end(context: CheckContext, error: Exce
     def run(size: Size, _: CheckContext) -> Verdict:
         if size["d"] == 2:
             raise error
-        return holds(Certainty.PROVED)
+        return Verdict.holds(Certainty.PROVED)
 
     ledger = verify([example(run, {"d": 2}, {"d": 3})], context)
     assert [entry.status for entry in ledger.entries] == [Status.OUT_OF_REACH, Status.HOLDS]
@@ -212,7 +212,7 @@ def test_only_rows_with_cached_answers_are_marked_as_cached(context: CheckContex
     def run(size: Size, given: CheckContext) -> Verdict:
         for place in range(size["d"]):
             given.once(analysis, Spec(), at=place)  # type: ignore[arg-type]
-        return holds(Certainty.PROVED)
+        return Verdict.holds(Certainty.PROVED)
 
     cached = [
         e.cached
@@ -378,7 +378,7 @@ def test_a_reason_with_brackets_is_printed_as_it_is(
     verify_command: Verify, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def run(*_: Any) -> Verdict:
-        return fails(Certainty.PROVED, {"at": [1]}, "V = [e1, e2] and [/x]")
+        return Verdict.fails(Certainty.PROVED, {"at": [1]}, "V = [e1, e2] and [/x]")
 
     monkeypatch.setattr("m2bridge.cli.verify._select", lambda *_: (example(run, {"d": [2, 2]}),))
     assert verify_command() == 0
@@ -503,7 +503,7 @@ def test_a_partial_answer_gives_no_verdict(context: CheckContext) -> None:
         return skew_fiber(limit="stopped after 1 s")
 
     model = parse_spec("lightning(d=2,dp=1)")
-    item = example(lambda _, given: holds(given.once(cut_off, model).certainty), {"d": 2})
+    item = example(lambda _, given: Verdict.holds(given.once(cut_off, model).certainty), {"d": 2})
     [entry] = verify([item], context).entries
     assert (entry.status, entry.reason) == (Status.OUT_OF_REACH, "stopped after 1 s")
 

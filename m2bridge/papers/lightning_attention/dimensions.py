@@ -14,20 +14,7 @@ from m2bridge.families import Attention, DeepLightning, Lightning, Softmax
 from m2bridge.families.symbolic import coefficient_rank, symbolic_map
 from m2bridge.families.virtual import virtual_weights
 from m2bridge.linear.modular import rank_over_q
-from m2bridge.papers.base import (
-    CheckContext,
-    Claim,
-    Correction,
-    Kind,
-    Size,
-    Verdict,
-    decided,
-    disagreement,
-    fails,
-    holds,
-    out_of_reach,
-    sizes,
-)
+from m2bridge.papers.base import CheckContext, Claim, Correction, Kind, Size, Verdict, sizes
 from m2bridge.papers.dimensions import ABOUT, ONE_LAYER_WITNESSES, WITNESSES, dimension_claim
 from m2bridge.questions import over_q
 from m2bridge.questions.dimension import dimension
@@ -64,9 +51,11 @@ def check_isomorphism(size: Size, _: CheckContext) -> Verdict:
         "together": coefficient_rank(segre + full),
     }
     if len(set(ranks.values())) > 1:
-        return fails(Certainty.PROVED, ranks, "the two sets of coordinates span different spaces", **ranks)
+        return Verdict.fails(
+            Certainty.PROVED, ranks, "the two sets of coordinates span different spaces", **ranks
+        )
     counts = {"coordinates": len(segre), "ambient": len(full)}
-    return holds(Certainty.PROVED, "the same linear span over QQ", **ranks, **counts)
+    return Verdict.holds(Certainty.PROVED, "the same linear span over QQ", **ranks, **counts)
 
 
 def check_figure_1(size: Size, context: CheckContext) -> Verdict:
@@ -82,9 +71,11 @@ def check_figure_1(size: Size, context: CheckContext) -> Verdict:
         "span_dim": coefficient_rank(coefficients),
     }
     if len(coefficients) != ambient:
-        return disagreement([f"{len(coefficients)} coefficients of the network, {ambient} monomials"])
+        return Verdict.disagreement([f"{len(coefficients)} coefficients of the network, {ambient} monomials"])
     numbers = f"dimension {result.image_dim} in {ambient}, spanning {computed['span_dim']}"
-    return decided((result.image_dim, ambient) == (5, 40), result.certainty, numbers, numbers, **computed)
+    return Verdict.decided(
+        (result.image_dim, ambient) == (5, 40), result.certainty, numbers, numbers, **computed
+    )
 
 
 def check_only_permutations(size: Size, context: CheckContext) -> Verdict:
@@ -96,11 +87,11 @@ def check_only_permutations(size: Size, context: CheckContext) -> Verdict:
     naive = min(heads * one_head.image_dim, all_heads.span_dim or heads * one_head.image_dim)
     computed = {"one_head": one_head.image_dim, "all_heads": all_heads.image_dim, "if_only_permuted": naive}
     if all_heads.image_dim == naive and all_heads.certainty.exact:
-        return holds(Certainty.PROVED, f"{heads} heads have dimension {naive}", **computed)
+        return Verdict.holds(Certainty.PROVED, f"{heads} heads have dimension {naive}", **computed)
     if all_heads.upper_bound < naive:
         reason = f"{heads} heads have dimension at most {all_heads.upper_bound} < {naive}: there are continuous symmetries between heads"
-        return fails(Certainty.PROVED, computed, reason, **computed)
-    return out_of_reach(
+        return Verdict.fails(Certainty.PROVED, computed, reason, **computed)
+    return Verdict.out_of_reach(
         f"computed {all_heads.image_dim}, bounds {all_heads.lower_bound} to {all_heads.upper_bound}"
     )
 
@@ -186,7 +177,7 @@ def check_ratio(size: Size, context: CheckContext) -> Verdict:
     ratio = round(counted / dim, 3)
     computed = {"weights": counted, "printed_weights": printed, "image_dim": dim, "ratio": ratio}
     reason = f"(Q, K, V) has {counted} entries, printed {printed:g}; the ratio to the dimension is {ratio}"
-    return decided(counted == printed, Certainty.PROVED, "", reason, **computed)
+    return Verdict.decided(counted == printed, Certainty.PROVED, "", reason, **computed)
 
 
 def another_orbit(model: Attention, seed: int) -> dict[str, Any] | None:
@@ -221,15 +212,15 @@ def check_three_symmetries(size: Size, context: CheckContext) -> Verdict:
     computed = {"orbits": result.symmetry_dim, "generic_fibers": result.generic_fiber_dim}
     if fibers[0] > result.symmetry_dim:
         reason = f"generic fibers have dimension {result.generic_fiber_dim}, the three symmetries move {result.symmetry_dim}"
-        return fails(Certainty.PROVED, computed, reason, **computed)
+        return Verdict.fails(Certainty.PROVED, computed, reason, **computed)
     if second is not None:
         reason = (
             f"the fiber has another orbit: V_1 of rank {second['other_rank']} in place of {second['rank']}"
         )
-        return fails(Certainty.PROVED, second, reason, **computed)
+        return Verdict.fails(Certainty.PROVED, second, reason, **computed)
     if fibers[1] == result.symmetry_dim:
-        return holds(Certainty.PROVED, f"both have dimension {result.symmetry_dim}", **computed)
-    return out_of_reach(f"generic fibers have dimension between {fibers[0]} and {fibers[1]}")
+        return Verdict.holds(Certainty.PROVED, f"both have dimension {result.symmetry_dim}", **computed)
+    return Verdict.out_of_reach(f"generic fibers have dimension between {fibers[0]} and {fibers[1]}")
 
 
 _DEEP = "d a t"

@@ -11,21 +11,7 @@ from m2bridge.families import Attention, DeepLightning, Lightning
 from m2bridge.families.attention_strata import all_orbits
 from m2bridge.families.virtual import virtual_weights
 from m2bridge.linear.modular import rank_over_q
-from m2bridge.papers.base import (
-    Check,
-    CheckContext,
-    Claim,
-    Correction,
-    Kind,
-    Size,
-    Verdict,
-    decided,
-    disagreement,
-    fails,
-    holds,
-    out_of_reach,
-    sizes,
-)
+from m2bridge.papers.base import Check, CheckContext, Claim, Correction, Kind, Size, Verdict, sizes
 from m2bridge.papers.lightning_attention.comments import macaulay2_orbits, weights_of, zero_fiber_dims
 from m2bridge.questions.fiber import Fiber, fiber
 from m2bridge.questions.orbits import exchanged
@@ -91,7 +77,7 @@ def check_one_layer(size: Size, context: CheckContext) -> Verdict:
     result, model = fiber_at(size, context), model_of(size)
     components, certainty = components_of(result)
     if not components:
-        return out_of_reach(NO_COMPONENTS)
+        return Verdict.out_of_reach(NO_COMPONENTS)
     if size["rank_a"] * size["rank_v"] == 0:
         printed = counted(zero_fiber_dims(model))
         description = "components {V = 0} and {A = 0}"
@@ -99,14 +85,14 @@ def check_one_layer(size: Size, context: CheckContext) -> Verdict:
         weights = weights_of(result)
         curves = printed_points(model, (weights["A"], weights["V"]))
         if curves is None:
-            return fails(
+            return Verdict.fails(
                 Certainty.PROVED, {"at": dict(result.at)}, "(v q^T, h k^T) computes another function"
             )
         printed = [(1, curves)]
         description = "one curve of rescalings" if curves == 1 else "rescalings of W and of W', two curves"
     computed = {"components": [list(p) for p in components], "printed": [list(p) for p in printed]}
     otherwise = f"components (dimension, number): {components}, printed {printed}"
-    return decided(components == printed, certainty, description, otherwise, **computed)
+    return Verdict.decided(components == printed, certainty, description, otherwise, **computed)
 
 
 def cardinality(expected: int) -> Check:
@@ -115,11 +101,11 @@ def cardinality(expected: int) -> Check:
     def run(size: Size, context: CheckContext) -> Verdict:
         components, certainty = components_of(fiber_at(size, context))
         if not components:
-            return out_of_reach(NO_COMPONENTS)
+            return Verdict.out_of_reach(NO_COMPONENTS)
         count = sum(number for _, number in components)
         computed = {"points": count, "printed": expected}
         otherwise = f"the fiber has {count} up to rescaling, not {expected}"
-        return decided(
+        return Verdict.decided(
             components == [(1, expected)], certainty, f"{count} up to rescaling", otherwise, **computed
         )
 
@@ -142,7 +128,7 @@ def check_deep(size: Size, context: CheckContext) -> Verdict:
 def verdict_on(result: Fiber) -> Verdict:
     """Return the verdict of a computed fiber about Theorem 3.7."""
     if result.agreement is False:
-        return disagreement(result.conflicts)
+        return Verdict.disagreement(result.conflicts)
     components, orbits = result.components, macaulay2_orbits(result)
     computed: dict[str, Any] = {
         "components": None if components is None else [[c.dim, c.degree, c.reduced] for c in components],
@@ -152,13 +138,13 @@ def verdict_on(result: Fiber) -> Verdict:
     reason = "the hypotheses hold and the fiber is more than the rescalings"
     if result.counterexample is not None:
         if result.counterexample.get("verified") is not True:
-            return disagreement(
+            return Verdict.disagreement(
                 ["the formula for a second orbit gives another function, so it proves nothing"]
             )
-        return fails(Certainty.PROVED, result.counterexample, reason, **computed)
+        return Verdict.fails(Certainty.PROVED, result.counterexample, reason, **computed)
     if result.limit is not None or orbits is None:
-        return out_of_reach(result.limit or "the orbits in the fiber were not counted")
-    return decided(orbits == 1, Certainty.PROBABLE, "", reason, **computed)
+        return Verdict.out_of_reach(result.limit or "the orbits in the fiber were not counted")
+    return Verdict.decided(orbits == 1, Certainty.PROBABLE, "", reason, **computed)
 
 
 def check_generic(size: Size, context: CheckContext) -> Verdict:
@@ -169,10 +155,12 @@ def check_generic(size: Size, context: CheckContext) -> Verdict:
     for _ in range(points):
         held = conditions(model, rng)
         if all(held.values()):
-            return holds(Certainty.PROVED, "all conditions hold at an integer point", conditions=len(held))
+            return Verdict.holds(
+                Certainty.PROVED, "all conditions hold at an integer point", conditions=len(held)
+            )
     failing = ", ".join(name for name, truth in held.items() if not truth)
     reason = f"not satisfied at {points} random points: {failing}"
-    return fails(Certainty.PROBABLE, {"conditions": held}, reason)
+    return Verdict.fails(Certainty.PROBABLE, {"conditions": held}, reason)
 
 
 def conditions(model: Attention, rng: np.random.Generator) -> dict[str, bool]:

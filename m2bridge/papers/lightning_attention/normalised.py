@@ -16,19 +16,7 @@ import numpy as np
 from m2bridge.certainty import Certainty
 from m2bridge.families import Attention, Softmax
 from m2bridge.families.virtual import virtual_weights
-from m2bridge.papers.base import (
-    CheckContext,
-    Claim,
-    Correction,
-    Kind,
-    Size,
-    Verdict,
-    decided,
-    fails,
-    holds,
-    out_of_reach,
-    sizes,
-)
+from m2bridge.papers.base import CheckContext, Claim, Correction, Kind, Size, Verdict, sizes
 from m2bridge.papers.expansion import (
     Kernelled,
     NotDeterminedError,
@@ -164,7 +152,7 @@ def check_one_layer(size: Size, context: CheckContext) -> Verdict:
         return _verdict(
             kernel, float(max(np.abs(x - y).max() for x, y in zip(computed, (A, V), strict=True)))
         )
-    return out_of_reach(f"{_INPUT_DRAWS} random sets of inputs were special for the weights")
+    return Verdict.out_of_reach(f"{_INPUT_DRAWS} random sets of inputs were special for the weights")
 
 
 def _verdict(kernel: AttentionKernel, error: float) -> Verdict:
@@ -172,10 +160,12 @@ def _verdict(kernel: AttentionKernel, error: float) -> Verdict:
     statement = "the weights are recovered from values of the function"
     if kernel.exact:
         otherwise = "the recovery gives other weights"
-        return decided(not error, Certainty.PROVED, f"{statement}, exactly over QQ", otherwise, **computed)
+        return Verdict.decided(
+            not error, Certainty.PROVED, f"{statement}, exactly over QQ", otherwise, **computed
+        )
     if error > _RECOVERY_TOLERANCE:
-        return out_of_reach(f"the weights were recovered only up to {error:.1e}")
-    return holds(Certainty.NUMERIC, f"{statement}, error {error:.0e}", **computed)
+        return Verdict.out_of_reach(f"the weights were recovered only up to {error:.1e}")
+    return Verdict.holds(Certainty.NUMERIC, f"{statement}, error {error:.0e}", **computed)
 
 
 # -- Conjecture 3.10 -----------------------------------------------------------------------------------------------------------
@@ -205,12 +195,16 @@ def check_singleton(size: Size, context: CheckContext) -> Verdict:
         other = germ(model, {**weights, "A1": weights["A1"] + 1}, kernel)
         if np.array_equal(function(x, U, 9), other(x, U, 9)):
             witness = {"A1": weights["A1"].tolist(), "other": (weights["A1"] + 1).tolist()}
-            return fails(Certainty.PROVED, witness, "two values of M_1 give the same function")
-        return fails(Certainty.PROBABLE, {"weights": {n: w.tolist() for n, w in weights.items()}}, str(error))
+            return Verdict.fails(Certainty.PROVED, witness, "two values of M_1 give the same function")
+        return Verdict.fails(
+            Certainty.PROBABLE, {"weights": {n: w.tolist() for n, w in weights.items()}}, str(error)
+        )
     if all(np.array_equal(a, b) for a, b in zip([*matrices, last], [*M, L], strict=True)):
         reason = "(M, L) recovered exactly from Taylor coefficients of the function"
-        return holds(Certainty.PROVED, reason, orders=layers)
-    return fails(Certainty.PROVED, {"M": [m.tolist() for m in M]}, "the recovery gives other virtual weights")
+        return Verdict.holds(Certainty.PROVED, reason, orders=layers)
+    return Verdict.fails(
+        Certainty.PROVED, {"M": [m.tolist() for m in M]}, "the recovery gives other virtual weights"
+    )
 
 
 def check_skew(size: Size, context: CheckContext) -> Verdict:
@@ -225,7 +219,7 @@ def check_skew(size: Size, context: CheckContext) -> Verdict:
     try:
         matrices, _ = recovered(function, d=d, t=t, layers=2, kernel=kernel, seed=context.seed)
         if np.array_equal(matrices[1], M2):
-            return holds(Certainty.PROVED, "M_2 is recovered exactly behind a skew M_1")
+            return Verdict.holds(Certainty.PROVED, "M_2 is recovered exactly behind a skew M_1")
     except NotDeterminedError:
         pass
     x, U, order = _drawn(rng, d), drawn_inputs(rng, d, t), 25
@@ -233,8 +227,8 @@ def check_skew(size: Size, context: CheckContext) -> Verdict:
     if np.array_equal(function(x, U, order), other(x, U, order)):
         witness = {"M1": M1.tolist(), "M2": M2.tolist(), "M2'": (M2 + 1).tolist()}
         reason = "both tokens become equal behind a skew M_1, and M_2 cannot be recovered (docs/conjecture-3.10.md)"
-        return fails(Certainty.PROVED, witness, reason)
-    return holds(Certainty.PROBABLE, f"two M_2 differ in a Taylor coefficient of order <= {order}")
+        return Verdict.fails(Certainty.PROVED, witness, reason)
+    return Verdict.holds(Certainty.PROBABLE, f"two M_2 differ in a Taylor coefficient of order <= {order}")
 
 
 # -- the statements ------------------------------------------------------------------------------------------------------------

@@ -18,21 +18,7 @@ from m2bridge.families import Attention, Lightning
 from m2bridge.families.attention_strata import Orbit
 from m2bridge.linear.modular import rank_over_q
 from m2bridge.linear.numeric import numeric_rank
-from m2bridge.papers.base import (
-    Check,
-    CheckContext,
-    Claim,
-    Correction,
-    Kind,
-    Size,
-    Verdict,
-    decided,
-    disagreement,
-    fails,
-    holds,
-    out_of_reach,
-    sizes,
-)
+from m2bridge.papers.base import Check, CheckContext, Claim, Correction, Kind, Size, Verdict, sizes
 from m2bridge.papers.lightning_attention import fibers
 from m2bridge.papers.lightning_attention.comments import predicts_singular, written_stratum, zero_fiber_dims
 from m2bridge.questions.boundary import decide, location_of
@@ -95,16 +81,16 @@ def check_critical(predicts: Callable[[Ranks], bool]) -> Check:
             moved = {"A": g @ weights["A"] @ h, "V": k @ weights["V"] @ g.T}
             numeric = numeric_rank(differential(d, dp, moved)).rank
             if numeric is not None and numeric != exact:
-                return disagreement([f"rank {numeric} in float64, {exact} over QQ, at {ranks}"])
+                return Verdict.disagreement([f"rank {numeric} in float64, {exact} over QQ, at {ranks}"])
             if (exact < generic) != predicts(ranks):
                 written: dict[str, Any] = {n: w.tolist() for n, w in weights.items()}
                 verdict = "critical" if exact < generic else "not critical"
-                return fails(
+                return Verdict.fails(
                     Certainty.PROVED,
                     {**written, "rank": exact, "generic_rank": generic},
                     f"{verdict} at rk A = {ranks[0]}, rk V = {ranks[1]}",
                 )
-        return holds(Certainty.PROVED, generic_rank=generic)
+        return Verdict.holds(Certainty.PROVED, generic_rank=generic)
 
     return check
 
@@ -130,12 +116,12 @@ def check_singular(predicts: Callable[[Attention, Stratum], bool]) -> Check:
                 reason = (
                     f"computed {stratum.verdict} at rk A = {stratum.ranks['A']}, rk V = {stratum.ranks['V']}"
                 )
-                return fails(stratum.certainty, witness, reason, **computed)
+                return Verdict.fails(stratum.certainty, witness, reason, **computed)
         if undecided := [tuple(s.ranks.values()) for s in result.strata if s.verdict == "undecided"]:
-            return out_of_reach(
+            return Verdict.out_of_reach(
                 f"undecided at (rk A, rk V, meet) = {undecided}; no other orbit contradicts the statement"
             )
-        return holds(Certainty.weakest(s.certainty for s in result.strata), **computed)
+        return Verdict.holds(Certainty.weakest(s.certainty for s in result.strata), **computed)
 
     return check
 
@@ -148,12 +134,12 @@ def check_closed(size: Size, context: CheckContext) -> Verdict:
     result = fibers.fiber_at({**size, "rank_a": 0, "rank_v": 0, "meet": 0}, context)
     components, certainty = fibers.components_of(result)
     if not components:
-        return out_of_reach(fibers.NO_COMPONENTS)
+        return Verdict.out_of_reach(fibers.NO_COMPONENTS)
     expected = sorted(zero_fiber_dims(fibers.model_of(size)))
     dims = sorted(component.dim for component in result.components or ())
     reason = "no base points, so the image is the cone over a compact set (Corollary A.1)"
     otherwise = "the zero function has other weights: the argument does not apply"
-    return decided(dims == expected, certainty, reason, otherwise, components=dims, printed=expected)
+    return Verdict.decided(dims == expected, certainty, reason, otherwise, components=dims, printed=expected)
 
 
 def neighbour(model: Attention, ranks: Ranks, sign: int) -> Coordinates | None:
@@ -188,11 +174,13 @@ def check_boundary(predicts: Callable[[Attention, Ranks], bool]) -> Check:
         any_rank = model.with_rank(model.d)  # rk A is that of a flattening
         location = {z: location_of(context.once(membership, any_rank, point=z)) for z in points}
         if None in location.values():
-            return out_of_reach("it was not decided within the limits whether a point has real weights")
+            return Verdict.out_of_reach(
+                "it was not decided within the limits whether a point has real weights"
+            )
         for point, where in location.items():
             by_criterion = decide(model, point).where
             if ("image" if by_criterion == "boundary" else by_criterion) != where:
-                return disagreement(
+                return Verdict.disagreement(
                     [f"point {[*map(str, point)]}: {where} by weights, {by_criterion} by ranks and e2"]
                 )
         rows = []
@@ -204,11 +192,11 @@ def check_boundary(predicts: Callable[[Attention, Ranks], bool]) -> Check:
                 named = zip(("rank_a", "rank_v", "meet"), ranks, strict=True)
                 position = "on" if on_boundary else "not on"
                 reason = f"{position} the boundary at rk A = {ranks[0]}, rk V = {ranks[1]}, meet {ranks[2]}"
-                return fails(Certainty.PROBABLE, {**dict(named), "on_boundary": on_boundary}, reason)
+                return Verdict.fails(Certainty.PROBABLE, {**dict(named), "on_boundary": on_boundary}, reason)
         reason = (
             "limits by explicit sequences; if there is no sequence, all tested directions stay in the image"
         )
-        return holds(Certainty.PROBABLE, reason, orbits=rows)
+        return Verdict.holds(Certainty.PROBABLE, reason, orbits=rows)
 
     return check
 

@@ -8,18 +8,7 @@ from m2bridge.certainty import Certainty
 from m2bridge.families import Attention, DeepLightning
 from m2bridge.families.symbolic import rational_variables, variable_array
 from m2bridge.families.virtual import virtual_weights
-from m2bridge.papers.base import (
-    CheckContext,
-    Claim,
-    Correction,
-    Kind,
-    Size,
-    Verdict,
-    disagreement,
-    fails,
-    holds,
-    sizes,
-)
+from m2bridge.papers.base import CheckContext, Claim, Correction, Kind, Size, Verdict, sizes
 
 
 def check_skip(size: Size, context: CheckContext) -> Verdict:
@@ -40,10 +29,10 @@ def _one_layer(model: Attention) -> Verdict:
     plain = model.forward({"A1": A, "V1": V}, X)
     scaled = model.forward({"A1": A * 2, "V1": V / 2}, X)
     if any(a != b for a, b in zip(plain.ravel(), scaled.ravel(), strict=True)):
-        return holds(Certainty.PROVED, "scaling changes the function")
+        return Verdict.holds(Certainty.PROVED, "scaling changes the function")
     witness = {"identity": "X + V X X^T A X is unchanged by A -> 2 A, V -> V / 2"}
     reason = "the scaling (A, V) -> (2 A, V / 2) survives: fibers are not single points"
-    return fails(Certainty.PROVED, witness, reason)
+    return Verdict.fails(Certainty.PROVED, witness, reason)
 
 
 def _several_layers(model: Attention, context: CheckContext) -> Verdict:
@@ -58,14 +47,14 @@ def _several_layers(model: Attention, context: CheckContext) -> Verdict:
         virtual_weights([v[f"A{i}"] for i in layers], [v[f"V{i}"] for i in layers]) for v in (w, moved)
     )
     if not all(np.array_equal(a, b) for a, b in zip([*M, L], [*N, K], strict=True)):
-        return disagreement(["the change of basis moved the virtual weights"])
+        return Verdict.disagreement(["the change of basis moved the virtual weights"])
     X = rng.integers(-3, 4, model.input_shape).astype(object)
     if np.array_equal(model.forward(w, X), model.forward(moved, X)):
-        return holds(Certainty.PROBABLE, "two networks with the same (M, L) agree at a random input")
+        return Verdict.holds(Certainty.PROBABLE, "two networks with the same (M, L) agree at a random input")
     networks = {"weights": w, "other": moved}
     witness = {name: {n: v.tolist() for n, v in weights.items()} for name, weights in networks.items()}
     reason = "two networks with the same (M, L) differ: the network is not a function of (M, L)"
-    return fails(Certainty.PROVED, witness, reason)
+    return Verdict.fails(Certainty.PROVED, witness, reason)
 
 
 _SKIP = sizes("d t layers", (2, 2, 1), (3, 2, 1), (2, 3, 1), (2, 2, 2), (3, 3, 3))

@@ -14,7 +14,7 @@ from m2bridge.certainty import Certainty
 from m2bridge.families import Attention, DeepLightning, Mod
 from m2bridge.families.symbolic import rational_variables, variable_array
 from m2bridge.families.virtual import equation_11, equation_12, virtual_weights
-from m2bridge.papers.base import Check, CheckContext, Claim, Size, Verdict, disagreement, fails, holds, sizes
+from m2bridge.papers.base import Check, CheckContext, Claim, Size, Verdict, sizes
 from m2bridge.programs.arithmetics import elementwise
 from m2bridge.questions import over_q
 from m2bridge.questions.over_q import inverse
@@ -57,10 +57,10 @@ def check_attention(size: Size, context: CheckContext) -> Verdict:
         C = change_of_basis(K, other_K)
         if not (np.array_equal(C @ K, other_K) and np.array_equal(C.T @ other_Q, Q)):
             reason = "no C carries one factorization into the other"
-            return fails(Certainty.PROVED, {"Q": _text(Q), "K": _text(K)}, reason)
+            return Verdict.fails(Certainty.PROVED, {"Q": _text(Q), "K": _text(K)}, reason)
         done += 1
     reason = f"C was found and is unique in {_TRIALS} random instances over QQ"
-    return holds(Certainty.PROBABLE, reason, instances=_TRIALS)
+    return Verdict.holds(Certainty.PROBABLE, reason, instances=_TRIALS)
 
 
 def second_network(A: list[Matrix], V: list[Matrix]) -> tuple[list[Matrix], list[Matrix]] | None:
@@ -111,13 +111,13 @@ def check_layers(size: Size, context: CheckContext) -> Verdict:
             continue  # rk L below the hidden width: the lemma's hypothesis fails, draw again
         (M, L), (N, K) = virtual_weights(A, V), virtual_weights(*second)
         if not all(np.array_equal(m, n) for m, n in zip((*M, L), (*N, K), strict=True)):
-            return disagreement(["the network that was built from (M, L) has other virtual weights"])
+            return Verdict.disagreement(["the network that was built from (M, L) has other virtual weights"])
         if not carries_layers(changes_between_layers(V, second[1]), [A, V], list(second)):
             reason = "no changes of basis carry one network into the other"
-            return fails(Certainty.PROVED, {"A": [*map(_text, A)], "V": [*map(_text, V)]}, reason)
+            return Verdict.fails(Certainty.PROVED, {"A": [*map(_text, A)], "V": [*map(_text, V)]}, reason)
         done += 1
     reason = f"all C_i were found in {_TRIALS} random instances over QQ"
-    return holds(Certainty.PROBABLE, reason, instances=_TRIALS)
+    return Verdict.holds(Certainty.PROBABLE, reason, instances=_TRIALS)
 
 
 # -- Lemma 3.6, Equations 12 and 13 ----------------------------------------------------------------------------------------------
@@ -146,9 +146,11 @@ def check_formula(formula: Callable[[Any, Any, Any], Any]) -> Check:
             if not np.array_equal(by_formula.values, composed.values):
                 sides = {"X": X, "composed": composed, "formula": by_formula}
                 witness = {"prime": p, **{name: side.values.tolist() for name, side in sides.items()}}
-                return fails(Certainty.PROVED, witness, "the two sides differ at a point over a finite field")
+                return Verdict.fails(
+                    Certainty.PROVED, witness, "the two sides differ at a point over a finite field"
+                )
         reason = f"identical at {_TRIALS} random points over each of {len(_PRIMES)} primes"
-        return holds(Certainty.PROBABLE, reason, trials=_TRIALS * len(_PRIMES))
+        return Verdict.holds(Certainty.PROBABLE, reason, trials=_TRIALS * len(_PRIMES))
 
     return check
 
@@ -173,8 +175,8 @@ def check_equation_13(size: Size, _: CheckContext) -> Verdict:
         scaled = model.forward({**weights, name: elementwise(lambda entry: entry * s, weights[name])}, X)
         if any(a != b * s**degree for a, b in zip(scaled.ravel(), plain.ravel(), strict=True)):
             reason = f"{name} does not enter with degree {degree}"
-            return fails(Certainty.PROVED, {"weight": name, "degree": degree}, reason)
-    return holds(Certainty.PROVED, "an identity of polynomials", degrees=degrees)
+            return Verdict.fails(Certainty.PROVED, {"weight": name, "degree": degree}, reason)
+    return Verdict.holds(Certainty.PROVED, "an identity of polynomials", degrees=degrees)
 
 
 # -- the statements ------------------------------------------------------------------------------------------------------------
