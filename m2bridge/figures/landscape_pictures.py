@@ -8,20 +8,9 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from m2bridge.figures import plotting
+from m2bridge.figures import landscape, plotting
 from m2bridge.figures.declaration import Drawing, Figure, FigureRequest
-from m2bridge.figures.landscape import (
-    BASINS,
-    COLUMNS,
-    KINDS,
-    Scene,
-    basin_colour,
-    data,
-    losses_on,
-    plane_of,
-    scene,
-    target_of,
-)
+from m2bridge.figures.landscape import KINDS, Scene, basin_colour, losses_on
 from m2bridge.questions.critical_points import critical_points
 from m2bridge.questions.critical_points.losses import read_target
 
@@ -152,7 +141,7 @@ def _legend(figure: Any, scene: Scene) -> None:
         handles.append(line([], [], label="only in the closure", linestyle=_DOTS, **red))
         handles.append(line([], [], label="boundary", **_BOUNDARY))
     handles.append(
-        line([], [], color=BASINS[0], linewidth=0.9, label="gradient flow, one colour per minimum")
+        line([], [], color=landscape.BASINS[0], linewidth=0.9, label="gradient flow, one colour per minimum")
     )
     plotting.legend_below(figure, handles, (0.5, 0.05), ncols=min(4, len(handles)), columnspacing=1.4)
 
@@ -176,16 +165,16 @@ def draw_landscape(
     Example: m2bridge figure landscape 'lightning(d=2,dp=1)' -o landscape.png
     """
     assert request.model is not None
-    plane, title = plane_of(request.model, request.seed)
-    goal = target_of(plane, request.seed) if target is None else read_target(target)
+    plane, title = landscape.plane_of(request.model, request.seed)
+    goal = landscape.target_of(plane, request.seed) if target is None else read_target(target)
     answer = request.answer(critical_points, plane, metric="euclidean", target=goal, real=True)
-    computed = scene(plane, goal, answer, window=window)
-    document, rows = data(computed)
+    computed = landscape.scene(plane, goal, answer, window=window)
+    document, rows = landscape.data(computed)
     flows = f"{computed.ending} of {len(computed.flows)} flow lines end in a minimum"
     return Drawing(
         draw=lambda path: draw(computed, path, title),
         document=document,
-        columns=COLUMNS,
+        columns=landscape.COLUMNS,
         rows=rows,
         message=f"{answer.view().answer}; {flows}",
     )

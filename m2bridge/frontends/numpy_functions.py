@@ -19,31 +19,8 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 from m2bridge.errors import M2BridgeError, NotPolynomialError
 from m2bridge.frontends import contractions
+from m2bridge.frontends import numpy_rules as rules
 from m2bridge.frontends.contractions import quotient
-from m2bridge.frontends.numpy_rules import (
-    block,
-    broadcast_to,
-    concatenate,
-    convolve,
-    cumsum,
-    determinant,
-    dot,
-    einsum,
-    joined,
-    kron,
-    largest,
-    matrix_power,
-    mean,
-    norm,
-    pad,
-    product,
-    stack,
-    tensordot,
-    total,
-    trace,
-    variance,
-    where,
-)
 from m2bridge.frontends.recorded_array import Recorded, as_recorded
 from m2bridge.frontends.recorder import Recorder
 from m2bridge.frontends.refusals import not_polynomial, wrong_input
@@ -223,32 +200,32 @@ UNARY: dict[Any, Rule] = {
     np.exp: _written(Recorder.exp),
     np.sqrt: _written(Recorder.sqrt),
     np.tanh: lambda a: 1 - 2 / (1 + np.exp(2 * a)),
-    np.sum: total,
-    np.cumsum: cumsum,
-    np.mean: mean,
-    np.average: mean,
-    np.prod: product,
-    np.var: variance,
+    np.sum: rules.total,
+    np.cumsum: rules.cumsum,
+    np.mean: rules.mean,
+    np.average: rules.mean,
+    np.prod: rules.product,
+    np.var: rules.variance,
     np.std: lambda a, axis=None, *, ddof=0, keepdims=False: np.sqrt(
-        variance(a, axis, ddof=ddof, keepdims=keepdims)
+        rules.variance(a, axis, ddof=ddof, keepdims=keepdims)
     ),
-    np.linalg.norm: norm,
-    np.linalg.det: determinant,
-    np.max: largest,
-    np.amax: largest,
-    np.trace: trace,
-    np.linalg.trace: lambda a, offset=0: trace(a, offset, -2, -1),
+    np.linalg.norm: rules.norm,
+    np.linalg.det: rules.determinant,
+    np.max: rules.largest,
+    np.amax: rules.largest,
+    np.trace: rules.trace,
+    np.linalg.trace: lambda a, offset=0: rules.trace(a, offset, -2, -1),
     np.matrix_transpose: lambda a: a.mT,
     np.vander: lambda a, N=None, increasing=False: (
         a[:, None] ** np.arange(a.size if N is None else N)[:: 1 if increasing else -1]
     ),
-    np.linalg.matrix_power: matrix_power,
+    np.linalg.matrix_power: rules.matrix_power,
     np.ravel: lambda a, order="C": a.reshape(a.size, order=order),
     np.reshape: lambda a, shape=None, order="C", *, newshape=None: a.reshape(
         newshape if shape is None else shape, order=order
     ),
-    np.broadcast_to: broadcast_to,
-    np.pad: pad,
+    np.broadcast_to: rules.broadcast_to,
+    np.pad: rules.pad,
 }
 BINARY: dict[Any, Rule] = {
     np.add: _written(Recorder.add),
@@ -257,26 +234,26 @@ BINARY: dict[Any, Rule] = {
     np.divide: _written(quotient),
     **dict.fromkeys((np.matmul, np.linalg.matmul), _written(contractions.matrix_product)),
     np.vecdot: lambda a, b: (a * b).sum(-1),
-    np.dot: dot,
-    np.vdot: lambda a, b: dot(a.ravel(), b.ravel()),
-    np.inner: lambda a, b: dot(a, b, axis=-1),
-    np.outer: lambda a, b: tensordot(a.ravel(), b.ravel(), 0),
-    np.tensordot: tensordot,
-    np.kron: kron,
-    np.convolve: convolve,
-    np.append: lambda a, b, axis=None: concatenate(a.recorder, [a, b], axis),
+    np.dot: rules.dot,
+    np.vdot: lambda a, b: rules.dot(a.ravel(), b.ravel()),
+    np.inner: lambda a, b: rules.dot(a, b, axis=-1),
+    np.outer: lambda a, b: rules.tensordot(a.ravel(), b.ravel(), 0),
+    np.tensordot: rules.tensordot,
+    np.kron: rules.kron,
+    np.convolve: rules.convolve,
+    np.append: lambda a, b, axis=None: rules.concatenate(a.recorder, [a, b], axis),
 }
 GENERAL: dict[Any, Rule] = {
-    np.einsum: einsum,
+    np.einsum: rules.einsum,
     np.linalg.multi_dot: lambda r, arrays: reduce(matmul, [as_recorded(r, a) for a in arrays]),
-    np.concatenate: concatenate,
-    np.hstack: joined(np.atleast_1d, None),
-    np.vstack: joined(np.atleast_2d, 0),
-    np.dstack: joined(np.atleast_3d, 2),
-    np.column_stack: joined(lambda a: a.reshape(-1, 1) if a.ndim < 2 else a, 1),
-    np.block: block,
-    np.stack: stack,
-    np.where: where,
+    np.concatenate: rules.concatenate,
+    np.hstack: rules.joined(np.atleast_1d, None),
+    np.vstack: rules.joined(np.atleast_2d, 0),
+    np.dstack: rules.joined(np.atleast_3d, 2),
+    np.column_stack: rules.joined(lambda a: a.reshape(-1, 1) if a.ndim < 2 else a, 1),
+    np.block: rules.block,
+    np.stack: rules.stack,
+    np.where: rules.where,
 }
 if hasattr(np, "matvec"):  # newer than the oldest NumPy that is supported
     BINARY[np.matvec] = lambda a, b: (a @ b[..., None])[..., 0]
