@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -59,10 +61,9 @@ def components_of(result: Fiber) -> tuple[list[tuple[int, int]], Certainty]:
     return counted(c.dim for c in result.components), certainty
 
 
-def counted(dims: Any) -> list[tuple[int, int]]:
+def counted(dims: Iterable[int]) -> list[tuple[int, int]]:
     """Return each dimension and how often it occurs."""
-    all_dims = list(dims)
-    return sorted((dim, all_dims.count(dim)) for dim in set(all_dims))
+    return sorted(Counter(dims).items())
 
 
 NO_COMPONENTS = "the components over the algebraic closure were not computed"

@@ -16,15 +16,8 @@ import numpy as np
 from m2bridge.certainty import Certainty
 from m2bridge.families import Attention, Softmax
 from m2bridge.families.virtual import virtual_weights
+from m2bridge.papers import expansion
 from m2bridge.papers.base import CheckContext, Claim, Correction, Kind, Size, Verdict, sizes
-from m2bridge.papers.expansion import (
-    Kernelled,
-    NotDeterminedError,
-    drawn_inputs,
-    germ,
-    recovered,
-    virtual_germ,
-)
 from m2bridge.programs.arithmetics import elementwise
 from m2bridge.questions import over_q
 from m2bridge.questions.over_q import fmpq, fraction
@@ -83,7 +76,7 @@ def values(
         return fmpq(kernel.forward(fraction(s)))
 
     def run(X: np.ndarray) -> np.ndarray:
-        outputs = model.network(weights, elementwise(lambda x: Kernelled(fmpq(x), score), X))
+        outputs = model.network(weights, elementwise(lambda x: expansion.Kernelled(fmpq(x), score), X))
         return elementwise(lambda y: fraction(y.value), outputs)
 
     return run
@@ -187,12 +180,14 @@ def check_singleton(size: Size, context: CheckContext) -> Verdict:
     rng = np.random.default_rng([context.seed, 310, t, *d])
     weights = {name: _drawn(rng, *shape) for name, shape in model.parameters.items()}
     M, L = virtual_weights(*([weights[f"{name}{i}"] for i in range(1, layers + 1)] for name in "AV"))
-    function = germ(model, weights, kernel)
+    function = expansion.germ(model, weights, kernel)
     try:
-        matrices, last = recovered(function, d=d[0], t=t, layers=layers, kernel=kernel, seed=context.seed)
-    except NotDeterminedError as error:
-        x, U = _drawn(rng, d[0]), drawn_inputs(rng, d[0], t)
-        other = germ(model, {**weights, "A1": weights["A1"] + 1}, kernel)
+        matrices, last = expansion.recovered(
+            function, d=d[0], t=t, layers=layers, kernel=kernel, seed=context.seed
+        )
+    except expansion.NotDeterminedError as error:
+        x, U = _drawn(rng, d[0]), expansion.drawn_inputs(rng, d[0], t)
+        other = expansion.germ(model, {**weights, "A1": weights["A1"] + 1}, kernel)
         if np.array_equal(function(x, U, 9), other(x, U, 9)):
             witness = {"A1": weights["A1"].tolist(), "other": (weights["A1"] + 1).tolist()}
             return Verdict.fails(Certainty.PROVED, witness, "two values of M_1 give the same function")
@@ -215,15 +210,15 @@ def check_skew(size: Size, context: CheckContext) -> Verdict:
     M1 = B - B.T
     M1[0, 1], M1[1, 0] = M1[0, 1] or 1, M1[1, 0] or -1
     M2, L = _drawn(rng, d, d), _drawn(rng, d, d)
-    function = virtual_germ([M1, M2], L, t, kernel)
+    function = expansion.virtual_germ([M1, M2], L, t, kernel)
     try:
-        matrices, _ = recovered(function, d=d, t=t, layers=2, kernel=kernel, seed=context.seed)
+        matrices, _ = expansion.recovered(function, d=d, t=t, layers=2, kernel=kernel, seed=context.seed)
         if np.array_equal(matrices[1], M2):
             return Verdict.holds(Certainty.PROVED, "M_2 is recovered exactly behind a skew M_1")
-    except NotDeterminedError:
+    except expansion.NotDeterminedError:
         pass
-    x, U, order = _drawn(rng, d), drawn_inputs(rng, d, t), 25
-    other = virtual_germ([M1, M2 + 1], L, t, kernel)
+    x, U, order = _drawn(rng, d), expansion.drawn_inputs(rng, d, t), 25
+    other = expansion.virtual_germ([M1, M2 + 1], L, t, kernel)
     if np.array_equal(function(x, U, order), other(x, U, order)):
         witness = {"M1": M1.tolist(), "M2": M2.tolist(), "M2'": (M2 + 1).tolist()}
         reason = "both tokens become equal behind a skew M_1, and M_2 cannot be recovered (docs/conjecture-3.10.md)"
