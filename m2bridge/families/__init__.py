@@ -1,6 +1,6 @@
 """Models: named families of networks, and user-defined networks and maps.
 
-- definition of a model: `spec_fields` (its spec), `base` (its program and coordinates), `constraints`, `evaluation` (a model
+- definition of a model: `spec_fields` (its spec), `base` (its program, coordinates and constraints), `evaluation` (a model
   at given weights), `symbolic` (over polynomials), `target_grading`; `spec` and `catalogue` read specs;
 - knowledge about a model: `knowledge`, `symmetries`, and `*_knowledge`;
 - families: `attention` has the layers that `self_attention` (with its `attention_options`) and `transformer` share, `virtual`

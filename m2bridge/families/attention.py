@@ -14,8 +14,7 @@ from typing import Any, Self
 import numpy as np
 
 from m2bridge.families.attention_knowledge import attention_dim
-from m2bridge.families.base import NetworkModel, Shape, Weights
-from m2bridge.families.constraints import Constraints
+from m2bridge.families.base import Constraints, NetworkModel, Shape, Weights
 from m2bridge.families.virtual import equation_11, virtual_dim, virtual_weights
 
 HIGHEST_DEGREE = 10_000  # of a network in its inputs; exponents of monomials stay small integers

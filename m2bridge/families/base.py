@@ -8,7 +8,8 @@ the network is a Macaulay2 partial, which shares no code with the first.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from functools import lru_cache
 from math import comb, prod
 from typing import Any, ClassVar
@@ -18,7 +19,6 @@ import numpy as np
 from m2bridge.boxes import card
 from m2bridge.errors import NotPolynomialError, OutOfReachError
 from m2bridge.families import evaluation
-from m2bridge.families.constraints import Constraints
 from m2bridge.families.knowledge import NOTHING_KNOWN, Formula, Knowledge
 from m2bridge.families.spec_fields import SpecFields
 from m2bridge.families.symmetries import Symmetry
@@ -33,9 +33,27 @@ from m2bridge.programs.instructions import Shape, split_flat
 from m2bridge.programs.program import Program
 from m2bridge.views import shorten
 
-__all__ = ["Formula", "Knowledge", "Model", "NetworkModel", "Shape", "Symmetry", "Weights"]
+__all__ = ["Constraints", "Formula", "Knowledge", "Model", "NetworkModel", "Shape", "Symmetry", "Weights"]
 
 MOST_COORDINATES = 500_000  # coefficients of a network that are listed one by one
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Constraints:
+    """The parameter space of a model as a subset of the space of all weights of its shapes.
+
+    Attributes
+    ----------
+    free: a model with the same image whose weights are arbitrary; the model itself where its weights are.
+    from_free: converts weights of `free` to weights of the model.
+    rank_bounds: weights whose rank is bounded below their size, and the bounds.
+    has_equations: whether the partial contains equations of the parameter space, so that its dimension is certain.
+    """
+
+    free: Model
+    from_free: Callable[[Weights], Weights] = lambda weights: weights
+    rank_bounds: Mapping[str, int] = field(default_factory=dict)
+    has_equations: bool = True
 
 
 class Model(SpecFields):
