@@ -101,6 +101,9 @@ def _run(question: Question[Any, Any], arguments: dict[str, Any], *, started: fl
         options["prime"] = arguments["prime"]
     common.check_directories(save=arguments["save"], keep=arguments["keep"])
     form = arguments.get("form")
+    as_json = arguments["as_json"]
+    if as_json and (arguments["script"] or form is not None):
+        raise InputError("--json prints the record: give it without --script and --format")
     if form is not None and form not in question.formats:
         raise InputError(f"--format {form!r} is not one of {', '.join(question.formats)}")
     file = arguments.get("supplement")
@@ -110,7 +113,7 @@ def _run(question: Question[Any, Any], arguments: dict[str, Any], *, started: fl
             for declared in question.options.values()
             if declared.cli_default != declared.default
         }
-    quiet = arguments["as_json"] or arguments["script"] or form is not None
+    quiet = as_json or arguments["script"] or form is not None
     result = _answer(question, subject, arguments, options, quiet=quiet)
 
     def show(console: Any) -> None:
@@ -124,7 +127,6 @@ def _run(question: Question[Any, Any], arguments: dict[str, Any], *, started: fl
                 result, console, title=title, quantities=question.quantities, evidence=arguments["evidence"]
             )
 
-    as_json = arguments["as_json"] and not arguments["script"]
     try:
         common.finish(result, as_json=as_json, save=arguments["save"], show=show)
     finally:  # last, because an error must not discard the answer

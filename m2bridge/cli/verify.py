@@ -70,6 +70,9 @@ def register(app: typer.Typer) -> None:
         Example: m2bridge verify theorem-3.4 --max-d 3
         """
         selected = _select(claims or [], paper)
+        if list_only and as_json:
+            common.print_json([{"id": item.id, "number": item.number} for item in selected])
+            return
         if list_only:
             for item in selected:
                 typer.echo(f"{item.id:36} {item.number}")

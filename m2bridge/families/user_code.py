@@ -16,7 +16,7 @@ import os
 import sys
 import traceback
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -58,7 +58,15 @@ def allowed_model(text: str) -> UserNetwork:
 
 
 def model_from_code(text: str) -> UserNetwork:
-    """Execute a file and return the model built by one of its functions; a message on stderr is printed once."""
+    """Execute a file and return the model built by one of its functions; a message on stderr is printed once.
+
+    What the file prints goes to stderr, because stdout may be a document.
+    """
+    with redirect_stdout(sys.stderr):
+        return _executed(text)
+
+
+def _executed(text: str) -> UserNetwork:
     kind, path, call = split_spec(text)
     name, arguments = call, {}
     if not call.isidentifier():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -43,6 +44,39 @@ def test_a_name_is_printed_as_it_was_written(
 def test_one_polynomial_in_one_variable(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["describe", map_file(tmp_path, "square", '"s"', '"s^2"')]) == 0
     assert "square, 1 polynomial in 1 variable\n" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "describe {code}",
+        "describe {code} --program",
+        "dimension {code} --no-engine --evidence",
+        "symmetries {code}",
+        "identifiable {code} --function W",
+        "same {code} --at {weights} --and {weights}",
+        "models",
+        "verify --list",
+    ],
+)
+def test_a_json_document_is_alone_on_standard_output(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What files of users print when they are executed goes to standard error."""
+    code, weights = tmp_path / "noisy.py", tmp_path / "weights.json"
+    code.write_text(
+        "print('executed')\ndef f(W: (2, 2), V: (1, 2), *, x: (2,)):\n    print('called')\n    return V @ (W @ x) ** 2\n"
+    )
+    weights.write_text('{"W": [[1, 2], [3, 4]], "V": [[1, 1]]}')
+    assert main([*command.format(code=f"python:{code}:f", weights=weights).split(), "--json"]) == 0
+    output = capsys.readouterr()
+    json.loads(output.out)
+    assert all(word in output.err for word in ("executed", "called") if "{code}" in command)
+
+
+@pytest.mark.parametrize("option", [("--script",), ("--format", "m2")])
+def test_a_json_document_excludes_other_output(option: tuple[str, ...]) -> None:
+    assert main(["closure", "map:t->t^2;t^3", "--json", *option]) == 2
 
 
 @pytest.mark.parametrize(
