@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from m2bridge.boxes import WORDS
+from m2bridge.certainty import Certainty
 from m2bridge.evidence import RELATION_WORDS
 from m2bridge.papers.ledger import Ledger
 from m2bridge.questions.custom_template import TemplateValues
@@ -53,7 +54,10 @@ def _sections(result: Result) -> Iterator[tuple[str, list[str]]]:
     yield "Evidence", statements or ["None; the values were computed by Macaulay2 alone."]
     if certificate := getattr(result, "certificate", None):
         several = [certificate] if isinstance(certificate, Mapping) else certificate
-        yield "Certificate", list(dict.fromkeys(line for c in several for line in _certificate(c)))
+        lines = [line for c in several for line in _certificate(c)]
+        if result.certainty is not Certainty.PROVED:
+            lines.append("It covers one part of the answer; the first line of the checker states which.")
+        yield "Certificate", list(dict.fromkeys(lines))
     if isinstance(result, TemplateValues):
         yield "How to repeat it", result.repeated()
     elif result.scripts:

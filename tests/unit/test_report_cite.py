@@ -22,7 +22,9 @@ from m2bridge.errors import DisagreementError
 from m2bridge.evidence import RELATION_WORDS, Evidence
 from m2bridge.questions.dimension import Dimension, dimension
 from m2bridge.questions.same import same
-from m2bridge.report.cite import _point_text, bibliography, sentence
+from m2bridge.questions.symmetries import symmetries
+from m2bridge.report.cite import _point_text, bibliography, citation, sentence
+from m2bridge.report.explain import explain
 from m2bridge.results import Result, altered
 from m2bridge.views import View
 from tests.running import PATIENCE
@@ -43,6 +45,17 @@ def test_a_citation_states_what_is_proved_and_how(answer: Dimension) -> None:
     assert f"{RELATION_WORDS['<=']} {answer.image_dim} [" in text
     assert "verified" not in text
     assert "verified" in sentence(answer, verified=True)
+
+
+def test_a_certificate_of_a_part_is_cited_as_one() -> None:
+    """The orbits of the scalings have dimension three, the fibers six: only the second number has a certificate."""
+    part = symmetries("mlp(widths=[2,3,2],r=2)", engine=False)
+    text = citation(part).partition("\n")[0]
+    assert "covers one part, which the separate checker verified" in text
+    assert "without a certificate" not in text
+    assert "covers one part of the answer" in explain(part)
+    whole = symmetries("mlp(widths=[2,2,1],r=2)", engine=False)
+    assert "one part" not in citation(whole) + explain(whole)
 
 
 def test_a_sentence_names_the_point_the_weights_and_the_loss() -> None:
