@@ -83,7 +83,7 @@ def _element(group: Symmetry, weights: Weights, references: Sequence[str]) -> np
             for axis, label in enumerate(group.axes[name]):
                 if label in (1, -1) and scalar is None:
                     entries = (
-                        weights[name] if group.kind == "scaling" else np.take(weights[name], i, axis=axis)
+                        weights[name] if group.kind == "scaling" else np.take(weights[name], [i], axis=axis)
                     )
                     first = next((x for x in entries.flat if x), None)
                     scalar = None if first is None else 1 / first if label == 1 else first
@@ -154,7 +154,7 @@ def _sorting(
             if name not in later
             for axis, label in enumerate(labels)
             if label not in (0, "*")
-            for entry in np.take(weights[name], i, axis=axis).flat
+            for entry in np.take(weights[name], [i], axis=axis).flat
         )
         for i in range(group.size)
     ]

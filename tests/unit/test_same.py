@@ -208,3 +208,19 @@ def test_weights_outside_of_the_range_of_float64_are_not_called_different() -> N
     assert dimension(spec, at=huge, engine=False).at_point.rank == 1
     with pytest.raises(InputError, match="range of float64"):
         dimension("softmax(d=[1,1],t=2)", at={"Q1": [[10**400]], "K1": [[1]], "V1": [[1]]}, engine=False)
+
+
+@pytest.mark.parametrize("first_row", [[0, 0], [1, 1], [2, -1]])
+def test_permuted_neurons_with_biases_have_one_normal_form(first_row: list[int]) -> None:
+    """Biases move with their neurons; they tell neurons apart whose other weights are equal or zero."""
+    rows, biases, columns = [first_row, [1, 1], [2, 3]], [5, 7, -1], [1, 2, 3]
+    order = [2, 0, 1]
+    first = {"W1": rows, "b1": biases, "W2": [columns], "b2": [4]}
+    second = {
+        "W1": [rows[k] for k in order],
+        "b1": [biases[k] for k in order],
+        "W2": [[columns[k] for k in order]],
+        "b2": [4],
+    }
+    answer = same("mlp(widths=[2,3,1],r=2,bias=true)", first, second, engine=False)
+    assert (answer.verdict, answer.carried) == ("same", True)
