@@ -20,7 +20,15 @@ from rich.markup import escape
 from m2bridge import checker
 from m2bridge.cli import common
 from m2bridge.errors import CertificateError, InputError, RecordError
-from m2bridge.records import change_of, from_document, load, read_document, scripts_beside, write_atomically
+from m2bridge.records import (
+    SCHEMA_VERSION,
+    change_of,
+    from_document,
+    load,
+    read_document,
+    scripts_beside,
+    write_atomically,
+)
 from m2bridge.results import Result, altered
 
 if TYPE_CHECKING:
@@ -162,10 +170,15 @@ def verify_file(path: str, seconds: int = checker.MOST_SECONDS) -> tuple[int, li
     command = [sys.executable, "-I", str(checker.__file__), "--seconds", str(seconds), "-"]
     try:
         with Path(path).open("rb") as file:  # also a pipe, which a child process could not open by its name
-            done = subprocess.run(command, stdin=file, capture_output=True, text=True, check=False)
+            data = file.read(checker.MOST_BYTES + 1)
     except OSError:
         return 8, [f"The file {path} cannot be read."]
-    lines = done.stdout.splitlines()
+    if (version := _later_version(data)) is not None:
+        return 8, [
+            f"Not supported: schema version {version} of records; this m2bridge knows 1 to {SCHEMA_VERSION}."
+        ]
+    done = subprocess.run(command, input=data, capture_output=True, check=False)
+    lines = done.stdout.decode(errors="replace").splitlines()
     if done.returncode == -signal.SIGKILL:  # one long operation, which the hard limit ended
         stopped = f"Stopped: the check did not end within {seconds} seconds of CPU time"
         return 5, [f"{stopped}; allow more with --seconds {10 * seconds}."]
@@ -174,6 +187,20 @@ def verify_file(path: str, seconds: int = checker.MOST_SECONDS) -> tuple[int, li
     return 1, [
         f"The checker failed (exit code {done.returncode}): the record was neither verified nor rejected."
     ]
+
+
+def _later_version(data: bytes) -> str | None:
+    """Return the schema version of a record as text if there is no such version, so that its fields may mean anything."""
+    try:
+        document = json.loads(data)
+    except (ValueError, RecursionError):
+        return None  # the checker states what is wrong
+    record = document.get("result", document) if isinstance(document, dict) else None
+    if not isinstance(record, dict) or "schema_version" not in record:
+        return None
+    version = record["schema_version"]
+    known = type(version) is int and 1 <= version <= SCHEMA_VERSION
+    return None if known else checker.printable(json.dumps(version))
 
 
 def _read(path: Path) -> Result:

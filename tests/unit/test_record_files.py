@@ -52,6 +52,20 @@ def test_a_record_of_a_batch_is_explained_cited_and_checked(
     assert checker.verify(path.read_text())[0] == 8
 
 
+@pytest.mark.parametrize("version", [4, 0, "3", True, None])
+def test_a_record_of_a_version_that_does_not_exist_is_not_verified(
+    version: object, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its fields may mean anything, whatever its certificate shows."""
+    document = records.to_document(m2bridge.dimension(SPEC, engine=False)) | {"schema_version": version}
+    document["digest"] = records.digest_of(document)
+    path = tmp_path / "later.json"
+    for content in (document, {"job": {}, "result": document}):
+        path.write_text(json.dumps(content))
+        assert main(["check", str(path)]) == 8
+        assert f"schema version {json.dumps(version)}" in capsys.readouterr().out
+
+
 def test_defaults_of_limits_are_the_same_in_python_and_on_the_command_line() -> None:
     assert parse_limits(DEFAULT_TIMEOUT, DEFAULT_MEMORY) == Limits()
     assert inspect.signature(m2bridge.dimension).parameters["limits"].default is None
