@@ -20,7 +20,7 @@ from m2bridge.questions.dimension.result import Dimension
 MARKERS = {"proved": "o", "theorem": "D", "computed": "h", "probable": "s", "numeric": "^"}
 """Markers of the certainties."""
 PRECISIONS = ("float32", "float64")
-_INPUTS = 250  # of the estimate in the paper
+_SAMPLED_INPUTS = 250  # of the estimate in the paper
 
 
 def measured_rank(model: Model, *, seed: int, precision: str = "float32") -> int:
@@ -37,7 +37,7 @@ def measured_rank(model: Model, *, seed: int, precision: str = "float32") -> int
     kind: Any = np.dtype(precision)
     weights = {name: rng.standard_normal(shape).astype(kind) for name, shape in model.parameters.items()}
     arguments = {name: Lettered("", value) for name, value in weights.items()}
-    samples = rng.standard_normal((_INPUTS, *model.input_shape)).astype(kind)
+    samples = rng.standard_normal((_SAMPLED_INPUTS, *model.input_shape)).astype(kind)
     arguments[next(iter(model.program.inputs))] = Lettered("N", samples)
     every = np.arange(model.parameter_count)
     return int(np.linalg.matrix_rank(jacobian_block(model.program, FloatArithmetic(kind), arguments, every)))
