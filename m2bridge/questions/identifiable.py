@@ -26,7 +26,7 @@ from m2bridge.programs.instructions import flat_parts
 from m2bridge.programs.points import WEIGHTS, integers
 from m2bridge.programs.program import Program, parse_program
 from m2bridge.programs.ranks import generic_rank
-from m2bridge.programs.work import OF_SYMMETRIES, WorkBudget
+from m2bridge.programs.work import OF_DIMENSION, OF_SYMMETRIES, WorkBudget
 from m2bridge.questions.kernel import Context, Option, question
 from m2bridge.results import Result, register_result
 from m2bridge.symmetry.fields import VectorField
@@ -328,7 +328,7 @@ class _Decision:
         self.searched: list[VectorField] = []
         self.corank = program.parameter_count - self.minor.rank
         if self.rank < self.corank and program.parameter_count <= MOST_SEARCHED_WEIGHTS:
-            work = WorkBudget(OF_SYMMETRIES, context.clock.check)
+            work = WorkBudget(OF_SYMMETRIES if program.polynomial else OF_DIMENSION, context.clock.check)
             with suppress(OutOfReachError), context.keep_partial("the search for vector fields"):
                 search = Search(program, p=p, seed=self.seed, work=work, corank=self.corank)
                 if not program.polynomial:

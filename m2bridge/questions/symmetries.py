@@ -19,7 +19,7 @@ from m2bridge.families import Model
 from m2bridge.families.polynomial_map import in_variables, variables_in
 from m2bridge.linear.primes import LARGE_PRIME, given_numbers, prime_for
 from m2bridge.programs.ranks import GenericRank, generic_rank
-from m2bridge.programs.work import OF_SYMMETRIES, WorkBudget
+from m2bridge.programs.work import OF_DIMENSION, OF_SYMMETRIES, WorkBudget
 from m2bridge.questions.kernel import Context, Option, question
 from m2bridge.results import Result, register_result
 from m2bridge.symmetry.exchanges import exchanged_variables, exchanges, groups_of_swaps
@@ -378,7 +378,7 @@ def _searched_further(
     context.report_progress(
         f"searching fields of degree up to {degree}; the generic fiber has dimension {corank}"
     )
-    searched, work = 0, WorkBudget(OF_SYMMETRIES, context.clock.check)
+    searched, work = 0, WorkBudget(OF_DIMENSION, context.clock.check)
     with suppress(OutOfReachError), context.keep_partial("the search for vector fields"):
         context.clock.check()
         search = Search(program, p=p, seed=seed, work=work, corank=corank)
