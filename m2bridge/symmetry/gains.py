@@ -132,7 +132,11 @@ class _Gains:
         if readers is not None:
             return readers
         users = self.users.get(place, [])
-        if len(users) != 1 or self.tensors[users[0]].operation != "add" or place in self.outputs:
+        single = len(users) == 1 and place not in self.outputs
+        passed = self._passed(place, positions, users[0]) if single else None
+        if passed is not None:
+            return self._moved(users[0], gain, tuple(self.tensors[users[0]].result[k] for k in passed))
+        if not single or self.tensors[users[0]].operation != "add":
             return None
         sides = self.tensors[users[0]].sides
         named = dict(sides)[place]
@@ -152,6 +156,13 @@ class _Gains:
         found: Gains = {}
         for user in self.users.get(place, []):
             item, sides = self.tensors[user], self.tensors[user].sides
+            passed = self._passed(place, positions, user)
+            if passed is not None:
+                readers = self._readers(user, gain, passed)
+                if readers is None:
+                    return None
+                found |= readers
+                continue
             others = [side for side in sides if side[0] != place]
             if item.operation != "einsum" or len(sides) != 2 or len(others) != 1:
                 return None
@@ -161,6 +172,18 @@ class _Gains:
                 return None
             found |= self._paired(weight, tuple(letters.index(a) for a in wanted), gain, 1)
         return found if found and place not in self.outputs else None
+
+    def _passed(self, place: int, positions: Letters, user: int) -> Letters | None:
+        """Return where axes of an array are in its product with something constant along them, as g n by 1 / |n|."""
+        item = self.tensors[user]
+        own = dict(item.sides)[place]
+        wanted = tuple(own[k] for k in positions)
+        others = [letters for k, letters in item.sides if k != place]
+        if item.operation not in ("einsum", "scale") or len(others) != len(item.sides) - 1:
+            return None
+        if not set(wanted) <= set(item.result) or any(set(wanted) & set(letters) for letters in others):
+            return None
+        return tuple(item.result.index(a) for a in wanted)
 
     def _paired(self, weight: int, positions: Letters, gain: int, sign: int) -> Gains:
         """Pair each entry of a weight with the gain that has its index at these positions."""

@@ -109,11 +109,8 @@ def test_the_rank_is_the_one_derived_by_hand_that_of_float64_and_certified(name:
     assert pushed == pulled
 
 
-@pytest.mark.parametrize(
-    "name", [name for name in NETWORKS if name not in ("RMSNorm with gains", "LayerNorm")]
-)
+@pytest.mark.parametrize("name", NETWORKS)
 def test_dimensions_are_proved(name: str) -> None:
-    """In the two others rotations with gains, and those that fix (1, 1, 1), are not found."""
     model, expected = NETWORKS[name]
     result = dimension(model, engine=False)
     assert (result.image_dim, result.certainty) == (expected, Certainty.PROVED)

@@ -340,3 +340,32 @@ def test_a_weight_that_is_an_output_is_not_shifted() -> None:
     """(A x, b) determines all of A and b."""
     model = m2bridge.from_callable(lambda A, b, x: (A @ x, b), {"A": (2, 2), "b": (2,)}, inputs={"x": (2,)})
     assert m2bridge.dimension(model, engine=False).image_dim == 6
+
+
+def layer_norm(W, U, g, x):
+    u = W @ x
+    y = u - u.mean()
+    return U @ (g * y / np.sqrt((y * y).mean() + 1))
+
+
+def rms_norm(W, U, g, x):
+    u = W @ x
+    return U @ (3 * (g * u / np.sqrt((u * u).mean() + 1)))
+
+
+def gain_read_twice(W, U, g, x):
+    return rms_norm(W, U, g, x) + g[:2]
+
+
+# Rotations of three features, those that fix (1, 1, 1) for LayerNorm, and 3 scalings of U and g; LayerNorm has shifts of the
+# columns of W by one number, and of each row of U by a number divided by g.
+@pytest.mark.parametrize(
+    ("network", "orbits"), [(layer_norm, 1 + 3 + 3 + 2), (rms_norm, 3 + 3), (gain_read_twice, 0)]
+)
+def test_gains_that_are_multiplied_before_the_division_by_the_norm(network, orbits) -> None:
+    model = from_callable(network, {"W": (3, 3), "U": (2, 3), "g": (3,)}, inputs={"x": (3,)})
+    assert structural_rank(model.program, p=P, seed=0) == orbits
+    if orbits:
+        answer = m2bridge.dimension(model, engine=False)
+        assert answer.image_dim == answer.numeric_rank == 18 - orbits
+        assert checker.verify(json.dumps(answer.certificate))[0] == 0
