@@ -319,3 +319,15 @@ def test_wide_layers_of_softmax_are_proved(spec: str, expected: int) -> None:
     result = dimension(spec, engine=False)
     assert (result.lower_bound, result.certainty) == (expected, Certainty.PROVED)
     assert verify(json.dumps(result.certificate))[0] == 0
+
+
+def test_float64_uses_as_many_rows_of_the_last_weight_as_the_exact_rank_needed():
+    """Sums over tokens with weights e^s, which are no averages: one row of U shows rank 20, two rows show 23."""
+
+    def network(Q, K, V, W, b, U, x):
+        scores = np.exp((K @ x).T @ (Q @ x))
+        return U @ (W @ V @ x @ scores + b[:, None]) ** 2
+
+    shapes = {"Q": (2, 3), "K": (2, 3), "V": (3, 3), "W": (3, 3), "b": (3,), "U": (2, 3)}
+    result = dimension(from_callable(network, shapes, inputs={"x": (3, 2)}), engine=False)
+    assert (result.image_dim, result.numeric_rank, result.certainty.value) == (23, 23, "proved")

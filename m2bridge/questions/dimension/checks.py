@@ -17,7 +17,7 @@ from m2bridge.evidence import Evidence
 from m2bridge.families import Model
 from m2bridge.linear.numeric import NumericRank, numeric_rank
 from m2bridge.programs.arithmetics import FloatArithmetic
-from m2bridge.programs.jacobians import free_columns, jacobian_block, last_layer
+from m2bridge.programs.jacobians import LastLayer, free_columns, jacobian_block, last_layer
 from m2bridge.programs.probe import Probe
 from m2bridge.programs.program import Program
 from m2bridge.programs.ranks import GenericRank
@@ -39,7 +39,7 @@ def float_witness(
     program, held = free.program, free.knowledge.gauge
     layer = last_layer(program, held)
     columns = free_columns(program, held, layer)
-    outputs = layer.few(not program.polynomial) if layer else 0
+    outputs = _outputs_of(layer, exact, not program.polynomial, len(columns)) if layer else 0
     width = len(columns) + (outputs * layer.width if layer else 0)
     if width > MOST_NUMERIC_COLUMNS:
         return None, ()
@@ -84,6 +84,13 @@ def float_witness(
         detail={"gap": gap, "candidate": numeric.candidate + repeated, "rows": size[0], "columns": size[1]},
     )  # fmt: skip
     return NumericWitness(rank=rank, gap=gap, rows=size[0], columns=size[1]), (item,)
+
+
+def _outputs_of(layer: LastLayer, exact: GenericRank, analytic: bool, columns: int) -> int:
+    """Return how many rows of the last weight are used: those of the exact rank, or the usual ones if the matrix is large."""
+    outputs = min(layer.outputs, layer.width, exact.outputs)
+    few = layer.few(analytic)
+    return outputs if outputs > few and columns + outputs * layer.width <= MOST_NUMERIC_COLUMNS else few
 
 
 def rounding_noise(
