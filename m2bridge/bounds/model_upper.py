@@ -82,6 +82,14 @@ def upper_bounds(model: Model, *, p: int, seed: int) -> list[ModelBound]:
     return bounds
 
 
+def trivial_bounds(model: Model) -> list[Evidence]:
+    """State the bounds that take no time: the numbers of weights and of target coordinates."""
+    bounds = [proved_bound("parameters", "number of weights", model.free.parameter_count)]
+    if (ambient := ambient_dim(model)) is not None:
+        bounds.append(proved_bound("ambient", "number of target coordinates", ambient))
+    return bounds
+
+
 def _by_theorem(method: str, value: int, theorem: str) -> Evidence:
     """State a bound by a theorem that certificates cannot express; it never counts as a second witness."""
     return replace(proved_bound("literature", method, value, theorem=theorem), certainty=Certainty.THEOREM)

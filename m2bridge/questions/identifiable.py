@@ -11,7 +11,7 @@ from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
-from m2bridge.bounds.model_upper import listed_fields
+from m2bridge.bounds.model_upper import listed_fields, trivial_bounds
 from m2bridge.bounds.searched import MOST_SEARCHED_WEIGHTS
 from m2bridge.certainty import Certainty
 from m2bridge.certificates.produce import MOST_CHECKED_INSTRUCTIONS, certificate, lower_by_minor, spec_of
@@ -21,6 +21,7 @@ from m2bridge.families import Model
 from m2bridge.families.polynomial_map import by_variable, in_variables, variables_in
 from m2bridge.frontends.recording import record
 from m2bridge.frontends.weight_functions import is_compared, weight_function
+from m2bridge.limits import LimitReached
 from m2bridge.linear.primes import LARGE_PRIME, given_numbers, prime_for
 from m2bridge.programs.instructions import flat_parts
 from m2bridge.programs.points import WEIGHTS, integers
@@ -116,6 +117,7 @@ class Identifiable(Result):
         answer = (
             f"{one.function}: {one.verdict}" if one else f"{count} of {len(rows)} functions are determined"
         )
+        answer = answer if rows else "no function was decided"
         fiber = f"symmetries of dimension {self.symmetry_dim}, generic fiber of dimension {self.generic_fiber_dim}"
         table = "The table rests on symmetries that were verified here; --function NAME gives one row a certificate."
         local = "Determined means up to finitely many values: signs and permutations may remain."
@@ -191,7 +193,11 @@ def identifiable(
     program = model.free.program
     p = prime_for(given_numbers(model), chosen=context.prime, default=LARGE_PRIME)
     functions = _functions(model, function)
-    decision = _Decision(context, model, p)
+    try:
+        decision = _Decision(context, model, p)
+    except LimitReached:
+        context.add_evidence(*trivial_bounds(model))
+        raise
     rows: dict[str, _Decided] = {}
     with context.keep_partial("functions of the weights"):
         for name, recorded in functions.items():

@@ -207,3 +207,16 @@ def test_loading_a_command_counts(
     monkeypatch.setattr("m2bridge.cli.time", SimpleNamespace(monotonic=lambda: time.monotonic() - 1000))
     assert main(["dimension", "lightning(d=2,dp=1)", "--no-engine", "--timeout", "600"]) == 5
     assert "600 s" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["dimension", "identifiable"])
+def test_a_limit_before_all_bounds_leaves_those_that_take_no_time(
+    command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def reached(*_: object, **__: object) -> None:
+        raise LimitReached("the time limit of 1 s was reached")
+
+    monkeypatch.setattr("m2bridge.questions.dimension.upper_bounds", reached)
+    monkeypatch.setattr("m2bridge.questions.identifiable.structural_rank", reached)
+    assert main([command, "mlp(widths=[3,2,1],r=2)", "--no-engine"]) == 5
+    assert "image_dim <= 8, image_dim <= 6" in capsys.readouterr().err  # weights, quadratic forms

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Annotated, Any
 
 from m2bridge.bounds.lower import MOST_COLUMNS_BESIDE_THEOREM, LowerBounds, lower_bounds
-from m2bridge.bounds.model_upper import ambient_dim, span_bound, symmetry_rank, upper_bounds
+from m2bridge.bounds.model_upper import ambient_dim, span_bound, symmetry_rank, trivial_bounds, upper_bounds
 from m2bridge.bounds.searched import searched_bound
 from m2bridge.bounds.upper_bound import ModelBound, least_argument
 from m2bridge.bounds.virtual_weights import virtual_evidence
@@ -75,9 +75,13 @@ def dimension(
     (23, 19, 'proved')
     """
     p = _large_enough(prime_for(given_numbers(model), chosen=context.prime, default=LARGE_PRIME), model)
-    bounds = upper_bounds(model, p=p, seed=context.seed)
     softmax = _softmax(model)
-    virtual = () if softmax is None else virtual_evidence(softmax, p=p, seed=context.seed)
+    try:
+        bounds = upper_bounds(model, p=p, seed=context.seed)
+        virtual = () if softmax is None else virtual_evidence(softmax, p=p, seed=context.seed)
+    except LimitReached:
+        context.add_evidence(*trivial_bounds(model))
+        raise
     uppers = [e for e in (*(b.evidence for b in bounds), *virtual) if e.relation == "<=" and _exact(e)]
     upper = min(e.value for e in uppers)
     ranks, numeric, searched_orbit_dim = None, None, 0
