@@ -749,10 +749,10 @@ def fuzz(seconds: float, seed: int, most: int = 10**9) -> Counter[str]:
         name, text = rng.choice(documents)
         document = mutated(json.loads(text), rng)
         same_reading(document.get("program"))
-        began = time.monotonic()
+        began = time.process_time()
         code, said = followed(document)
         counts[f"outcome {code}"] += 1
-        counts["slowest (ms)"] = max(counts["slowest (ms)"], int(1000 * (time.monotonic() - began)))
+        counts["slowest (ms)"] = max(counts["slowest (ms)"], int(1000 * (time.process_time() - began)))
         assert all(" " <= c <= "~" for line in said for c in line), said
         assert code != 1, f"an error of the checker:\n{json.dumps(document)}\n{said}"
         if code == 0 and json.dumps(document) != text:
