@@ -323,6 +323,15 @@ def test_strata_of_virtual_weights_are_compared_with_all_of_them() -> None:
         assert outcome(record | {"strata": strata})[0] == code, representative
 
 
+def test_strata_of_queries_and_keys_with_product_zero() -> None:
+    spec, text = "deep-lightning(d=[1,1],a=[1],t=1)", M.attention_text([1, 1], [1], 1)
+    document = M.smooth_certificate(text, [0, 2, 3], [], M.minor(text)[0], prime=M.SMALL, spec=spec)
+    record = {"analysis": "singular-locus", "model": spec, "certificate": document}
+    for entry, code in (("0", 0), ("1", 7)):
+        strata = [{"representative": {"A": [entry], "V": ["3"]}, "verdict": "smooth"}]
+        assert outcome(record | {"strata": strata})[0] == code
+
+
 def test_strata_of_scalar_weights_and_of_huge_ones() -> None:
     """Products of a and b with c and d, at zero; and weights whose product has more digits than Python writes."""
     lines = [*(f"weight {x} []" for x in "abcd"), *(f"multiply %{i} %{j}" for i in (0, 1) for j in (2, 3))]
