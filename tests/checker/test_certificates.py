@@ -355,6 +355,24 @@ def test_maps_are_compared_with_their_polynomials() -> None:
     assert "is not supported by this checker" in said
 
 
+@pytest.mark.parametrize(
+    ("polynomial", "code"), [("s-t", 0), ("-t+s", 0), ("s+t", 7), ("s-2*t", 7), ("-s-t", 7)]
+)
+def test_signs_of_maps(polynomial: str, code: int) -> None:
+    lines = [
+        "m2bridge program 1",
+        "%0 = weight s []",
+        "%1 = weight t []",
+        "%2 = scale -1 %1",
+        "%3 = add %0 %2",
+        "output y %3",
+        "",
+    ]
+    text = "\n".join(lines)
+    document = M.document(text, f"map:s,t->{polynomial}", 1, M.minor(text)[0], {"kind": "coordinates"})
+    assert outcome(document)[0] == code
+
+
 # -- statements beyond dimension --------------------------------------------------------------------------
 
 
