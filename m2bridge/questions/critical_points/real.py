@@ -182,18 +182,14 @@ def enclosed(
 ) -> tuple[RealCriticalPoint, ...]:
     """Return the real critical functions with coordinates, loss and index, to so many digits."""
     radius = arb(10) ** (-digits)
-    before = flint.ctx.prec
     hessian = None if values.places is None else second_derivatives(source, chart, loss)[1]
-    try:
-        for bits in _PRECISIONS:
-            flint.ctx.prec = bits
+    for bits in _PRECISIONS:
+        with flint.ctx.workprec(bits):
             points = [_point(root, values, hessian, loss, digits) for root in real_roots(values.minimal)]
             narrow = all(ball.rad() < radius for _, balls in points for ball in balls)
             if narrow and all(point.index is not None or hessian is None for point, _ in points):
                 break
-        return tuple(point for point, _ in points)
-    finally:
-        flint.ctx.prec = before
+    return tuple(point for point, _ in points)
 
 
 def _point(
@@ -255,16 +251,12 @@ def points_by_msolve(
         y = charted(source, solved.chart, 0).y
         unknowns = range(solved.chart.unknowns)
         tangent = [[f.derivative(k).to_dict() for f in y] for k in unknowns]
-    before = flint.ctx.prec
-    flint.ctx.prec = 8 * digits + 128
-    try:
+    with flint.ctx.workprec(8 * digits + 128):
         points = []
         for functions, point in zip(solved.functions, solved.places, strict=True):
             at_place = [[term_sum(f, point) for f in row] for row in tangent]
             index = index_at(hessian, point, at_place)
             points.append(described(functions, index, len(point), counter.loss, digits)[0])
-    finally:
-        flint.ctx.prec = before
     return tuple(points), None
 
 

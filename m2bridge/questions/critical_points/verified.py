@@ -154,9 +154,7 @@ def solved_points(
     )
     if solved is None or solved.degree != solved.solutions:
         return None, reason or "there are infinitely many solutions, or multiple ones"
-    before = flint.ctx.prec
-    flint.ctx.prec = max(3 * _RADIUS_BITS[-1], 8 * digits + 128)
-    try:
+    with flint.ctx.workprec(max(3 * _RADIUS_BITS[-1], 8 * digits + 128)):
         derivatives = second_derivatives(source, chart, loss)
         boxes = [box[: len(equations.names)] for box in solved.boxes]
         balls = [refined(derivatives, box, digits) for box in boxes]
@@ -173,8 +171,6 @@ def solved_points(
             real = len(grouped)
             chosen, chart_points = zip(*grouped, strict=True) if grouped else ((), ())
             points = SolvedPoints(chart=chart, functions=chosen, places=chart_points)
-    finally:
-        flint.ctx.prec = before
     _add_evidence(counter, solved, copies, real, _different(functions))
     if len(verified) < len(boxes):
         return None, f"{len(boxes) - len(verified)} of {len(boxes)} real points were not verified"
