@@ -13,6 +13,8 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from itertools import chain, combinations_with_replacement
+from math import comb
 from typing import Any
 
 import numpy as np
@@ -44,18 +46,12 @@ def monomials_of_degree(count: int, degree: int, clock: Clock | None = None) -> 
     >>> monomials_of_degree(2, 2).tolist()
     [[0, 0], [0, 1], [1, 1]]
     """
-    rows: Matrix = np.zeros((1, 0), dtype=np.int64)
-    for _ in range(degree):
-        last = rows[:, -1] if rows.shape[1] else np.zeros(1, dtype=np.int64)
-        repeats = count - last
-        total = int(repeats.sum())
-        if clock is not None:
-            clock.check()
-            clock.reserve(3 * 8 * total * (rows.shape[1] + 1), f"the list of monomials of degree {degree}")
-        starts = np.repeat(np.cumsum(repeats) - repeats, repeats)
-        new = np.arange(total) - starts + np.repeat(last, repeats)
-        rows = np.concatenate([np.repeat(rows, repeats, axis=0), new[:, None]], axis=1)
-    return rows
+    size = comb(count + degree - 1, degree)
+    if clock is not None:
+        clock.check()
+        clock.reserve(3 * 8 * size * degree, f"the list of monomials of degree {degree}")
+    variables = chain.from_iterable(combinations_with_replacement(range(count), degree))
+    return np.fromiter(variables, dtype=np.int64, count=size * degree).reshape(size, degree)
 
 
 def _keys(count: int) -> Keys:
