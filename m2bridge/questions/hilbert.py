@@ -8,6 +8,7 @@ on the image makes it one; that coordinate is not a zero divisor, so that the se
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate, combinations_with_replacement
@@ -16,7 +17,7 @@ from math import lcm
 import numpy as np
 
 from m2bridge.certainty import Certainty
-from m2bridge.frontends.polynomials import Polynomial, exponents_of, variables_of
+from m2bridge.frontends.polynomials import Polynomial, exponents_of, polynomial_text, variables_of
 from m2bridge.linear.modular import Interruption, echelon_mod, rank_over_q
 
 
@@ -35,8 +36,16 @@ class HilbertSeries:
 
     @property
     def text(self) -> str:
-        """Return the series as a fraction, e.g. ``(1 + 2*T)/(1 - T)^2``."""
-        top, exponent = _polynomial_text(self.numerator), self.denominator_exponent
+        """Return the series as a fraction, e.g. ``(1 + 2*T)/(1 - T)^2``.
+
+        >>> HilbertSeries(numerator=(-1, 0, 2, -1), denominator_exponent=0, certainty=Certainty.PROVED).text
+        '-1 + 2*T^2 - T^3'
+        """
+        terms: Polynomial = {(k,): c for k, c in enumerate(self.numerator) if c}
+        top = re.sub(
+            r"(?<=.)([+-])", r" \1 ", polynomial_text(terms, ["T"])
+        )  # the sign of the first term stays
+        exponent = self.denominator_exponent
         if exponent and " " in top:
             top = f"({top})"
         return top + {0: "", 1: "/(1 - T)"}.get(exponent, f"/(1 - T)^{exponent}")
@@ -80,20 +89,3 @@ def generated_rank(
     for table_row, row in zip(table, rows, strict=True):
         table_row[[columns[m] for m in row]] = list(row.values())
     return len(echelon_mod(table, p, check)[1]) if p and rows else rank_over_q(table)
-
-
-def _polynomial_text(coefficients: Sequence[int]) -> str:
-    """Return a polynomial in T, lowest degree first.
-
-    >>> _polynomial_text([1, 0, 2, -1])
-    '1 + 2*T^2 - T^3'
-    """
-    text = ""
-    for k, c in enumerate(coefficients):
-        if not c:
-            continue
-        power = {0: "", 1: "T"}.get(k, f"T^{k}")
-        number = str(abs(c)) if abs(c) != 1 or not k else ""
-        sign = ("-" if c < 0 else "") if not text else (" - " if c < 0 else " + ")
-        text += sign + number + ("*" if number and power else "") + power
-    return text or "0"
