@@ -22,7 +22,7 @@ from m2bridge.families import Model, parse_spec
 from m2bridge.families.symbolic import symbolic_map
 from m2bridge.frontends.polynomials import parse_polynomial, polynomial_text
 from m2bridge.limits import Limits
-from m2bridge.questions.closure import Closure, closure
+from m2bridge.questions.closure import Closure, closure, equation
 from m2bridge.questions.critical_points import CriticalPoints
 from m2bridge.questions.critical_points.losses import metric_loss
 from m2bridge.questions.dimension import Dimension
@@ -53,10 +53,6 @@ class Map:
     @property
     def count(self) -> int:
         return len(self.polynomials)
-
-    def image(self, weights: Sequence[Any]) -> list[Any]:
-        """Return the coordinates of the function with these weights."""
-        return [_value(f, weights) for f in self.polynomials]
 
 
 def supplement(result: Result, limits: Limits | None = None) -> str:
@@ -182,11 +178,6 @@ def _list(values: Sequence[Any]) -> str:
     return ", ".join(str(value) for value in values)
 
 
-def _value(polynomial: Terms, point: Sequence[Any]) -> Any:
-    powers = ((c, [x**e for x, e in zip(point, m, strict=True) if e]) for m, c in polynomial.items())
-    return sum((c * np.prod(np.array(factors, dtype=object)) for c, factors in powers), start=0)
-
-
 # -- the questions -------------------------------------------------------------------------------------------------------------
 
 
@@ -296,9 +287,11 @@ def _singular_components(script: _Script, result: SingularLocus, phi: Map, codim
 
 def _vanish(phi: Map, equations: Sequence[str]) -> bool:
     """Return whether equations vanish at a random point of the image over QQ."""
-    image = phi.image(phi.point)
+    weights = phi.model.unflatten(np.array(phi.point, dtype=object))
+    image = np.asarray(phi.model.coordinates(weights)).ravel().tolist()
     names = [f"z{i}" for i in range(phi.count)]
-    return all(_value(dict(parse_polynomial(text, names)), image) == 0 for text in equations)
+    polynomials = (parse_polynomial(text, names) for text in equations)
+    return all(equation(f, range(phi.count)).at(image) == 0 for f in polynomials)
 
 
 def _membership(script: _Script, result: ImageMembership) -> None:
@@ -323,9 +316,9 @@ def _membership(script: _Script, result: ImageMembership) -> None:
         )
         script.add("assert(ideal(f - promote(point, R)) == 1);")
     if result.failing_equation is not None:
-        equation, value = result.failing_equation
+        text, value = result.failing_equation
         script.comment("The point is not in the closure: an equation of the image does not vanish at it.")
-        script.add(f"S = QQ[z_0..z_{phi.count - 1}];", f"equation = {_spaced(_indexed(equation))};")
+        script.add(f"S = QQ[z_0..z_{phi.count - 1}];", f"equation = {_spaced(_indexed(text))};")
         script.add("assert((map(R, S, f)) equation == 0);")
         script.add(f"assert((map(QQ, S, point)) equation == {value});")
 
