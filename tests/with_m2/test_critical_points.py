@@ -16,7 +16,9 @@ from m2bridge.cli import main
 from m2bridge.engine import Engine
 from m2bridge.errors import InputError
 from m2bridge.families import parse_spec
+from m2bridge.limits import Limits
 from m2bridge.linear.primes import LARGEST_MACAULAY2_PRIME
+from m2bridge.questions.context import Context
 from m2bridge.questions.critical_points import counting, critical_points
 from m2bridge.questions.critical_points.charts import ExpandedMap
 from m2bridge.questions.critical_points.losses import metric_loss
@@ -248,7 +250,10 @@ def test_a_wrong_count_of_real_roots_is_noticed(monkeypatch: pytest.MonkeyPatch,
 def test_the_second_prime_divides_nothing_given() -> None:
     model = parse_spec(f"map:x,y->{LARGEST_MACAULAY2_PRIME}*x;x*y;y")
     loss = metric_loss(model, "generic", 0, 0, small=True)
-    assert counting.second_prime(32003, loss, ExpandedMap(model, 32003, 0)) < LARGEST_MACAULAY2_PRIME
+    context = Context(engine=False, prime=None, seed=0, limits=Limits(), keep=None, progress=None)
+    counter = counting.Counter(context, loss, 32003)
+    source = ExpandedMap(model, 32003, 0)
+    assert counter.other_primes(source, LARGEST_MACAULAY2_PRIME)[0] < LARGEST_MACAULAY2_PRIME
 
 
 def test_an_undecided_answer_is_called_undecided(answered: Answers) -> None:

@@ -97,6 +97,11 @@ class Counter:
         rng = np.random.default_rng([self.context.seed, 41, salt])
         return [int(x) for x in rng.integers(1, self.p, size=count)]
 
+    def other_primes(self, source: ExpandedMap, largest: int, count: int = 1) -> list[int]:
+        """Return other primes up to `largest` that divide no number of the loss or the map."""
+        numbers = self.loss.numbers | given_numbers(source.as_map)
+        return primes_below(largest, count=count, without=self.p, numbers=numbers)
+
     def count(
         self, model: Model, chart: Chart, *, inverted: bool = False, immersed: bool = False,
         invertible: Sequence[Any] = (), share: float | None = None, decisive: bool = True,
@@ -216,12 +221,6 @@ class Counter:
         return values.get("conormal_degree") if values.get("conormal_dim") in (0, -1) else None
 
 
-def second_prime(p: int, loss: Loss, source: ExpandedMap) -> int:
-    """Another prime for which nothing given vanishes."""
-    numbers = loss.numbers | given_numbers(source.as_map)
-    return primes_below(LARGEST_MACAULAY2_PRIME, count=1, without=p, numbers=numbers)[0]
-
-
 # -- who else counts, and what is left over --------------------------------------------------------------
 
 
@@ -289,7 +288,7 @@ def _add_conormal(counter: Counter, source: ExpandedMap) -> None:
 
 def elsewhere(counter: Counter, source: ExpandedMap) -> tuple[Counter, ExpandedMap]:
     """Return the same loss and map over another prime, by the polynomials that the program expanded, with another seed."""
-    other = replace(counter, p=second_prime(counter.p, counter.loss, source))
+    other = replace(counter, p=counter.other_primes(source, LARGEST_MACAULAY2_PRIME)[0])
     return other, ExpandedMap(source.as_map, other.p, counter.context.seed + 1)
 
 

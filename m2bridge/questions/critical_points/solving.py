@@ -8,7 +8,7 @@ from typing import Any
 
 from m2bridge import msolve
 from m2bridge.evidence import Evidence
-from m2bridge.linear.primes import LARGE_PRIME, given_numbers, primes_below
+from m2bridge.linear.primes import LARGE_PRIME
 from m2bridge.questions.critical_points.charts import ExpandedMap
 from m2bridge.questions.critical_points.counting import Count, Counter
 from m2bridge.questions.critical_points.equations import ChartedMap, charted, inverted_polynomials
@@ -38,12 +38,6 @@ class SolvedCount:
         if self.points is None:
             return f"no count: {self.reason}"
         return "F4 on the program's polynomials, with another gauge"
-
-
-def primes_for_msolve(loss: Loss, source: ExpandedMap, count: int, without: int) -> Sequence[int]:
-    """Return primes below 2^23 that divide no number of the loss or the model."""
-    numbers = loss.numbers | given_numbers(source.as_map)
-    return primes_below(LARGE_PRIME, count=count, without=without, numbers=numbers)
 
 
 def count_by_msolve(
@@ -99,7 +93,7 @@ def again_by_msolve(
     context.report_progress("critical points by msolve")
     alone = count.points is None
     counts = []
-    for p in primes_for_msolve(loss, source, 2 if alone else 1, counter.p):
+    for p in counter.other_primes(source, LARGE_PRIME, 2 if alone else 1):
         counts.append(count_by_msolve(context, source, loss, p, immersed=immersed))
         more: dict[str, Any] = {"prime": p, "seconds": counts[-1].seconds}
         context.add_evidence(Evidence("regular", counts[-1].points, "msolve", counts[-1].method, **more))
