@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import flint
@@ -19,6 +20,7 @@ from flint import Ordering, fmpq_mpoly_ctx, nmod_mpoly_ctx
 from m2bridge.families.symbolic import sparse
 from m2bridge.linear.modular import kernel_mod
 from m2bridge.linear.primes import LARGE_PRIME
+from m2bridge.linear.residues import residue
 from m2bridge.msolve import Polynomial, System
 from m2bridge.questions.critical_points.charts import Chart, ExpandedMap
 from m2bridge.questions.critical_points.losses import Loss
@@ -134,19 +136,13 @@ def inverted_polynomials(map_in_chart: ChartedMap, seed: int) -> list[Any] | Non
     rng, p = np.random.default_rng([seed, 24]), map_in_chart.p or LARGE_PRIME
     at = [int(x) for x in rng.integers(1, p, size=len(map_in_chart.names))]
     columns = sorted(range(len(map_in_chart.phi)), key=lambda j: sum(len(row[j]) for row in rows))
-    numbers = np.array([[_residue(row[j](*at), p) for j in columns] for row in rows], dtype=np.int64)
+    reduced = int if map_in_chart.p else partial(residue, p=p)
+    numbers = np.array([[reduced(row[j](*at)) for j in columns] for row in rows], dtype=np.int64)
     pivots = kernel_mod(numbers, p)[1] if rows else ()
     if not rows or len(pivots) < len(rows):
         return None
     minor = _determinant([[row[columns[j]] for j in pivots] for row in rows], map_in_chart.zero + 1)
     return None if minor is None else [factor for factor, _ in minor.factor()[1]]
-
-
-def _residue(value: Any, p: int) -> int:
-    """Return a coefficient of the ring modulo p."""
-    if isinstance(value, flint.fmpq):
-        return int(value.p) * pow(int(value.q), -1, p) % p
-    return int(value) % p
 
 
 def inverted_terms(map_in_chart: ChartedMap, seed: int) -> list[Any]:
