@@ -28,12 +28,10 @@ from m2bridge.questions.closure.interpolation import Equations, evaluate
 from m2bridge.questions.closure.size import DegreeCount, ImageSize, random_section
 from m2bridge.questions.closure.stages import (
     EMPTY,
-    OPEN,
     Complete,
     LimitStop,
     Report,
     Setting,
-    UpToDegree,
     limit_sentence,
 )
 
@@ -169,10 +167,13 @@ def _image_points_evidence(setting: Setting, size: ImageSize, values: Values) ->
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conclusion:
-    """What was shown about the equations over F_p, and the degree of the closure if the equations show it."""
+    """What was shown about the equations over F_p, and the degree of the closure if the equations show it.
+
+    `completeness` is None if equations of higher degree may exist.
+    """
 
     degree: int | None = None
-    completeness: Complete | UpToDegree = OPEN
+    completeness: Complete | None = None
     series: ConeSeries | None = None
     stop: LimitStop | None = None
     report: Report = EMPTY
@@ -257,10 +258,10 @@ def _conclude_from_numbers(
     if (
         size.drops
     ):  # statements over F_p then do not hold over QQ, and the torus over QQ is not all of that over F_p
-        conclusion = replace(conclusion, completeness=UpToDegree())
+        conclusion = replace(conclusion, completeness=None)
     report = numbers.report + conclusion.report
     if numbers.same_dim:  # an upper bound of the closure's degree, because the dimensions agree
-        relation = "=" if isinstance(conclusion.completeness, Complete) else "<="
+        relation = "=" if conclusion.completeness else "<="
         method = "degree of the equations' ideal (Groebner basis)"
         evidence = setting.statement("degree", numbers.degree, "macaulay2", method, relation=relation)
         report += Report(evidence=(evidence,))

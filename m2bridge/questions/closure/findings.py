@@ -17,13 +17,11 @@ from m2bridge.questions.closure.result import Closure, Completeness, Equation, e
 from m2bridge.questions.closure.size import ImageSize
 from m2bridge.questions.closure.stages import (
     EMPTY,
-    OPEN,
     Complete,
     LimitStop,
     Obstacle,
     Report,
     Setting,
-    UpToDegree,
 )
 from m2bridge.questions.hilbert import HilbertSeries, expanded
 
@@ -35,7 +33,8 @@ _SHORT_EQUATION = 160
 class Findings:
     """The values of all stages, by interpolation, by the kernel, or by both (`methods`).
 
-    `degree` is that of the closure. `obstacles` are the limits, the bad prime or the lack of points that ended a stage.
+    `degree` is that of the closure; `completeness` is None if equations of higher degree may exist. `obstacles` are
+    the limits, the bad prime or the lack of points that ended a stage.
     """
 
     setting: Setting
@@ -43,7 +42,7 @@ class Findings:
     equations: Equations
     methods: tuple[str, ...]
     degree: int | None = None
-    completeness: Complete | UpToDegree = OPEN
+    completeness: Complete | None = None
     series: ConeSeries | None = None
     lift: Lift | None = None
     obstacles: tuple[Obstacle, ...] = ()
@@ -65,7 +64,7 @@ class Findings:
     @property
     def complete(self) -> bool:
         """Return whether the equations generate the ideal of the closure."""
-        return isinstance(self.completeness, Complete)
+        return self.completeness is not None
 
     @property
     def limit(self) -> str | None:
@@ -85,7 +84,7 @@ class Findings:
     @property
     def exact(self) -> bool:
         """Return whether completeness, dimension and degree over QQ rest on no random choice."""
-        if not isinstance(self.completeness, Complete):
+        if self.completeness is None:
             return False
         if self.size.dense:
             return self.completeness.exact
@@ -168,7 +167,7 @@ def answer(findings: Findings, *, method: str, equations: bool, options: Mapping
 
 def _completeness(findings: Findings) -> Completeness:
     """Return the word of the record: equations up to a degree are ``partial`` if a limit ended the search for more."""
-    if isinstance(findings.completeness, Complete):
+    if findings.complete:
         return "complete"
     return "partial" if findings.limit or findings.setting.context.limit else "up-to-degree"
 

@@ -74,14 +74,6 @@ class Complete:
     exact: bool
 
 
-@dataclass(frozen=True, slots=True)
-class UpToDegree:
-    """The equations generate the ideal of the closure up to the degree that was reached; higher degrees are open."""
-
-
-OPEN = UpToDegree()
-
-
 # -- reports ---------------------------------------------------------------------------------------------------------
 
 
