@@ -179,39 +179,6 @@ class Conclusion:
     report: Report = EMPTY
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Numbers:
-    """Codimension and degree of the equations' ideal, beside those of the image."""
-
-    codim: int
-    degree: int
-    image_codim: int
-    image_degree: int | None
-
-    @property
-    def same_dim(self) -> bool:
-        return self.codim == self.image_codim
-
-    @property
-    def same_degree(self) -> bool:
-        return self.same_dim and self.degree == self.image_degree
-
-    @property
-    def report(self) -> Report:
-        """Say in which numbers the two agree."""
-        if not self.same_dim:
-            larger = f"the equations found so far define a larger set, of codimension {self.codim}"
-            return Report(not_shown=(f"{larger}: more exist in higher degree",))
-        shown = "the equations' ideal has the dimension of the image"
-        if self.same_degree:
-            counted = "the equations' ideal has the degree of the image, counted independently"
-            return Report(shown=(shown, counted))
-        if self.image_degree is None:
-            return Report(shown=(shown,))
-        other = f"the equations' ideal has degree {self.degree}, the image {self.image_degree}"
-        return Report(shown=(shown,), not_shown=(other,))
-
-
 def conclude(
     setting: Setting, size: ImageSize, count: DegreeCount, equations: Equations, account: Account | None
 ) -> Conclusion:
@@ -246,26 +213,39 @@ def _conclude_from_numbers(
     setting: Setting, size: ImageSize, count: DegreeCount, equations: Equations, values: Values
 ) -> Conclusion:
     """Compare codimension and degree of the equations' ideal with those of the image, and settle completeness."""
-    numbers = _Numbers(
-        codim=values.integer("codim"), degree=values.integer("degree"),
-        image_codim=size.codim, image_degree=count.degree,
-    )  # fmt: skip
+    codim, degree = values.integer("codim"), values.integer("degree")
+    same_dim = codim == size.codim
     conclusion = _hypersurface(size, equations)
     if conclusion is None:
         conclusion = Conclusion(degree=count.degree)
-        if numbers.same_degree:
+        if same_dim and degree == count.degree:
             conclusion = _settle_unmixedness(setting, size, count, equations, values)
     if (
         size.drops
     ):  # statements over F_p then do not hold over QQ, and the torus over QQ is not all of that over F_p
         conclusion = replace(conclusion, completeness=None)
-    report = numbers.report + conclusion.report
-    if numbers.same_dim:  # an upper bound of the closure's degree, because the dimensions agree
+    report = _numbers_report(codim, degree, size, count) + conclusion.report
+    if same_dim:  # an upper bound of the closure's degree, because the dimensions agree
         relation = "=" if conclusion.completeness else "<="
         method = "degree of the equations' ideal (Groebner basis)"
-        evidence = setting.statement("degree", numbers.degree, "macaulay2", method, relation=relation)
+        evidence = setting.statement("degree", degree, "macaulay2", method, relation=relation)
         report += Report(evidence=(evidence,))
     return replace(conclusion, report=report)
+
+
+def _numbers_report(codim: int, degree: int, size: ImageSize, count: DegreeCount) -> Report:
+    """Say whether the equations' ideal has the codimension and the degree of the image."""
+    if codim != size.codim:
+        larger = f"the equations found so far define a larger set, of codimension {codim}"
+        return Report(not_shown=(f"{larger}: more exist in higher degree",))
+    shown = "the equations' ideal has the dimension of the image"
+    if count.degree is None:
+        return Report(shown=(shown,))
+    if degree == count.degree:
+        counted = "the equations' ideal has the degree of the image, counted independently"
+        return Report(shown=(shown, counted))
+    other = f"the equations' ideal has degree {degree}, the image {count.degree}"
+    return Report(shown=(shown,), not_shown=(other,))
 
 
 def _hypersurface(size: ImageSize, equations: Equations) -> Conclusion | None:
