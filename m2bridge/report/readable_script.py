@@ -56,24 +56,13 @@ def code_and_comment(line: str) -> tuple[str, str]:
     >>> code_and_comment('emit("a--b", n);   -- a value')
     ('emit("a--b", n);', 'a value')
     """
-    for index in _positions_outside_strings(line):
-        if line.startswith("--", index):
-            return line[:index].rstrip(), line[index:].lstrip("-").strip()
-    return line, ""
+    index = _without_strings(line).find("--")
+    return (line, "") if index < 0 else (line[:index].rstrip(), line[index:].lstrip("-").strip())
 
 
-def _positions_outside_strings(line: str) -> Iterator[int]:
-    inside = False
-    skipped = -1
-    for index, character in enumerate(line):
-        if index == skipped:
-            continue
-        if inside and character == "\\":
-            skipped = index + 1
-        elif character == '"':
-            inside = not inside
-        elif not inside:
-            yield index
+def _without_strings(line: str) -> str:
+    """Write quotes in place of all characters of strings; the others keep their positions."""
+    return re.sub(r'"(?:\\.|[^"\\])*"?', lambda string: '"' * len(string[0]), line)
 
 
 def _broken(line: str) -> Iterator[str]:
@@ -109,7 +98,7 @@ def _broken_code(code: str, indent: str) -> Iterator[str]:
 def _commas_inside_brackets(code: str) -> Iterator[int]:
     """Yield the positions after commas that are inside brackets of this line."""
     depth = 0
-    for index in _positions_outside_strings(code):
-        depth += (code[index] in "([{") - (code[index] in ")]}")
-        if code[index] == "," and depth > 0:
+    for index, character in enumerate(_without_strings(code)):
+        depth += (character in "([{") - (character in ")]}")
+        if character == "," and depth > 0:
             yield index + 1
