@@ -251,7 +251,8 @@ def data(plane_section: PlaneSection) -> tuple[dict[str, Any], list[list[Any]]]:
     rows: list[list[Any]] = []
 
     def add(kind: str, points: np.ndarray) -> None:
-        rows.extend([kind, *map(_number, point), *[""] * (9 - len(point))] for point in points)
+        # "z" writes no minus sign before zero
+        rows.extend([kind, *(f"{x:z.6f}" for x in point), *[""] * (9 - len(point))] for point in points)
 
     for patch in plane_section.patches:
         add("surface", _entries(patch)[::3, ::5].reshape(-1, 9))
@@ -260,8 +261,3 @@ def data(plane_section: PlaneSection) -> tuple[dict[str, Any], list[list[Any]]]:
         add("singular" if curve.in_image else "closure-only", thinned)
     add("boundary", plane_section.boundary_points)
     return document, rows
-
-
-def _number(value: float) -> str:
-    text = f"{value:.6f}"
-    return "0.000000" if float(text) == 0 else text
