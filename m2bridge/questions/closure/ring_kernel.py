@@ -40,17 +40,12 @@ class RingKernel:
     @property
     def counts(self) -> dict[int, int]:
         """Return degree -> number of minimal generators."""
-        return generator_counts(self.values)
+        return dict(sorted(Counter(self.values.integers("generator_degrees")).items()))
 
     @property
     def lacking(self) -> str:
         """Return why the kernel, or a later step, was not computed."""
         return self.limit or "Macaulay2 reached a limit"
-
-
-def generator_counts(values: Values) -> dict[int, int]:
-    """Return degree -> number of minimal generators, of a template that emits their degrees."""
-    return dict(sorted(Counter(values.integers("generator_degrees")).items()))
 
 
 def best_source(model: Model) -> Model:
