@@ -50,9 +50,10 @@ class Equation:
         pairs = zip(self.coefficients, self.monomials, strict=True)
         return [prod((values[i] for i in m), start=c) for c, m in pairs]
 
-    def at(self, values: Sequence[Any]) -> Any:
-        """Evaluate at a point."""
-        return sum(self._terms_at(values))
+    def at(self, values: Sequence[Any], p: int = 0) -> Any:
+        """Evaluate at a point, modulo p unless p is 0."""
+        value = sum(self._terms_at(values))
+        return value % p if p else value
 
     def gradient(self, values: Sequence[Any]) -> list[Any]:
         """Return the partial derivatives at a point, one for each of its coordinates."""
@@ -242,10 +243,9 @@ class Closure(Result):
         p, equations = self.characteristic, self.known_equations
         if all(isinstance(v, (int, Fraction)) or hasattr(v, "__index__") for v in values):
             exact = [v if isinstance(v, Fraction) else int(v) for v in values]
-            if not p:
-                return Membership(verdict=all(f.at(exact) == 0 for f in equations), arithmetic="exact")
-            residues = [residue(v, p) for v in exact]
-            return Membership(verdict=all(f.at(residues) % p == 0 for f in equations), arithmetic=f"mod {p}")
+            point = [residue(v, p) for v in exact] if p else exact
+            verdict = all(f.at(point, p) == 0 for f in equations)
+            return Membership(verdict=verdict, arithmetic=f"mod {p}" if p else "exact")
         if p:
             raise InputError("equations over F_p do not define real points; compute the closure over QQ")
         worst = max((f.relative_residual([float(v) for v in values]) for f in equations), default=0.0)

@@ -150,8 +150,7 @@ def _components_at(at: CurvesAt, closed: Closure, components: Sequence[Component
 
     def vanishes(text: str) -> bool:
         terms = parse_polynomial(text, names, source="a component")
-        value = equation(terms, range(len(names)), p=p).at(image)
-        return not (value % p if p else value)
+        return not equation(terms, range(len(names)), p=p).at(image, p)
 
     return [
         n for n, component in enumerate(components, start=1) if all(map(vanishes, component.equations or ()))

@@ -142,8 +142,7 @@ def refuse_outside(equations: VanishingEquations, point: Point) -> None:
     if image is None:
         return
     for index, equation in enumerate(equations.equations):
-        value = equation.at(image) % p if p else equation.at(image)
-        if value:
+        if value := equation.at(image, p):
             where = f"modulo {p}" if p else "exactly"
             raise InputError(
                 f"the point is not on the variety: equation {index} ({equation.text()[:60]}) is {value} there, {where}"

@@ -323,8 +323,7 @@ def _witness_points(context: Context, span: InSpan, values: Values, p: int) -> N
             ambient_point[coordinate] = int(text) % p if p else int(text)
         jacobian = span.gradients(ambient_point, p)
         rank = rank_mod(jacobian, p) if p and span.equations else over_q.rank(jacobian)
-        residuals = [f.at(ambient_point) for f in span.equations]
-        on_closure = not any(value % p if p else value for value in residuals)
+        on_closure = not any(f.at(ambient_point, p) for f in span.equations)
         rank_there = f"rank at a point of component {number}"
         on_it = f"point of component {number} on the closure"
         statements = (
