@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from m2bridge import msolve
 from m2bridge.evidence import Evidence
 from m2bridge.linear.primes import LARGE_PRIME
 from m2bridge.questions.critical_points.charts import ExpandedMap
-from m2bridge.questions.critical_points.counting import Count, Counter
+from m2bridge.questions.critical_points.counting import NOT_COUNTED, Count, Counter
 from m2bridge.questions.critical_points.equations import ChartedMap, charted, inverted_polynomials
 from m2bridge.questions.critical_points.losses import Loss
 from m2bridge.questions.kernel import Context
@@ -22,28 +22,10 @@ MOST_POINTS_BY_MSOLVE = 1000
 NAME = "critical_points_count"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SolvedCount:
-    """The number of regular critical functions of a general loss by msolve; None with the `reason`."""
-
-    prime: int
-    points: int | None = None
-    fiber_degree: int | None = None
-    reason: str | None = None
-    seconds: float = 0.0
-
-    @property
-    def method(self) -> str:
-        """State how it was counted, or why not."""
-        if self.points is None:
-            return f"no count: {self.reason}"
-        return "F4 on the program's polynomials, with another gauge"
-
-
 def count_by_msolve(
     context: Context, source: ExpandedMap, loss: Loss, p: int, *, immersed: bool
-) -> SolvedCount:
-    """Count the regular critical points of a general loss in a chart over F_p.
+) -> tuple[Count, str]:
+    """Count the regular critical points of a general loss in a chart over F_p; return also how, or why there is no count.
 
     `immersed`: the differential drops at no critical point. Otherwise a minor of it is inverted.
     """
@@ -52,16 +34,18 @@ def count_by_msolve(
     map_in_chart = charted(again, fitting if immersed else again.chart(dense=False, scaled=False), p)
     inverted = [] if immersed else inverted_polynomials(map_in_chart, context.seed)
     if inverted is None:
-        return SolvedCount(prime=p, reason="no minor of the differential is short")
+        return NOT_COUNTED, "no count: no minor of the differential is short"
     fiber, reason, _ = _solutions(context, map_in_chart, map_in_chart.fiber(context.seed), inverted)
     if not fiber:
-        return SolvedCount(prime=p, reason=reason or "the chart does not meet fibers in finitely many points")
+        return NOT_COUNTED, f"no count: {reason or 'the chart does not meet fibers in finitely many points'}"
     degree, reason, seconds = _solutions(context, map_in_chart, map_in_chart.critical(loss), inverted)
     if degree is None or degree % fiber:
-        return SolvedCount(
-            prime=p, reason=reason or "not finitely many points, or not a multiple of the fiber"
+        return (
+            NOT_COUNTED,
+            f"no count: {reason or 'not finitely many points, or not a multiple of the fiber'}",
         )
-    return SolvedCount(prime=p, points=degree // fiber, fiber_degree=fiber, seconds=seconds)
+    count = Count(points=degree // fiber, fiber_degree=fiber, seconds=seconds)
+    return count, "F4 on the program's polynomials, with another gauge"
 
 
 def _solutions(
@@ -94,9 +78,10 @@ def again_by_msolve(
     alone = count.points is None
     counts = []
     for p in counter.other_primes(source, LARGE_PRIME, 2 if alone else 1):
-        counts.append(count_by_msolve(context, source, loss, p, immersed=immersed))
-        more: dict[str, Any] = {"prime": p, "seconds": counts[-1].seconds}
-        context.add_evidence(Evidence("regular", counts[-1].points, "msolve", counts[-1].method, **more))
+        solved, method = count_by_msolve(context, source, loss, p, immersed=immersed)
+        counts.append(solved)
+        more: dict[str, Any] = {"prime": p, "seconds": solved.seconds}
+        context.add_evidence(Evidence("regular", solved.points, "msolve", method, **more))
     first, last = counts[0], counts[-1]
     if not alone or first.points is None or first.points != last.points:
         return count, first.points is not None
