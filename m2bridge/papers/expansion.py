@@ -9,10 +9,12 @@ computes the terms that the theorem predicts; and it recovers (M, L) from the se
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import accumulate
+from operator import mul
 from typing import Any
 
 import flint
@@ -37,11 +39,8 @@ KERNELS: dict[str, Callable[[int], list[Fraction]]] = {
 """The first n Taylor coefficients of kernels S with S(0) = 1 and S'(0) != 0, injective and positive near 0."""
 
 
-def _cumulated(factors: Iterator[Fraction]) -> list[Fraction]:
-    products = [Fraction(1)]
-    for factor in factors:
-        products.append(products[-1] * factor)
-    return products
+def _cumulated(factors: Iterable[Fraction]) -> list[Fraction]:
+    return list(accumulate(factors, mul, initial=Fraction(1)))
 
 
 @contextmanager
