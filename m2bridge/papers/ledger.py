@@ -9,6 +9,8 @@ from dataclasses import dataclass, replace
 from importlib import resources
 from typing import Any, ClassVar
 
+import numpy as np
+
 from m2bridge.certainty import Certainty
 from m2bridge.papers.base import CheckContext, Claim, Size, Status, Verdict
 from m2bridge.results import EngineUse, Result, register_result
@@ -36,14 +38,7 @@ class Ledger(Result):
 def select_sizes(claim: Claim, *, quick: bool, max_d: int | None) -> tuple[Size, ...]:
     """Return the sizes of a claim for this run; `max_d` excludes those with a larger width."""
     sizes = claim.quick if quick else claim.sizes
-    if max_d is None:
-        return sizes
-    return tuple(size for size in sizes if _largest_width(size) <= max_d)
-
-
-def _largest_width(size: Size) -> int:
-    width = size.get("d", 0)
-    return max(width) if isinstance(width, (list, tuple)) else int(width)
+    return tuple(size for size in sizes if max_d is None or np.max(size.get("d", 0)) <= max_d)
 
 
 def verify(
