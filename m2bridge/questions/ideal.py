@@ -110,18 +110,10 @@ class IdealSummary(Result):
 
 @dataclass(frozen=True, slots=True)
 class IdealText:
-    """A text, and the ideal that :func:`read_ideal` reads in it, or why it reads none."""
+    """A text with an ideal, or a script that defines one."""
 
-    source: str
     text: str
-    ideal: GivenIdeal | ParseError
-
-
-def _read(text: str, source: str = "the ideal") -> IdealText:
-    try:
-        return IdealText(source, text, read_ideal(text, source=source))
-    except ParseError as error:
-        return IdealText(source, text, error)
+    source: str = "the ideal"
 
 
 def _as_ideal(value: Any) -> GivenIdeal | IdealText:
@@ -139,7 +131,7 @@ def _as_ideal(value: Any) -> GivenIdeal | IdealText:
         raise InputError(
             f"an ideal is a string or a list of strings, not the {type(value).__name__} {str(value)[:40]!r}"
         )
-    return _read("\n".join(lines))
+    return IdealText("\n".join(lines))
 
 
 def _from_file(file: str) -> IdealText:
@@ -149,7 +141,7 @@ def _from_file(file: str) -> IdealText:
         text = sys.stdin.read(_LARGEST_IDEAL_FILE) if file == "-" else Path(file).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{file} cannot be read: {getattr(error, 'strerror', error)}") from None
-    return _read(text, "standard input" if file == "-" else Path(file).name)
+    return IdealText(text, "standard input" if file == "-" else Path(file).name)
 
 
 IDEAL = Subject(
@@ -238,13 +230,14 @@ def ideal(
 
 
 def _ideal_of(context: Context, read: IdealText, run: str | None) -> GivenIdeal:
-    """Return the ideal that was read or, if `run` is a name, the one that the script defines."""
+    """Return the ideal in the text or, if `run` is a name, the one that the script defines."""
     if run is not None:
         return _run(context, read, run)
-    if isinstance(read.ideal, ParseError):
+    try:
+        return read_ideal(read.text, source=read.source)
+    except ParseError as error:
         hint = "; --run NAME runs it with Macaulay2 and takes its ideal NAME" if read.text.strip() else ""
-        raise ParseError(f"{read.ideal.message}{hint}", **read.ideal.fields)
-    return read.ideal
+        raise ParseError(f"{error.message}{hint}", **error.fields) from None
 
 
 def _run(context: Context, script: IdealText, name: str) -> GivenIdeal:
