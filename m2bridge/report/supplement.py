@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from math import comb
 from typing import Any
@@ -38,21 +37,6 @@ _LARGEST_JACOBIAN = 4000  # entries that are differentiated symbolically
 _MOST_WRITTEN_MINORS = 300  # minors that a script forms
 _KERNEL_COORDINATES, _KERNEL_WEIGHTS = 6, 10
 """Up to these sizes the kernel of the map takes about a second, and the script compares it with the equations."""
-
-Terms = dict[tuple[int, ...], Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Map:
-    """The map of a model: its polynomials in the weights, and a point of the weights."""
-
-    model: Model
-    polynomials: tuple[Terms, ...]
-    point: tuple[int, ...]
-
-    @property
-    def count(self) -> int:
-        return len(self.polynomials)
 
 
 def supplement(result: Result, limits: Limits | None = None) -> str:
@@ -83,8 +67,8 @@ def supplement(result: Result, limits: Limits | None = None) -> str:
     return text
 
 
-def _map_of(spec: str, seed: int, *, same_image: bool = False) -> Map:
-    """Return the map of a model; `same_image` allows one with the same image and fewer weights."""
+def _map_of(spec: str, *, same_image: bool = False) -> Model:
+    """Return a model whose map can be written; `same_image` allows one with the same image and fewer weights."""
     model = parse_spec(spec)
     if same_image:
         model = model.leanest
@@ -97,9 +81,12 @@ def _map_of(spec: str, seed: int, *, same_image: bool = False) -> Map:
     if model.parameter_count * model.coordinate_count > _LARGEST_JACOBIAN:
         size = f"{model.parameter_count} weights and {model.coordinate_count} coordinates"
         raise InputError(f"--supplement: a map with {size} is too large to be written out")
-    rng = np.random.default_rng([seed, 43])
-    point = tuple(int(x) for x in rng.integers(-40, 41, model.parameter_count))
-    return Map(model, symbolic_map(model), point)
+    return model
+
+
+def _point(phi: Model, seed: int) -> np.ndarray:
+    """Draw a point of the weights."""
+    return np.random.default_rng([seed, 43]).integers(-40, 41, phi.parameter_count)
 
 
 # -- texts ---------------------------------------------------------------------------------------------------------------------
@@ -126,37 +113,37 @@ class _Script:
         texts = [_spaced(_indexed(f)) for f in polynomials] or [f"0_{ring}"]
         self.add(f"{name} = ideal({', '.join(texts)});")
 
-    def add_map(self, phi: Map, field: str) -> None:
+    def add_map(self, phi: Model, field: str) -> None:
         """Write the ring R of the weights and the matrix f of the coordinates."""
         names, start = [], 0
-        for name, shape in phi.model.parameters.items():
+        for name, shape in phi.parameters.items():
             size = int(np.prod(shape, dtype=int))
             sizes = " x ".join(map(str, shape)) or "one number"
             names.append(f"{name} ({sizes}) is w_{start}..w_{start + size - 1}")
             start += size
         weights = [f"w_{i}" for i in range(start)]
-        texts = [_spaced(polynomial_text(f, weights)) for f in phi.polynomials]
+        texts = [_spaced(polynomial_text(f, weights)) for f in symbolic_map(phi)]
         self.comment(f"The map. Weights, row by row: {'; '.join(names)}.")
         self.add(f"R = {field}[w_0..w_{start - 1}];", f"f = matrix {{{{{', '.join(texts)}}}}};")
 
-    def add_closure(self, phi: Map, equations: Sequence[str], field: str) -> None:
+    def add_closure(self, phi: Model, equations: Sequence[str], field: str) -> None:
         """Write the ring S of the coordinates and the ideal I, which vanishes on the image."""
-        self.add(f"S = {field}[z_0..z_{phi.count - 1}];")
+        self.add(f"S = {field}[z_0..z_{phi.coordinate_count - 1}];")
         self.comment("Equations that vanish on the image.")
         self.add_ideal("I", "S", equations)
         self.add("phi = map(R, S, f);", "assert(phi I == 0);")
 
-    def add_whole_ideal(self, phi: Map, reasons: str = "") -> None:
+    def add_whole_ideal(self, phi: Model, reasons: str = "") -> None:
         """Compare the ideal I with the kernel of phi if that is small."""
-        if phi.count <= _KERNEL_COORDINATES and phi.model.parameter_count <= _KERNEL_WEIGHTS:
+        if phi.coordinate_count <= _KERNEL_COORDINATES and phi.parameter_count <= _KERNEL_WEIGHTS:
             self.comment("The ideal is the kernel of the map of rings.")
             self.add("assert(I == ker phi);")
         else:
             self.comment(f"Not checked here: that I is the whole ideal of the image.{reasons}")
 
-    def add_rank(self, phi: Map, dimension: int) -> None:
+    def add_rank(self, point: np.ndarray, dimension: int) -> None:
         self.comment("The rank of the Jacobian at one point is a lower bound of the dimension of the image.")
-        self.add(f"atPoint = map(coefficientRing R, R, {{{_list(phi.point)}}});")
+        self.add(f"atPoint = map(coefficientRing R, R, {{{_list(point.tolist())}}});")
         self.add(f"assert(rank atPoint jacobian f == {dimension});")
 
 
@@ -182,11 +169,11 @@ def _list(values: Sequence[Any]) -> str:
 
 
 def _dimension(script: _Script, result: Dimension) -> None:
-    phi = _map_of(result.model, result.seed)
+    phi = _map_of(result.model)
     script.add_map(phi, "QQ")
-    script.add_rank(phi, result.lower_bound)
+    script.add_rank(_point(phi, result.seed), result.lower_bound)
     size = result.upper_bound + 1
-    minors = comb(phi.model.parameter_count, size) * comb(phi.count, size)
+    minors = comb(phi.parameter_count, size) * comb(phi.coordinate_count, size)
     if minors == 0:
         script.comment("The Jacobian has no larger minors.")
     elif minors <= _MOST_WRITTEN_MINORS:
@@ -198,12 +185,12 @@ def _dimension(script: _Script, result: Dimension) -> None:
 
 
 def _closure(script: _Script, result: Closure) -> None:
-    phi = _map_of(result.model, result.seed, same_image=True)
+    phi = _map_of(result.model, same_image=True)
     field = _field(result.characteristic)
     script.add_map(phi, field)
     script.add_closure(phi, [f.text() for f in result.known_equations], field)
     if result.image_dim is not None:
-        script.add_rank(phi, result.image_dim)
+        script.add_rank(_point(phi, result.seed), result.image_dim)
     if result.completeness != "complete":
         degree = result.degree_bound
         script.comment(f"Not claimed: that there are no further equations, of degree above {degree}.")
@@ -218,7 +205,7 @@ def _closure(script: _Script, result: Closure) -> None:
 def _fiber(script: _Script, result: Fiber) -> None:
     if result.fiber_dim is None:
         raise InputError("--supplement: the fiber itself was not computed")
-    phi = _map_of(result.model, result.seed)
+    phi = _map_of(result.model)
     weights = [x for array in result.at["weights"].values() for x in np.array(array, dtype=object).ravel()]
     script.add_map(phi, _field(result.at["prime"]))
     script.comment("The fiber through one point of the weights.")
@@ -242,9 +229,9 @@ def _singular_locus(script: _Script, result: SingularLocus) -> None:
         raise InputError(
             "--supplement: the record of this singular locus has no complete ideal of the closure"
         )
-    phi = _map_of(result.model, result.seed)
-    field = _field(None if _vanish(phi, result.equations) else int(str(result.options["prime"])))
-    codim = phi.count - result.image_dim
+    phi = _map_of(result.model)
+    field = _field(None if _vanish(phi, result.equations, result.seed) else int(str(result.options["prime"])))
+    codim = phi.coordinate_count - result.image_dim
     script.add_map(phi, field)
     script.add_closure(phi, result.equations, field)
     script.add(f"assert(dim I == {result.image_dim});")
@@ -265,7 +252,7 @@ def _singular_locus(script: _Script, result: SingularLocus) -> None:
             script.add(assertion)
 
 
-def _singular_components(script: _Script, result: SingularLocus, phi: Map, codim: int) -> None:
+def _singular_components(script: _Script, result: SingularLocus, phi: Model, codim: int) -> None:
     """Write the singular locus as the union of its components, compared with the Jacobian criterion if that is small."""
     components = result.components or ()
     if result.singular_dim is None or not components or any(c.equations is None for c in components):
@@ -276,7 +263,7 @@ def _singular_components(script: _Script, result: SingularLocus, phi: Map, codim
         script.add_ideal(name, "S", component.equations or ())
         if component.degree is not None:
             script.add(f"assert(dim {name} == {component.dim} and degree {name} == {component.degree});")
-    minors = comb(phi.count, codim) * comb(len(result.equations), codim)
+    minors = comb(phi.coordinate_count, codim) * comb(len(result.equations), codim)
     if minors <= _MOST_WRITTEN_MINORS:
         names = ", ".join(f"P{number + 1}" for number in range(len(components)))
         script.comment("The Jacobian criterion gives the same set.")
@@ -285,17 +272,17 @@ def _singular_components(script: _Script, result: SingularLocus, phi: Map, codim
         script.comment("Not checked here: that there are no further singular points.")
 
 
-def _vanish(phi: Map, equations: Sequence[str]) -> bool:
+def _vanish(phi: Model, equations: Sequence[str], seed: int) -> bool:
     """Return whether equations vanish at a random point of the image over QQ."""
-    weights = phi.model.unflatten(np.array(phi.point, dtype=object))
-    image = np.asarray(phi.model.coordinates(weights)).ravel().tolist()
-    names = [f"z{i}" for i in range(phi.count)]
+    weights = phi.unflatten(_point(phi, seed).astype(object))
+    image = np.asarray(phi.coordinates(weights)).ravel().tolist()
+    names = [f"z{i}" for i in range(phi.coordinate_count)]
     polynomials = (parse_polynomial(text, names) for text in equations)
-    return all(equation(f, range(phi.count)).at(image) == 0 for f in polynomials)
+    return all(equation(f, range(phi.coordinate_count)).at(image) == 0 for f in polynomials)
 
 
 def _membership(script: _Script, result: ImageMembership) -> None:
-    phi = _map_of(result.parametrization, result.seed)
+    phi = _map_of(result.parametrization)
     script.add_map(phi, "QQ")
     script.add(f"point = matrix {{{{{_list(result.point)}}}}} ** QQ;")
     weights = None if result.weights is None else [x for xs in result.weights.values() for x in xs]
@@ -318,7 +305,7 @@ def _membership(script: _Script, result: ImageMembership) -> None:
     if result.failing_equation is not None:
         text, value = result.failing_equation
         script.comment("The point is not in the closure: an equation of the image does not vanish at it.")
-        script.add(f"S = QQ[z_0..z_{phi.count - 1}];", f"equation = {_spaced(_indexed(text))};")
+        script.add(f"S = QQ[z_0..z_{phi.coordinate_count - 1}];", f"equation = {_spaced(_indexed(text))};")
         script.add("assert((map(R, S, f)) equation == 0);")
         script.add(f"assert((map(QQ, S, point)) equation == {value});")
 
@@ -343,20 +330,20 @@ def _critical_points(script: _Script, result: CriticalPoints, limits: Limits | N
     options = result.options
     if "metric" not in options or result.regular is None:
         raise InputError("--supplement: only for finitely many critical points of a loss given by --metric")
-    phi = _map_of(result.model, result.seed, same_image=True)
+    phi = _map_of(result.model, same_image=True)
     p = int(str(options["prime"]))
-    ideal = closure(phi.model, prime=p, equations=True, seed=result.seed, limits=limits)
+    ideal = closure(phi, prime=p, equations=True, seed=result.seed, limits=limits)
     if ideal.completeness != "complete":
         raise InputError("--supplement: the ideal of the closure was not computed completely")
     target: Any = options["target"]
     loss = metric_loss(
-        phi.model, str(options["metric"]), int(str(options["kernel"])), result.seed, small=bool(options["small"]),
+        phi, str(options["metric"]), int(str(options["kernel"])), result.seed, small=bool(options["small"]),
         target=None if target is None else [Fraction(x) for x in target],
     )  # fmt: skip
     values = loss.modulo(p, residual=False)
     rows = ", ".join(f"{{{_list(row)}}}" for row in values["quadric"])  # type: ignore[attr-defined]
     field = _field(p)
-    codim = phi.count - result.image_dim
+    codim = phi.coordinate_count - result.image_dim
     script.add_map(phi, field)
     script.add_closure(phi, [f.text() for f in ideal.known_equations], field)
     script.add_whole_ideal(phi)
