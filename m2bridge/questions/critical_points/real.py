@@ -27,7 +27,7 @@ from m2bridge.questions.critical_points.counting import Count, Counter
 from m2bridge.questions.critical_points.equations import charted, second_derivatives
 from m2bridge.questions.critical_points.losses import GivenLoss, Loss
 from m2bridge.questions.critical_points.result import RealCriticalPoint
-from m2bridge.questions.critical_points.verified import MOST_REAL_POINTS, solved_points, term_sum
+from m2bridge.questions.critical_points.verified import MOST_REAL_POINTS, hessian_at, solved_points, term_sum
 from m2bridge.questions.kernel import Context
 from m2bridge.questions.over_q import fmpq as rational
 from m2bridge.questions.over_q import real_roots, sturm_count
@@ -128,9 +128,7 @@ def index_at(hessian: Hessian, point: Sequence[Any], tangent: Sequence[Sequence[
     At a complex point with a real function, the rows of `tangent`, the derivatives of the function there, span the complexified
     tangent space of the image; in its basis in reduced echelon form, which is real, the Hessian is a real matrix.
     """
-    values = {key: term_sum(terms, point) for key, terms in hessian.items()}
-    n = range(len(point))
-    matrix = [[values[min(i, j), max(i, j)] for j in n] for i in n]
+    matrix, n = hessian_at(hessian, point), range(len(point))
     if tangent:
         inverse = _pivot_inverse(tangent)
         if inverse is None:

@@ -62,7 +62,7 @@ def verified_ball(
     """
     n = len(center)
     wide = [x + arb(0, radius) for x in center]
-    at_center, around = _hessian_at(hessian, center), _hessian_at(hessian, wide)
+    at_center, around = (arb_mat(hessian_at(hessian, point)) for point in (center, wide))
     try:
         inverse = at_center.inv()
     except ZeroDivisionError:
@@ -76,10 +76,11 @@ def verified_ball(
     return image if inside else None
 
 
-def _hessian_at(hessian: Mapping[tuple[int, int], Terms], point: Sequence[Any]) -> Any:
-    n = len(point)
+def hessian_at(hessian: Mapping[tuple[int, int], Terms], point: Sequence[Any]) -> list[list[Any]]:
+    """Return the symmetric matrix of the values at balls of polynomials that are given for i <= j."""
+    n = range(len(point))
     values = {key: term_sum(terms, point) for key, terms in hessian.items()}
-    return arb_mat(n, n, [values[min(i, j), max(i, j)] for i in range(n) for j in range(n)])
+    return [[values[min(i, j), max(i, j)] for j in n] for i in n]
 
 
 def _by_newton(
@@ -89,7 +90,7 @@ def _by_newton(
     gradient, hessian = derivatives
     for _ in range(_NEWTON_STEPS):
         try:
-            step = _hessian_at(hessian, center).solve(
+            step = arb_mat(hessian_at(hessian, center)).solve(
                 arb_mat(len(center), 1, [term_sum(f, center) for f in gradient])
             )
         except ZeroDivisionError:
