@@ -274,17 +274,13 @@ def substitute(setting: Setting, span: Span, lift: Lift, evidence: Sequence[Evid
     if not vanishes:
         return Substitution(vanishes=False, report=Report(evidence=stated))
     shown = "over QQ every equation vanishes identically on the parametrization (exact substitution)"
-    bounds = tuple(_over_rationals(e) for e in evidence if _bounds_dimension(e))
+    reason = "its value over QQ is at most its value modulo p"
+    bounds = tuple(
+        replace(e, field="QQ", certainty=Certainty.COMPUTED, method=f"{e.method}; {reason}")
+        for e in evidence
+        if (e.quantity, e.relation, e.witness) == ("image_dim", "<=", "macaulay2")
+    )
     return Substitution(vanishes=True, report=Report(evidence=stated + bounds, shown=(shown,)))
-
-
-def _bounds_dimension(evidence: Evidence) -> bool:
-    return (evidence.quantity, evidence.relation, evidence.witness) == ("image_dim", "<=", "macaulay2")
-
-
-def _over_rationals(bound: Evidence) -> Evidence:
-    method = f"{bound.method}; its value over QQ is at most its value modulo p"
-    return replace(bound, field="QQ", certainty=Certainty.COMPUTED, method=method)
 
 
 def vanishes_exactly(polynomial: Polynomial, coordinates: Sequence[Any], clock: Clock | None = None) -> bool:
