@@ -81,10 +81,10 @@ class UpperBounds:
 
     def _by_fields(self, program: Program, fields: Sequence[VectorField]) -> UpperBound:
         at = self._point(program)
-        used, rank = self._independent(fields, np.stack([field.at(at, self.p) for field in fields]))
+        used = self._independent(fields, np.stack([field.at(at, self.p) for field in fields]))
         return UpperBound(
-            value=program.parameter_count - rank,
-            method=f"weights minus the rank of {rank} verified vector fields",
+            value=program.parameter_count - len(used),
+            method=f"weights minus the rank of {len(used)} verified vector fields",
             argument={"kind": "fields", **self._ranked(used)},
         )
 
@@ -98,12 +98,9 @@ class UpperBounds:
         written = [field.document for field in fields]
         return {"groups": [], "fields": written, "prime": self.p, "weights": where}
 
-    def _independent(self, fields: Sequence[VectorField], rows: Integers) -> tuple[list[VectorField], int]:
-        """Select fields whose rows are independent modulo p; return also their number."""
-        if not fields:
-            return [], 0
-        echelon = eliminate(rows, self.p)
-        return [fields[k] for k in sorted(echelon.pivot_rows)], echelon.rank
+    def _independent(self, fields: Sequence[VectorField], rows: Integers) -> list[VectorField]:
+        """Select as many fields as possible whose rows are independent modulo p."""
+        return [fields[k] for k in sorted(eliminate(rows, self.p).pivot_rows)] if fields else []
 
     # -- compositions -------------------------------------------------------------------------------------
 
@@ -134,14 +131,14 @@ class UpperBounds:
     ) -> UpperBound:
         """Add the bounds of both sides, and subtract the rank with which the fields move these sides."""
         moved, samples = self._moved(program, fields, sides)
-        used, rank = self._independent(fields, moved)
+        used = self._independent(fields, moved)
         argument = None
         if first.argument is not None and second.argument is not None:
             arguments = {"cut": composition.index, "first": first.argument, "second": second.argument}
             argument = {"kind": "composition", **arguments, **self._ranked(used), "samples": samples}
-        sizes = f"{first.value} + {second.value} - {rank}"
-        method = f"({first.method}) + ({second.method}) - {rank} at %{composition.index}: {sizes}"
-        return UpperBound(value=first.value + second.value - rank, method=method, argument=argument)
+        sizes = f"{first.value} + {second.value} - {len(used)}"
+        method = f"({first.method}) + ({second.method}) - {len(used)} at %{composition.index}: {sizes}"
+        return UpperBound(value=first.value + second.value - len(used), method=method, argument=argument)
 
     def _moved(
         self, program: Program, fields: Sequence[VectorField], sides: Sequence[Side]
