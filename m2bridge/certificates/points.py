@@ -18,7 +18,7 @@ import numpy as np
 
 from m2bridge.certificates.produce import (
     certificate,
-    dimension_document,
+    certificate_for,
     lower_by_minor,
     numbers,
     spec_of,
@@ -289,14 +289,13 @@ def symmetry_certificates(
     """
     if model.free is not model:
         return ()
-    documents = []
+    documents: list[Document | None] = []
     if fields:
         statement = {"kind": "symmetry", "groups": [], "fields": [list(field) for field in fields]}
         documents.append(certificate(model.free.program, statement, spec=spec_of(model)))
-    lower = lower_by_minor(model.free.program, rank)
-    if upper is not None and lower is not None and bound == rank.rank:
-        documents.append(dimension_document(model, bound, lower, upper))
-    return tuple(documents)
+    if upper is not None and bound == rank.rank:
+        documents.append(certificate_for(model, bound, rank, upper))
+    return tuple(document for document in documents if document is not None)
 
 
 def coordinate_indices(model: Model, seed: int = 0) -> list[int | None]:

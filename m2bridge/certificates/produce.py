@@ -80,14 +80,10 @@ def certificate_for(model: Model, value: int, rank: GenericRank, upper: Document
 
     `rank` proves the lower bound, `upper` is the argument of the upper bound.
     """
-    lower = lower_by_minor(model.free.program, rank)
-    return None if lower is None else dimension_document(model, value, lower, upper)
-
-
-def dimension_document(model: Model, value: int, lower: Document, upper: Document) -> Document:
-    """Return the certificate that a model has this dimension, with arguments for both bounds of its free program."""
-    statement = {"kind": "dimension", "dimension": value}
-    document = certificate(model.free.program, statement, spec=spec_of(model))
+    program = model.free.program
+    if (lower := lower_by_minor(program, rank)) is None:
+        return None
+    document = certificate(program, {"kind": "dimension", "dimension": value}, spec=spec_of(model))
     del document["argument"]
     return document | {"lower": lower, "upper": upper}
 
