@@ -249,7 +249,7 @@ def closure_by_interpolation(setting: Setting, max_degree: int | None) -> Findin
     ).after(conclusion.stop, conclusion.report)
     if size.drops:
         reason = f"statements over F_{setting.prime}: over this field the image may have a smaller dimension than over QQ"
-        concluded = concluded.after(BadPrime(reason), Report(not_shown=(reason,)))
+        concluded = concluded.after(BadPrime(), Report(not_shown=(reason,)))
     if concluded.limit is not None:
         return concluded.with_report(Report(not_shown=(limit_sentence("agreement with a second prime"),)))
     lifting = setting.attempt(

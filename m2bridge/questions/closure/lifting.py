@@ -136,9 +136,7 @@ def _compare_primes(setting: Setting, equations: Equations) -> Lifting:
             if _smaller(other.hilbert_function, ranks):
                 continue  # ranks modulo p never exceed those over QQ: the other prime is the unlucky one
             reason = f"F_{setting.prime} and F_{p} disagree: one of the primes is unlucky, use a larger one"
-            return Lifting(
-                stop=BadPrime(reason), report=Report(evidence=tuple(evidence), not_shown=(reason,))
-            )
+            return Lifting(stop=BadPrime(), report=Report(evidence=tuple(evidence), not_shown=(reason,)))
         others.append(other)
         lift = _lift(others, equations, setting.prime)
         if lift is not None:

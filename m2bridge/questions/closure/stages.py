@@ -54,8 +54,6 @@ class TooFewPoints:
 class BadPrime:
     """The image over F_p is, or may be, smaller than the image over QQ."""
 
-    reason: str
-
 
 Obstacle = LimitStop | TooFewPoints | BadPrime
 
