@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from itertools import combinations_with_replacement
 
 import flint
 import numpy as np
@@ -55,9 +54,7 @@ def test_a_modulus_that_is_no_prime_in_range_is_refused(p: int) -> None:
 
 
 def test_monomials_of_a_degree() -> None:
-    assert [tuple(row) for row in monomials_of_degree(4, 3)] == list(
-        combinations_with_replacement(range(4), 3)
-    )
+    assert monomials_of_degree(3, 2).tolist() == [[0, 0], [0, 1], [0, 2], [1, 1], [1, 2], [2, 2]]
     assert monomials_of_degree(3, 0).shape == (1, 0)
 
 
