@@ -40,10 +40,9 @@ class RankContext(SearchContext, Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LowerBounds:
-    """Evidence for lower bounds, the rank that is probably the generic one, and its minor and proof for a certificate."""
+    """Evidence for lower bounds, and the rank that is probably the generic one, with its minor and proof for a certificate."""
 
     evidence: tuple[Evidence, ...]
-    likely: int
     rank: GenericRank
 
 
@@ -83,13 +82,13 @@ def lower_bounds(context: RankContext, model: Model, *, p: int, upper: int) -> L
             context.add_evidence(item)
         raise first.stopped
     if first.heuristic or first.rank >= upper:
-        return LowerBounds(evidence=(item,), likely=first.rank, rank=first)
+        return LowerBounds(evidence=(item,), rank=first)
     best: GenericRank = first
     further: tuple[Evidence, ...] = ()
     with context.keep_partial("the same rank with other primes"):
         context.clock.check()
         best, further = _repeated(context, free, first, upper=upper)
-    return LowerBounds(evidence=(item, *further), likely=best.rank, rank=best)
+    return LowerBounds(evidence=(item, *further), rank=best)
 
 
 def _repeated(

@@ -88,7 +88,7 @@ def dimension(
     numeric_evidence: tuple[Evidence, ...] = ()
     if not virtual or upper <= MOST_COLUMNS_BESIDE_THEOREM:
         ranks, numeric, numeric_evidence = _ranks(context, model, p, bounds, upper)
-        searched, searched_orbit_dim = _searched_bounds(context, model, p, uppers, ranks.likely)
+        searched, searched_orbit_dim = _searched_bounds(context, model, p, uppers, ranks.rank.rank)
         bounds += searched
         upper = min([upper, *(bound.value for bound in searched)])
     checks = _macaulay2_and_program_checks(context, model, p)
@@ -103,7 +103,7 @@ def dimension(
     context.add_evidence(*_formula_evidence(model))
     lower = max((e.value for e in context.evidence if _exact_below(e)), default=0)
     met = lower == upper
-    answer = lower if met or ranks is None else max(lower, ranks.likely)
+    answer = lower if met or ranks is None else max(lower, ranks.rank.rank)
     at_point = None
     if at is not None or rationalize is not None:
         at_point = rank_at(context, model, at, rationalize, image_dim=answer, met=met)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -221,7 +220,7 @@ class AlgebraicPoint:
 
     def real_roots(self) -> list[flint.arb]:
         """Return enclosures of the real roots of the modulus, isolated from all others."""
-        with _precise():
+        with flint.ctx.workprec(_ARB_BITS):
             return over_q.real_roots(self.polynomial)
 
     def sign_change(self) -> tuple[Fraction, Fraction]:
@@ -236,18 +235,9 @@ class AlgebraicPoint:
 
     def intervals(self, root: flint.arb) -> list[list[str]]:
         """Return for each weight an interval of fractions that contains its value at the root, as texts."""
-        with _precise():
+        with flint.ctx.workprec(_ARB_BITS):
             values = [flint.arb_poly([flint.arb(fmpq(c)) for c in v])(root) for v in self.variables]
             return [[_fraction(v.lower()), _fraction(v.upper())] for v in values]
-
-
-@contextmanager
-def _precise() -> Iterator[None]:
-    before, flint.ctx.prec = flint.ctx.prec, _ARB_BITS
-    try:
-        yield
-    finally:
-        flint.ctx.prec = before
 
 
 def _fraction(ball: Any) -> str:
