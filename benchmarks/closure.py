@@ -23,7 +23,7 @@ from m2bridge.families import Model, parse_spec
 from m2bridge.limits import Clock
 from m2bridge.linear.primes import MACAULAY2_PRIME
 from m2bridge.questions.closure import closure, interpolate
-from m2bridge.questions.closure.ring_kernel import best_source, generator_counts
+from m2bridge.questions.closure.ring_kernel import RingKernel, best_source
 
 Size = tuple[int, int, int]
 LADDER = (
@@ -64,7 +64,8 @@ def by_kernel(engine: Engine, size: Size, seconds: float) -> tuple[Took, dict[in
     took, (found, _) = timed(
         lambda: context.run_template("closure_kernel", values, best_source(model_of(size)))
     )
-    return took, generator_counts(found) if "generators" in found else None
+    kernel = RingKernel(values=found, p=MACAULAY2_PRIME, limit=None)
+    return took, kernel.counts if "generators" in found else None
 
 
 def compare(engine: Engine, warm: Engine, seconds: float) -> None:
