@@ -397,7 +397,7 @@ def _searched_further(
                 complete=search.complete,
                 unverified=search.unverified,
             )
-    return outcome
+    return replace(outcome, complete=outcome.complete and context.limit is None)
 
 
 def _groups(model: Model) -> tuple[SymmetryGroup, ...]:

@@ -11,6 +11,7 @@ import pytest
 from m2bridge import checker, dimension, from_callable, identifiable, symmetries
 from m2bridge.errors import OutOfReachError
 from m2bridge.families import parse_spec
+from m2bridge.limits import LimitReached
 from m2bridge.programs.gradings import gradings
 from m2bridge.programs.program import parse_program
 from m2bridge.symmetry.fields import VectorField
@@ -234,3 +235,23 @@ output y %4
     # a has character zero; e^a_i has that of the output minus that of v_i, so v_1 and v_2 are free
     assert not found.weights[:, :2].any()
     assert np.linalg.matrix_rank(found.weights[:, 2:]) == 2
+
+
+def test_a_limit_in_a_later_degree_leaves_the_search_incomplete(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fields of degree two are needed: without them the orbits are not known to have the dimension of those of degree one."""
+
+    def network(W, V, x):
+        h = W @ x
+        return V @ (h / np.sqrt((h * h).mean() + 1))
+
+    model = from_callable(network, {"W": (3, 2), "V": (2, 3)}, inputs={"x": (2,)})
+    run = Search.run
+
+    def stopped_at_two(search: Search, degree: int, *, first: int = 0) -> None:
+        if degree == 2:
+            raise LimitReached("the time is over")
+        run(search, degree, first=first)
+
+    monkeypatch.setattr(Search, "run", stopped_at_two)
+    answer = symmetries(model)
+    assert (answer.symmetry_dim, answer.symmetry_lower_bound, answer.complete) == (None, 3, False)
