@@ -29,7 +29,7 @@ from m2bridge.programs.points import Integers
 from m2bridge.programs.program import Instruction, Program
 from m2bridge.programs.run import Lettered, apply, tangent, tangents
 from m2bridge.symmetry.fields import VectorField, arrays_at, flat_values
-from m2bridge.symmetry.samples import Samples
+from m2bridge.symmetry.random_points import RandomPoints
 
 MOST_TERMS = 60_000
 """No instruction may multiply more terms; such an expansion takes about a second."""
@@ -53,7 +53,7 @@ class Verifier:
         self.owners = [(name, k) for name, shape in program.parameters.items() for k in range(prod(shape))]
         """For each flat weight its array and its place there."""
         small = [item.size for item in program.instructions if item.size <= MOST_CHAINED]
-        samples = Samples(program, p, seed, 21, 22)
+        samples = RandomPoints(program, p, seed, 21, 22)
         self.weights, self.inputs, self.values = samples.first(max(small, default=1) + 6)
         self.samples, self.arithmetic = len(self.weights), samples.arithmetic
 

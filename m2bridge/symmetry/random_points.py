@@ -26,7 +26,7 @@ _MOST_TRIED_POINTS = 1 << 14
 """No more points are drawn: of a program with many square roots hardly any is left."""
 
 
-class Sampled(NamedTuple):
+class PointValues(NamedTuple):
     """Flat weights and inputs of some points, one point a row, and the values of all instructions there (axis N)."""
 
     weights: Integers
@@ -34,7 +34,7 @@ class Sampled(NamedTuple):
     values: list[Lettered]
 
 
-class Samples:
+class RandomPoints:
     """Random points of a program, always the same ones for a seed and two streams, each with other weights and inputs."""
 
     def __init__(self, program: Program, p: int, seed: int, weights: int, inputs: int) -> None:
@@ -42,7 +42,7 @@ class Samples:
         self.arithmetic = PrimeFieldArithmetic(field_of(p))
         self._streams = ((weights, program.parameter_count), (inputs, program.input_count))
 
-    def between(self, start: int, stop: int) -> Sampled:
+    def between(self, start: int, stop: int) -> PointValues:
         """Return the points with these numbers at which the program is defined."""
         rows = np.arange(start, stop)
         weights, inputs = (
@@ -50,7 +50,7 @@ class Samples:
         )
         if self.program.polynomial:
             arrays = arrays_at(self.program, weights, inputs, self.arithmetic)
-            return Sampled(weights, inputs, evaluate(self.program, self.arithmetic, arrays))
+            return PointValues(weights, inputs, evaluate(self.program, self.arithmetic, arrays))
         arithmetic = _UndefinedLeftOut(self.p, len(rows))
         arrays = arrays_at(self.program, weights, inputs, arithmetic)
         units = Units(
@@ -59,14 +59,14 @@ class Samples:
         values = evaluate(self.program, arithmetic, arrays, units)
         kept = arithmetic.kept
         left = [Lettered(v.lead, v.array[kept] if v.lead else v.array, self.arithmetic) for v in values]
-        return Sampled(weights[kept], inputs[kept], left)
+        return PointValues(weights[kept], inputs[kept], left)
 
-    def first(self, count: int) -> Sampled:
+    def first(self, count: int) -> PointValues:
         """Return at least `count` points at which the program is defined."""
         if self.program.polynomial:
             return self.between(0, count)
         size = max(2, min(count, _MOST_SAMPLED_VALUES // entries(self.program)))
-        parts: list[Sampled] = []
+        parts: list[PointValues] = []
         while sum(len(part.weights) for part in parts) < count:
             need_points(len(parts) * size)
             parts.append(self.between(len(parts) * size, (len(parts) + 1) * size))
@@ -77,7 +77,7 @@ class Samples:
             for same in zip(*(part.values for part in parts), strict=True)
         ]
         weights, inputs = (np.concatenate(rows) for rows in zip(*(part[:2] for part in parts), strict=True))
-        return Sampled(weights, inputs, values)
+        return PointValues(weights, inputs, values)
 
 
 def need_points(drawn: int) -> None:

@@ -31,7 +31,7 @@ from m2bridge.symmetry.fields import (
 )
 from m2bridge.symmetry.identities import Verifier
 from m2bridge.symmetry.names import rotations
-from m2bridge.symmetry.samples import Samples, need_points
+from m2bridge.symmetry.random_points import RandomPoints, need_points
 
 MOST_UNKNOWNS = 2600
 """A graded part with more unknowns is left out: its kernel takes more than a few seconds."""
@@ -55,7 +55,7 @@ class SearchPoints:
         self.height = min(program.output_count, MOST_ROWS)
         self.weights: Integers = np.zeros((0, program.parameter_count), dtype=np.int64)
         self.rows: Integers = np.zeros((0, self.height, program.parameter_count), dtype=np.int64)
-        self._samples = Samples(program, p, seed, WEIGHTS + 16, INPUTS + 16)
+        self._samples = RandomPoints(program, p, seed, WEIGHTS + 16, INPUTS + 16)
         self._drawn = 0
 
     def draw(self, count: int) -> None:
