@@ -124,7 +124,7 @@ def read(path: Path) -> JobFile:
     """
     if path.suffix not in (".toml", ".json"):
         raise InputError(f"{path}: the name of a job file ends in .toml or .json")
-    return parse(read_text(path, LARGEST_JOB_FILE), path)
+    return parse(read_text(path, LARGEST_JOB_FILE, "; use grids, or several files"), path)
 
 
 def parse(text: str, path: Path) -> JobFile:  # noqa: C901 -- each check adds one mistake; together they are the grammar of a section

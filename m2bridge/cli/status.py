@@ -46,10 +46,12 @@ def _show(runner: dict[str, Any], console: Console) -> None:
         f"{runner['seconds']:.0f} s, {runner['memory_bytes'] / 2**30:.1f} GB{left}"
     ]
     failed = {outcome: count for outcome, count in runner["done"].items() if outcome != "complete"}
-    lines += [f"  {counts_text(failed)}"] * bool(failed)
+    if failed:
+        lines.append(f"  {counts_text(failed)}")
     lines += [f"  {job['seconds']:.0f} s  {job['job']}  {job['step']}" for job in runner["running"]]
     lines += [f"  {line}" for line in host_lines(runner["hosts"])]
     lines += [f"  worker not used: {reason}" for reason in runner["excluded"]]
-    lines += [f"  {runner['stopping']}"] * bool(runner["stopping"])
+    if runner["stopping"]:
+        lines.append(f"  {runner['stopping']}")
     for line in lines:
         console.print(line, markup=False)

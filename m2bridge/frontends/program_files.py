@@ -121,14 +121,14 @@ def read_document(file: Path, largest: int) -> tuple[str, dict[str, Any]]:
     return text, document
 
 
-def read_text(file: Path, largest: int) -> str:
-    """Read a UTF-8 text of at most `largest` bytes."""
+def read_text(file: Path, largest: int, advice: str = "") -> str:
+    """Read a UTF-8 text of at most `largest` bytes; the error of a larger one ends with `advice`."""
     try:
         if not file.is_file():
             raise InputError(f"{file}: no such file")
         size = file.stat().st_size
         if size > largest:
-            raise InputError(f"{file}: the file has {size:,} bytes, more than {largest:,}")
+            raise InputError(f"{file}: the file has {size:,} bytes, more than {largest:,}{advice}")
         return file.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
         raise _wrong(file, f"byte {error.start} is not UTF-8 text") from None
